@@ -1,0 +1,269 @@
+"""Adding an operation through its definition: ``apply(MATMUL, a, b, transpose_a=True)``.
+
+Inputs are converted (a plain number takes the type of the tensors beside it and becomes a constant named after the
+argument, ``Add/y``), type attributes are inferred and checked, defaults filled in. Returns a Tensor, a tuple of
+tensors, a list for a list output, or the Operation if there is no output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.core import convert as conversion
+from headrace.core import shapes
+from headrace.core.dtypes import DType, as_dtype
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.opdef import Arg, Attr, OpDef, lookup
+from headrace.core.stacks import default_graphs
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["apply", "apply_op", "create_op"]
+
+
+def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """``apply`` by the op's registered name."""
+    return apply(lookup(op_type), *inputs, name=name, **attrs)
+
+
+def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Add one operation to the graph of its inputs (or the default graph) and return its outputs."""
+    graph = get_default_graph()
+    other = _graph_of(inputs, graph)
+    if other is not graph:
+        with default_graphs.entered(other):
+            return outputs_of(_apply(other, opdef, inputs, name, attrs))
+    return outputs_of(_apply(graph, opdef, inputs, name, attrs))
+
+
+def outputs_of(op: Operation) -> Any:
+    outputs = op._outputs
+    opdef = op._opdef
+    if opdef.simple:
+        if len(outputs) == 1:
+            return outputs[0]
+        return outputs if outputs else op
+    return _grouped(op)
+
+
+def _grouped(op: Operation) -> Any:
+    """Outputs by argument: list arguments give lists."""
+    parts: list[Any] = []
+    at = 0
+    for arg in op._opdef.outputs:
+        if not arg.is_list:
+            parts.append(op._outputs[at])
+            at += 1
+            continue
+        n = op._attrs[arg.number_attr] if arg.number_attr else len(op._attrs[arg.type_list_attr])  # type: ignore[index]
+        parts.append(list(op._outputs[at : at + n]))
+        at += n
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(parts) if parts else op
+
+
+def _graph_of(inputs: Sequence[Any], default: Graph) -> Graph:
+    """The graph of the inputs; ValueError if they are of different graphs."""
+    first: Tensor | None = None
+    for value in inputs:
+        if type(value) is Tensor:
+            items: Sequence[Any] = (value,)
+        elif type(value) in (list, tuple):
+            items = value
+        else:
+            items = (value,)
+        for item in items:
+            if type(item) is not Tensor:
+                item = getattr(item, "_graph_anchor", None)
+                if item is None:
+                    continue
+            if first is None:
+                first = item
+            elif item._op.graph is not first._op.graph:
+                raise ValueError(f"{item} must be from the same graph as {first}.")
+    return default if first is None else first._op.graph
+
+
+def _apply(graph: Graph, opdef: OpDef, inputs: Sequence[Any], name: str | None, given: dict[str, Any]) -> Operation:
+    if len(inputs) != len(opdef.inputs):
+        raise TypeError(f"{opdef.name} takes {len(opdef.inputs)} inputs, {len(inputs)} were given")
+    full_name = graph._full_name(name or opdef.name)
+    attrs: dict[str, Any] = {}
+    for key, value in given.items():
+        if value is not None or key in opdef.attrs:
+            attrs[key] = _attr_value(opdef, key, value)
+    flat: list[Tensor] = []
+    for arg, value in zip(opdef.inputs, inputs):
+        if arg.is_list:
+            flat.extend(_convert_list(opdef, arg, value, attrs, full_name))
+        else:
+            flat.append(_convert_one(opdef, arg, value, attrs, full_name))
+    for attr in opdef.attrs.values():
+        if attr.name not in attrs:
+            if not attr.has_default:
+                raise TypeError(f"{opdef.name}: attribute '{attr.name}' is missing")
+            attrs[attr.name] = attr.default
+    return graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4)
+
+
+def _convert_one(opdef: OpDef, arg: Arg, value: Any, attrs: dict[str, Any], full_name: str) -> Tensor:
+    want = arg.dtype
+    if want is None:
+        want = attrs.get(arg.type_attr)  # type: ignore[arg-type]
+    if type(value) is Tensor:
+        tensor = value
+    else:
+        preferred = None
+        if want is None:
+            attr = opdef.attrs[arg.type_attr]  # type: ignore[index]
+            if attr.has_default:
+                preferred = attr.default
+        try:
+            tensor = conversion.convert(
+                value, want, arg.name, preferred, as_ref=arg.is_ref, full_name=f"{full_name}/{arg.name}"
+            )
+        except ValueError as error:
+            if want is None or isinstance(value, (int, float, list, tuple)):
+                raise
+            raise _mismatch(opdef, arg, value, want) from error
+    base = tensor._dtype._base
+    if want is None:
+        _check_allowed(opdef.attrs[arg.type_attr], arg, base)  # type: ignore[index]
+        attrs[arg.type_attr] = base  # type: ignore[index]
+    elif base is not want:
+        raise _type_error(opdef, arg, base, want, attrs)
+    if arg.is_ref and not tensor._dtype._is_ref:
+        raise TypeError(
+            f"'{opdef.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
+        )
+    return tensor
+
+
+def _mismatch(opdef: OpDef, arg: Arg, value: Any, want: DType) -> TypeError:
+    have = getattr(value, "dtype", None)
+    have_name = as_dtype(have).base_dtype.name if have is not None else type(value).__name__
+    return TypeError(f"Input '{arg.name}' of '{opdef.name}' Op has type {have_name} that does not match expected type of {want.name}.")  # fmt: skip
+
+
+def _type_error(opdef: OpDef, arg: Arg, have: DType, want: DType, attrs: dict[str, Any]) -> TypeError:
+    first = next((a.name for a in opdef.inputs if a.type_attr is not None and a.type_attr == arg.type_attr), None)
+    if arg.type_attr is not None and first is not None and first != arg.name:
+        return TypeError(
+            f"Input '{arg.name}' of '{opdef.name}' Op has type {have.name} that does not match type {want.name} of "
+            f"argument '{first}'. Convert one of them with tf.cast."
+        )
+    return TypeError(
+        f"Input '{arg.name}' of '{opdef.name}' Op has type {have.name} that does not match expected type of "
+        f"{want.name}. Convert it with tf.cast."
+    )
+
+
+def _check_allowed(attr: Attr, arg: Arg, dtype: DType) -> None:
+    if attr.allowed is not None and dtype not in attr.allowed:
+        names = ", ".join(sorted(d.name for d in attr.allowed))
+        raise TypeError(
+            f"Value passed to parameter '{arg.name}' has DataType {dtype.name} not in list of allowed values: {names}"
+        )
+
+
+def _convert_list(opdef: OpDef, arg: Arg, values: Any, attrs: dict[str, Any], full_name: str) -> list[Tensor]:
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"Expected list for '{arg.name}' argument to '{opdef.name}' Op, not {values!r}.")
+    if arg.type_list_attr is not None:
+        want_types = attrs.get(arg.type_list_attr)
+        tensors = []
+        for i, value in enumerate(values):
+            want = want_types[i] if want_types else None
+            tensors.append(conversion.convert(value, want, full_name=f"{full_name}/{arg.name}_{i}"))
+        attrs[arg.type_list_attr] = tuple(t._dtype._base for t in tensors)
+        return tensors
+    dtype = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)  # type: ignore[arg-type]
+    if dtype is None:
+        dtype = _common_dtype(values)
+    tensors = [
+        conversion.convert(v, dtype, as_ref=arg.is_ref, full_name=f"{full_name}/{arg.name}_{i}")
+        if type(v) is not Tensor
+        else v
+        for i, v in enumerate(values)
+    ]
+    for t in tensors:
+        base = t._dtype._base
+        if dtype is None:
+            dtype = base
+        elif base is not dtype._base:
+            kinds = ", ".join(t._dtype._base.name for t in tensors)
+            raise TypeError(
+                f"Tensors in list passed to '{arg.name}' of '{opdef.name}' Op have types [{kinds}] that don't all match."
+            )
+    if arg.type_attr is not None and dtype is not None:
+        _check_allowed(opdef.attrs[arg.type_attr], arg, dtype._base)
+        attrs.setdefault(arg.type_attr, dtype._base)
+    attrs[arg.number_attr] = len(tensors)  # type: ignore[index]
+    return tensors
+
+
+def _common_dtype(values: Sequence[Any]) -> DType | None:
+    for v in values:
+        if type(v) is Tensor:
+            return v._dtype._base
+        anchor = getattr(v, "_graph_anchor", None)
+        if anchor is not None:
+            return anchor._dtype._base  # type: ignore[no-any-return]
+    return None
+
+
+def _attr_value(opdef: OpDef, name: str, value: Any) -> Any:
+    """Attributes in their stored form."""
+    attr = opdef.attrs.get(name)
+    kind = attr.kind if attr is not None else ""
+    if kind == "type":
+        dtype = as_dtype(value).base_dtype
+        if attr is not None and attr.allowed is not None and dtype not in attr.allowed:
+            names = ", ".join(sorted(d.name for d in attr.allowed))
+            raise TypeError(
+                f"Value passed to parameter '{name}' has DataType {dtype.name} not in list of allowed values: {names}"
+            )
+        return dtype
+    if kind == "list(type)":
+        return tuple(as_dtype(v).base_dtype for v in value)
+    if kind == "shape":
+        return shapes.to_plain(value)
+    if kind == "list(shape)":
+        return tuple(shapes.to_plain(v) for v in value)
+    if kind == "int":
+        return int(value)
+    if kind == "float":
+        return float(value)
+    if kind == "bool":
+        return bool(value)
+    if kind == "str":
+        return value.decode() if isinstance(value, bytes) else str(value)
+    if kind == "list(int)":
+        return tuple(int(v) for v in value)
+    if kind == "list(float)":
+        return tuple(float(v) for v in value)
+    if kind == "list(str)":
+        return tuple(v.decode() if isinstance(v, bytes) else str(v) for v in value)
+    return value
+
+
+def create_op(graph: Graph, op_type: str, inputs: Sequence[Tensor], name: str | None, attrs: dict[str, Any]) -> Operation:
+    """An operation from flat input tensors and attributes, as in a NodeDef."""
+    opdef = lookup(op_type)
+    known = {k: _attr_value(opdef, k, v) for k, v in attrs.items()}
+    grouped: list[Any] = []
+    at = 0
+    for arg in opdef.inputs:
+        if not arg.is_list:
+            grouped.append(inputs[at])
+            at += 1
+            continue
+        if arg.number_attr is not None:
+            n = known.get(arg.number_attr, len(inputs) - at)
+        else:
+            n = len(known[arg.type_list_attr]) if arg.type_list_attr in known else len(inputs) - at  # type: ignore[index]
+        grouped.append(list(inputs[at : at + n]))
+        at += n
+    with default_graphs.entered(graph):
+        return _apply(graph, opdef, grouped, name, known)

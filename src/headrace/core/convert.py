@@ -1,0 +1,322 @@
+"""Anything a user may pass, as a tensor.
+
+``convert_to_tensor`` looks through a registry of conversion functions by type and priority, as TF 1.15 does; NumPy
+arrays, Python numbers and nested lists become ``Const`` operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.dtypes import DType
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.opdef import define, NOT_DIFFERENTIABLE, OpDef
+from headrace.core.tensor import Tensor
+
+__all__ = ["convert_n_to_tensor", "convert_to_tensor", "is_tensor", "make_const", "make_ndarray", "register_tensor_conversion_function"]  # fmt: skip
+
+Converter = Callable[..., Any]
+
+CONST: OpDef = define(
+    "Const", "-> output: dtype; value: tensor, dtype: type",
+    shape=lambda c: [c.attr("value").shape],
+    kernel=lambda xp, *, node: node.attrs["value"],
+    grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
+) -> Tensor:
+    """TF's ``convert_to_tensor``: ``dtype`` is a demand, ``preferred_dtype`` a wish."""
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    hint = preferred_dtype if preferred_dtype is not None else dtype_hint
+    return convert(value, dtype, name, hint)
+
+
+def convert(
+    value: Any,
+    dtype: DType | None = None,
+    name: str | None = None,
+    preferred: Any = None,
+    as_ref: bool = False,
+    full_name: str | None = None,
+) -> Tensor:
+    """The working form. ``full_name`` names a constant that has to be made, below the op that it is made for."""
+    if type(value) is Tensor:
+        if dtype is not None and value._dtype is not dtype and value._dtype._base is not dtype._base:
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value._dtype.name}: {value!r}"
+            )
+        return value
+    kind = type(value)
+    if kind in _PLAIN:
+        return _from_python(value, dtype, name, preferred, full_name)
+    for base, function in _converters_for(kind):
+        del base
+        result = NotImplemented
+        if dtype is None and preferred is not None:
+            try:
+                result = function(value, dtype=dtypes.as_dtype(preferred), name=name, as_ref=as_ref)
+            except (TypeError, ValueError):
+                result = NotImplemented
+        if result is NotImplemented:
+            result = function(value, dtype=dtype, name=name, as_ref=as_ref)
+        if result is NotImplemented:
+            continue
+        if not isinstance(result, Tensor):
+            raise RuntimeError(f"Conversion function {function!r} for type {kind} returned non-Tensor: {result!r}")
+        return result
+    return _from_python(value, dtype, name, preferred, full_name)
+
+
+_PLAIN = frozenset([int, float, bool, complex, str, bytes, np.ndarray, np.float32, np.float64, np.int32, np.int64])
+
+
+def _from_python(value: Any, dtype: DType | None, name: str | None, preferred: Any, full_name: str | None) -> Tensor:
+    if dtype is None and preferred is not None:
+        try:
+            array = make_ndarray(value, dtypes.as_dtype(preferred))
+        except (TypeError, ValueError):
+            array = make_ndarray(value, None)
+    else:
+        array = make_ndarray(value, dtype)
+    graph = get_default_graph()
+    if full_name is not None:
+        full_name = graph._unique(full_name)
+    else:
+        full_name = graph._full_name(name or "Const")
+    return make_const(graph, array, _array_dtype(array, dtype), full_name)
+
+
+def make_const(graph: Graph, array: Any, dtype: DType, full_name: str) -> Tensor:
+    """A Const operation holding an array (which nobody may write to afterwards)."""
+    op = graph._add_op(CONST, (), {"value": array, "dtype": dtype}, full_name, depth=3)
+    out = op._outputs[0]
+    out._static = array
+    return out
+
+
+def _array_dtype(array: Any, dtype: DType | None) -> DType:
+    return dtype._base if dtype is not None else dtypes.FROM_NUMPY[array.dtype]
+
+
+# arrays from Python values ----------------------------------------------------------------------
+
+
+def make_ndarray(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    """A NumPy array from a Python value, with TF's rules: ints are int32, floats float32, no silent narrowing."""
+    if dtype is not None:
+        dtype = dtype._base
+    kind = type(value)
+    if kind is float:
+        if dtype is None or dtype is dtypes.float32:
+            return np.array(value, np.float32)
+    elif kind is int:
+        if dtype is None or dtype is dtypes.int32:
+            if -0x80000000 <= value <= 0x7FFFFFFF:
+                return np.array(value, np.int32)
+            if dtype is not None:
+                raise ValueError(f"{value} does not fit into {dtype.name}: its range is {dtype.min} to {dtype.max}")
+            return np.array(value, np.int64)
+        if dtype._kind == "f":
+            return np.array(value, dtype.np_dtype)
+    elif isinstance(value, (np.ndarray, np.generic)):
+        return _from_numpy(np.asarray(value), dtype)
+    return _from_nested(value, dtype)
+
+
+def _from_numpy(array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+    if array.dtype.kind in "SUO":
+        if dtype is not None and dtype is not dtypes.string:
+            raise TypeError(f"Expected {dtype.name}, got an array of {array.dtype} instead.")
+        return _string_array(array)
+    if dtype is None:
+        dtype = dtypes.as_dtype(array.dtype)
+        return np.array(array, dtype.np_dtype, order="C")
+    if dtype is dtypes.string:
+        raise TypeError(f"Expected string, got an array of type {array.dtype} instead.")
+    if array.dtype != dtype.np_dtype and dtype._kind in "iub" and array.dtype.kind in "fc":
+        raise TypeError(f"Expected {dtype.name}, got {array!r} of type '{array.dtype}' instead.")
+    with np.errstate(all="ignore"):
+        return np.array(array, dtype.np_dtype, order="C")
+
+
+def _string_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    out = np.empty(array.shape, object)
+    flat = out.reshape(-1)
+    for i, item in enumerate(array.reshape(-1).tolist()):
+        flat[i] = _as_bytes(item)
+    return flat.reshape(array.shape)
+
+
+def _as_bytes(item: Any) -> bytes:
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, str):
+        return item.encode()
+    raise TypeError(f"Expected string, got {item!r} of type '{type(item).__name__}' instead.")
+
+
+def _from_nested(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    if value is None:
+        raise ValueError("None values not supported.")
+    if isinstance(value, (str, bytes)):
+        if dtype is not None and dtype is not dtypes.string:
+            raise TypeError(f"Expected {dtype.name}, got {value!r} of type '{type(value).__name__}' instead.")
+        out = np.empty((), object)
+        out[()] = _as_bytes(value)
+        return out
+    value = _plain(value)
+    if dtype is dtypes.string:
+        return _string_array(np.array(value, dtype=object))
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise ValueError(f"Argument must be a dense tensor: {value!r} - {error}") from None
+    if array.dtype == object:
+        return _from_objects(value, array, dtype)
+    if array.dtype.kind in "SU":
+        if dtype is not None:
+            raise TypeError(f"Expected {dtype.name}, got {value!r} of type 'str' instead.")
+        return _string_array(np.array(value, dtype=object))
+    if dtype is None:
+        return _default_width(array, value)
+    _check_kind(value, array, dtype)
+    with np.errstate(all="ignore"):
+        return array.astype(dtype.np_dtype)
+
+
+def _default_width(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
+    """Python numbers are int32 and float32; a NumPy scalar or array inside a list keeps its own width."""
+    numpy_dtype = _leaf_numpy_dtype(value)
+    if numpy_dtype is not None:
+        return array.astype(numpy_dtype)
+    if array.dtype == np.int64:
+        if array.size and (array.max() > 0x7FFFFFFF or array.min() < -0x80000000):
+            return array
+        return array.astype(np.int32)
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    return array
+
+
+def _leaf_numpy_dtype(value: Any) -> Any:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return value.dtype if isinstance(value, (np.ndarray, np.generic)) else None
+
+
+def _check_kind(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
+    """No silent change of kind from Python values: 1.5 is not an int32, 1 is not a bool."""
+    if array.size == 0:
+        return
+    have, want = array.dtype.kind, dtype._kind
+    wrong = (
+        (want in "iu" and have in "fcb")
+        or (want == "b" and have != "b")
+        or (want == "f" and have in "cb")
+        or (want == "c" and have == "b")
+    )
+    if wrong:
+        first = array.reshape(-1)[0].item()
+        raise TypeError(f"Expected {dtype.name}, got {first!r} of type '{type(first).__name__}' instead.")
+    if want in "iu":
+        low, high = dtype.limits
+        if array.max() > high or array.min() < low:
+            raise ValueError(f"{value!r} does not fit into {dtype.name}: its range is {low} to {high}")
+
+
+def _from_objects(value: Any, array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+    items = array.reshape(-1).tolist()
+    if items and all(isinstance(i, (str, bytes)) for i in items):
+        if dtype is not None and dtype is not dtypes.string:
+            raise TypeError(f"Expected {dtype.name}, got {items[0]!r} of type '{type(items[0]).__name__}' instead.")
+        return _string_array(array)
+    for item in items:
+        if isinstance(item, Tensor):
+            raise TypeError(f"List of Tensors when single Tensor expected: {value!r}")
+    bad = next((i for i in items if not isinstance(i, (int, float, complex, np.generic))), items[0] if items else value)
+    want = dtype.name if dtype is not None else "a number, a string or a (nested) list of them"
+    raise TypeError(
+        f"Failed to convert object of type {type(bad)} to Tensor. Contents: {bad!r}. Expected {want}; "
+        "consider casting elements to a supported type."
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Dimensions and shapes inside lists become integers."""
+    if isinstance(value, shapes.Dimension):
+        if value.value is None:
+            raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
+        return value.value
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (shapes.Dimension, list, tuple)) for v in value):
+        return [_plain(v) for v in value]
+    return value
+
+
+# the registry -----------------------------------------------------------------------------------
+
+_registry: list[tuple[int, int, Any, Converter]] = []
+_cache: dict[type, list[tuple[Any, Converter]]] = {}
+
+
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Converter, priority: int = 100
+) -> None:
+    """``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a Tensor or NotImplemented."""
+    types = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(t, type) for t in types):
+        raise TypeError("base_type must be a type or a tuple of types.")
+    if not callable(conversion_func):
+        raise TypeError("conversion_func must be callable.")
+    _registry.append((priority, len(_registry), types, conversion_func))
+    _registry.sort(key=lambda entry: entry[:2])
+    _cache.clear()
+
+
+def _converters_for(kind: type) -> list[tuple[Any, Converter]]:
+    found = _cache.get(kind)
+    if found is None:
+        found = [(types, function) for _, _, types, function in _registry if issubclass(kind, types)]
+        _cache[kind] = found
+    return found
+
+
+def _shape_converter(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    if not value.is_fully_defined():
+        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
+    if dtype is not None and dtype._base not in (dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}")
+    return _from_python(np.array(value.as_list(), np.int32), dtype or dtypes.int32, name or "shape_as_tensor", None, None)
+
+
+def _dimension_converter(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    if value.value is None:
+        raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
+    return _from_python(value.value, dtype or dtypes.int32, name or "shape_as_tensor", None, None)
+
+
+register_tensor_conversion_function(shapes.TensorShape, _shape_converter)
+register_tensor_conversion_function(shapes.Dimension, _dimension_converter)
+
+
+def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
+    return [convert_to_tensor(v, dtype, None if name is None else f"{name}_{i}") for i, v in enumerate(values)]
+
+
+_TENSOR_LIKE: list[type] = [Tensor]
+
+
+def register_tensor_like(kind: type) -> None:
+    """Types (Variable, SparseTensor, …) that ``is_tensor`` says yes to."""
+    _TENSOR_LIKE.append(kind)
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, tuple(_TENSOR_LIKE))

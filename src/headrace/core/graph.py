@@ -1,0 +1,566 @@
+"""The graph: append-only, named, per-thread defaults, TF 1.15's scopes and collections.
+
+``Graph._add_op`` is the one place where an operation comes to be: it applies the current control-flow context, control
+dependencies, device, colocation and gradient overrides, infers dtypes and shapes and remembers the user's line.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.core import stacks, trace
+from headrace.core.infer import infer_shapes
+from headrace.core.opdef import OpDef
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["Graph", "GraphKeys", "get_default_graph", "has_default_graph", "reset_default_graph"]
+
+_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\\-/]*$")
+_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
+
+
+class GraphKeys:
+    """Names of the standard collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    METRIC_VARIABLES = "metric_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    QUEUE_RUNNERS = "queue_runners"
+    TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    SAVERS = "savers"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    UPDATE_OPS = "update_ops"
+    LOSSES = "losses"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    TRAIN_OP = "train_op"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    SUMMARY_OP = "summary_op"
+    GLOBAL_STEP = "global_step"
+    EVAL_STEP = "eval_step"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"
+    VARIABLES = "variables"
+    _SUMMARY_COLLECTION = "_SUMMARY_V2"
+    _VARIABLE_STORE_KEY = ("__variable_store",)
+    _VARSCOPE_KEY = ("__varscope",)
+    _VARSCOPESTORE_KEY = ("__varscope",)
+
+
+class _ControlDependencies:
+    """One ``with control_dependencies`` block."""
+
+    __slots__ = ("clear", "ops")
+
+    def __init__(self, ops: tuple[Operation, ...], clear: bool) -> None:
+        self.ops = ops
+        self.clear = clear
+
+
+class Graph:
+    """A dataflow graph that operations are appended to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._ops: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names_in_use: dict[str, int] = {}
+        self._name_stack = ""
+        self._control_stack: list[_ControlDependencies] = []
+        self._control_ops: tuple[Operation, ...] = ()
+        self._device_stack: list[Any] = []
+        self._colocation_stack: list[Operation] = []
+        self._gradient_overrides: dict[str, str] = {}
+        self._attr_scope: dict[str, Any] = {}
+        self._container = ""
+        self._context: Any = None  # control-flow context
+        self._collections: dict[Any, list[Any]] = {}
+        self._finalized = False
+        self._seed: int | None = None
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Operation] = set()
+        self._version = 0  # grows with every op and with every change of an existing op
+        self._changes = 0  # grows only when something that was there already is changed
+        self._consumer_index: dict[Tensor, list[Operation]] = {}
+        self._indexed = 0
+        self._plans: Any = None  # the session layer keeps its plan cache here
+        self._py_funcs: list[Any] = []
+        self.graph_def_versions: Any = None
+
+    # building -----------------------------------------------------------------------------------
+    def _add_op(
+        self,
+        opdef: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        name: str,
+        control_inputs: tuple[Operation, ...] | None = None,
+        depth: int = 2,
+    ) -> Operation:
+        """Append an operation under its final (already unique) name."""
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+        context = self._context
+        if context is not None:
+            inputs = context.capture_inputs(opdef, inputs)
+        op = Operation.__new__(Operation)
+        op.graph = self
+        op.name = name
+        op.type = opdef.name
+        op._opdef = opdef
+        op._inputs = inputs
+        op._attrs = attrs
+        op._context = context
+        op._device = self._current_device(op) if self._device_stack else ""
+        op._frames = trace.capture(depth)
+        controls = self._control_ops if control_inputs is None else control_inputs
+        op._control_inputs = self._useful_controls(controls, inputs) if controls else ()
+        if context is not None:
+            op._control_inputs = context.control_inputs_for(op, op._control_inputs)
+        if self._colocation_stack:
+            self._colocate(op)
+        if self._attr_scope:
+            attrs.update(self._attr_scope)
+        if self._gradient_overrides and opdef.name in self._gradient_overrides:
+            attrs["_gradient_op_type"] = self._gradient_overrides[opdef.name]
+        op._outputs = infer_shapes(op)
+        with self._lock:
+            op._id = len(self._ops)
+            self._ops.append(op)
+            self._by_name[name] = op
+            self._version += 1
+        if context is not None:
+            context.op_added(op)
+        return op
+
+    @staticmethod
+    def _useful_controls(controls: tuple[Operation, ...], inputs: tuple[Tensor, ...]) -> tuple[Operation, ...]:
+        direct = {t._op for t in inputs}
+        return tuple(c for c in controls if c not in direct)
+
+    def _current_device(self, op: Operation) -> str:
+        device = ""
+        for entry in self._device_stack:
+            if entry is None:
+                device = ""
+            elif callable(entry):
+                op._device = device
+                device = stacks.device_string(entry(op))
+            else:
+                device = _merge_devices(device, stacks.device_string(entry))
+        return device
+
+    def _colocate(self, op: Operation) -> None:
+        groups = set(op._attrs.get("_class", ()))
+        for other in self._colocation_stack:
+            groups.update(other.colocation_groups())
+            op._device = other._device
+        op._attrs["_class"] = sorted(groups)
+
+    def _bump(self) -> None:
+        with self._lock:
+            self._version += 1
+            self._changes += 1
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Tensor],
+        dtypes: Any = None,
+        input_types: Any = None,
+        name: str | None = None,
+        attrs: Any = None,
+        op_def: Any = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """TF 1.15's low-level entry: an operation from its type, input tensors and attributes."""
+        from headrace.core.build import create_op
+
+        return create_op(self, op_type, inputs, name, attrs or {})
+
+    # names --------------------------------------------------------------------------------------
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        if self._name_stack:
+            name = self._name_stack + "/" + name
+        return self._unique(name, mark_as_used)
+
+    def _unique(self, name: str, mark_as_used: bool = True) -> str:
+        """Make a full name unique, TF's way: ``x``, ``x_1``, ``x_2``; case does not distinguish names."""
+        with self._lock:
+            used = self._names_in_use
+            key = name.lower()
+            i = used.get(key, 0)
+            if i == 0:
+                if mark_as_used:
+                    used[key] = 1
+                return name
+            if mark_as_used:
+                used[key] = i + 1
+            candidate = key
+            while candidate in used:
+                candidate = f"{key}_{i}"
+                i += 1
+            if mark_as_used:
+                used[candidate] = 1
+                used[key] = max(used[key], i)
+            return f"{name}_{i - 1}"
+
+    def _full_name(self, name: str) -> str:
+        """The final name of an op called ``name`` here; a trailing slash says that the name is final already."""
+        if name[-1:] == "/":
+            return name[:-1]
+        if not _VALID_OP_NAME.match(name):
+            raise ValueError(f"'{name}' is not a valid node name")
+        return self.unique_name(name)
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        old = self._name_stack
+        if name:
+            if isinstance(name, bytes):
+                name = name.decode()
+            valid = _VALID_SCOPE_NAME if old else _VALID_OP_NAME
+            if not valid.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+            new = name[:-1] if name[-1] == "/" else self.unique_name(name)
+        else:
+            new = ""
+        self._name_stack = new
+        try:
+            yield new + "/" if new else ""
+        finally:
+            self._name_stack = old
+
+    def get_name_scope(self) -> str:
+        return self._name_stack
+
+    # contexts -----------------------------------------------------------------------------------
+    def as_default(self) -> Any:
+        return stacks.default_graphs.entered(self)
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        if control_inputs is None:
+            entry = _ControlDependencies((), True)
+        else:
+            ops = []
+            for item in control_inputs:
+                element = item
+                if hasattr(element, "_as_graph_element"):
+                    element = element._as_graph_element()
+                if not isinstance(element, (Operation, Tensor)) and hasattr(element, "op"):
+                    element = element.op  # IndexedSlices, SparseTensor
+                element = self.as_graph_element(element)
+                ops.append(element._op if isinstance(element, Tensor) else element)
+            entry = _ControlDependencies(tuple(dict.fromkeys(ops)), False)
+        self._control_stack.append(entry)
+        old_ops, old_context = self._control_ops, self._context
+        if entry.clear:
+            self._control_ops = ()
+            self._context = None
+        else:
+            self._control_ops = tuple(dict.fromkeys(old_ops + entry.ops))
+        try:
+            yield
+        finally:
+            self._control_stack.pop()
+            self._control_ops = old_ops
+            if entry.clear:
+                self._context = old_context
+
+    @contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        self._device_stack.append(device_name_or_function)
+        try:
+            yield
+        finally:
+            self._device_stack.pop()
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        if op is None and not ignore_existing:
+            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
+        old = self._colocation_stack
+        self._colocation_stack = [] if ignore_existing else list(old)
+        if op is not None:
+            element = op._as_graph_element() if hasattr(op, "_as_graph_element") else op
+            element = element.op if not isinstance(element, Operation) else element
+            self._colocation_stack.append(element)
+        try:
+            yield
+        finally:
+            self._colocation_stack = old
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        if not isinstance(op_type_map, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for key, value in op_type_map.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        old = self._gradient_overrides
+        self._gradient_overrides = {**old, **op_type_map}
+        try:
+            yield
+        finally:
+            self._gradient_overrides = old
+
+    @contextmanager
+    def _kernel_label_map(self, op_to_kernel_label_map: dict[str, str]) -> Iterator[None]:
+        yield  # labels choose between TensorFlow's own kernels; there is nothing to choose here
+
+    @contextmanager
+    def _attribute_scope(self, attrs: dict[str, Any]) -> Iterator[None]:
+        old = self._attr_scope
+        self._attr_scope = {k: v for k, v in {**old, **attrs}.items() if v is not None}
+        try:
+            yield
+        finally:
+            self._attr_scope = old
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        old = self._container
+        self._container = container_name
+        try:
+            yield container_name
+        finally:
+            self._container = old
+
+    # control flow -------------------------------------------------------------------------------
+    def _get_control_flow_context(self) -> Any:
+        return self._context
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        self._context = context
+
+    # looking things up --------------------------------------------------------------------------
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        if not allow_tensor and not allow_operation:
+            raise ValueError("allow_tensor and allow_operation can't both be False.")
+        convert = getattr(obj, "_as_graph_element", None)
+        if convert is not None:
+            obj = convert()
+        if isinstance(obj, bytes):
+            obj = obj.decode()
+        if isinstance(obj, str):
+            return self._element_by_name(obj, allow_tensor, allow_operation)
+        wanted = " or ".join(w for w, a in (("Tensor", allow_tensor), ("Operation", allow_operation)) if a)
+        if isinstance(obj, Tensor) and allow_tensor:
+            if obj.graph is not self:
+                raise ValueError(f"Tensor {obj} is not an element of this graph.")
+            return obj
+        if isinstance(obj, Operation) and allow_operation:
+            if obj.graph is not self:
+                raise ValueError(f"Operation {obj.name} is not an element of this graph.")
+            return obj
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        if ":" in name and allow_tensor:
+            op_name, _, index = name.rpartition(":")
+            if not index.isdigit():
+                raise ValueError(
+                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. "
+                    'Tensor names must be of the form "<op_name>:<output_index>".'
+                )
+            op = self._by_name.get(op_name)
+            if op is None:
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not "
+                    f"exist in the graph.{self._near(op_name)}"
+                )
+            if int(index) >= len(op._outputs):
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists "
+                    f"but only has {len(op._outputs)} outputs."
+                )
+            return op._outputs[int(index)]
+        if ":" in name:
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
+        if not allow_operation:
+            if name in self._by_name:
+                raise ValueError(
+                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                    '"<op_name>:<output_index>".'
+                )
+            raise ValueError(
+                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the "
+                'form "<op_name>:<output_index>".'
+            )
+        if name not in self._by_name:
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.{self._near(name)}")
+        return self._by_name[name]
+
+    def _near(self, name: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(name, list(self._by_name)[:20000], 3)
+        return f" Near: {', '.join(map(repr, near))}." if near else ""
+
+    def get_operations(self) -> list[Operation]:
+        return list(self._ops)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+
+    def _consumers_of(self, tensor: Tensor) -> list[Operation]:
+        with self._lock:
+            index = self._consumer_index
+            for op in self._ops[self._indexed :]:
+                for t in dict.fromkeys(op._inputs):
+                    index.setdefault(t, []).append(op)
+            self._indexed = len(self._ops)
+            return list(index.get(tensor, ()))
+
+    # feeding and fetching -----------------------------------------------------------------------
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        self._unfeedable.add(tensor)
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        return tensor not in self._unfeedable
+
+    def prevent_fetching(self, op: Operation) -> None:
+        self._unfetchable.add(op)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        op = tensor_or_op._op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return op not in self._unfetchable
+
+    # collections --------------------------------------------------------------------------------
+    @property
+    def collections(self) -> list[Any]:
+        return list(self._collections)
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        names = (names,) if isinstance(names, str) else dict.fromkeys(names)
+        for name in names:
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        items = self._collections.get(name, [])
+        if scope is None:
+            return list(items)
+        pattern = re.compile(scope)
+        return [i for i in items if hasattr(i, "name") and pattern.match(i.name)]
+
+    def get_all_collection_keys(self) -> list[Any]:
+        return [k for k in self._collections if isinstance(k, str)]
+
+    def clear_collection(self, name: Any) -> None:
+        self._collections.pop(name, None)
+
+    # the rest -----------------------------------------------------------------------------------
+    @property
+    def version(self) -> int:
+        return self._version
+
+    @property
+    def seed(self) -> int | None:
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
+
+    @property
+    def building_function(self) -> bool:
+        return False
+
+    @property
+    def finalized(self) -> bool:
+        return self._finalized
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+
+        if stacks.graph_def_encoder is None:
+            raise ImportError("GraphDef messages need headrace.formats, which is not loaded")
+        return stacks.graph_def_encoder(self, from_version, add_shapes)
+
+
+def _merge_devices(outer: str, inner: str) -> str:
+    """Device strings merge field by field, the inner one deciding."""
+    if not outer or not inner:
+        return inner or outer
+    fields: dict[str, str] = {}
+    for text in (outer, inner):
+        for part in text.strip("/").split("/"):
+            key, _, value = part.partition(":")
+            if key.lower() in ("cpu", "gpu"):
+                key, value = "device", f"{key.upper()}:{value}"
+            fields[key.lower()] = value
+    order = ("job", "replica", "task", "device")
+    return "".join(f"/{key}:{fields[key]}" for key in order if key in fields)
+
+
+_global_default: Graph | None = None
+_global_lock = threading.Lock()
+
+
+def get_default_graph() -> Graph:
+    """The graph that ops are added to when nothing else says which."""
+    items = stacks.default_graphs.items
+    if items:
+        return items[-1]  # type: ignore[no-any-return]
+    global _global_default
+    if _global_default is None:
+        with _global_lock:
+            if _global_default is None:
+                _global_default = Graph()
+    return _global_default
+
+
+def has_default_graph() -> bool:
+    return bool(stacks.default_graphs.items)
+
+
+def reset_default_graph() -> None:
+    """Forget the global default graph; the next op starts a new one."""
+    global _global_default
+    if stacks.default_graphs.items:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting "
+            "and create a new graph."
+        )
+    _global_default = Graph()
+
+
+
+

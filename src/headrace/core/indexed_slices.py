@@ -1,0 +1,75 @@
+"""IndexedSlices: rows of a tensor, as the gradient of a gather produces them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.dtypes import DType
+from headrace.core.shapes import TensorShape
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["IndexedSlices"]
+
+
+class IndexedSlices:
+    """``dense[indices[i]] = values[i]``, everything else zero; repeated indices add up."""
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Tensor:
+        return self._values
+
+    @property
+    def indices(self) -> Tensor:
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        return self._dense_shape
+
+    @property
+    def name(self) -> str:
+        return self._values.name
+
+    @property
+    def device(self) -> str:
+        return self._values.device
+
+    @property
+    def op(self) -> Operation:
+        return self._values.op
+
+    @property
+    def dtype(self) -> DType:
+        return self._values.dtype
+
+    @property
+    def graph(self) -> Any:
+        return self._values.graph
+
+    @property
+    def shape(self) -> TensorShape:
+        from headrace.core.infer import partial_shape
+        from headrace.core.shapes import from_plain
+
+        return from_plain(None if self._dense_shape is None else partial_shape(self._dense_shape))
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    @property
+    def _graph_anchor(self) -> Tensor:
+        return self._values
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+    __repr__ = __str__

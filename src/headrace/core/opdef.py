@@ -1,0 +1,292 @@
+"""What an operation is: declared once, completely.
+
+An op has a signature (TensorFlow's registered argument and attribute names), a shape rule, a kernel, a gradient and
+traits. Nothing may be left out: a definition without a gradient decision is refused here, not at a user's call.
+
+    define(
+        "MatMul", "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(number)",
+        shape=matmul_shape, kernel=matmul_kernel, grad=matmul_grad,
+    )
+
+Signature grammar: ``inputs -> outputs; attributes``.
+
+* an argument is ``name: TYPE``; TYPE is a dtype name (``int32``), a type attribute (``T``), ``N*T`` (a list of N
+  tensors of one type), ``*Tlist`` (a list of tensors, one type each) and may be preceded by ``&`` (reference).
+* an attribute is ``name: kind`` or ``name: kind=default``; kind is bool, int, float, str, shape, tensor, type,
+  ``type(GROUP)`` or list(kind). Type attributes and N that inputs determine need not be listed.
+  GROUPs: any, number, real, float, inexact, int, index.
+
+A kernel is ``kernel(xp, *inputs, **attrs)``: it is given the keyword-only parameters that it names, from the
+attributes, and ``rt`` (the :class:`Runtime` of the session) or ``node`` (the :class:`KernelNode`) if it names those.
+It returns one array, or a tuple if the op has several outputs.
+
+A gradient is ``grad(op, *output_grads)`` and returns one gradient (Tensor, IndexedSlices or None) per input.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+
+__all__ = ["ALL_OPS", "NOT_DIFFERENTIABLE", "NO_GRADIENT_YET", "Arg", "Attr", "KernelNode", "OpDef", "Traits", "bind_kernel", "define", "lookup"]
+
+
+class _Marker:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: The op has no derivative (integer output, a shape, a comparison): gradients stop here silently.
+NOT_DIFFERENTIABLE: Final = _Marker("NOT_DIFFERENTIABLE")
+#: The op has a derivative that is not written yet: asking for it is a LookupError that says so.
+NO_GRADIENT_YET: Final = _Marker("NO_GRADIENT_YET")
+
+_F = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+_I = (
+    dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
+    dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64,
+)  # fmt: skip
+_C = (dtypes.complex64, dtypes.complex128)
+GROUPS: dict[str, frozenset[DType] | None] = {
+    "any": None,
+    "number": frozenset(_F + _I + _C),
+    "real": frozenset(_F + _I),
+    "float": frozenset(_F),
+    "inexact": frozenset(_F + _C),
+    "int": frozenset(_I),
+    "index": frozenset((dtypes.int32, dtypes.int64)),
+}
+
+
+@dataclass(frozen=True)
+class Arg:
+    """An input or output of a signature."""
+
+    name: str
+    dtype: DType | None  # fixed type
+    type_attr: str | None  # or: the attribute that gives the type
+    number_attr: str | None = None  # N*T
+    type_list_attr: str | None = None  # *Tlist
+    is_ref: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        return self.number_attr is not None or self.type_list_attr is not None
+
+
+@dataclass(frozen=True)
+class Attr:
+    """An attribute of a signature."""
+
+    name: str
+    kind: str
+    default: Any = None
+    has_default: bool = False
+    allowed: frozenset[DType] | None = None
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What planning and rewriting must know of an op."""
+
+    ufunc: str | None = None  # the xp function (and Python operator, see plan) that is the whole kernel
+    elementwise: bool = False  # output element i depends on input elements i (after broadcasting) only
+    view: bool = False  # an output may share memory with an input
+    stateful: bool = False  # never folded, never shared with an equal node
+    random: bool = False
+    reads: bool = False  # reads the variable that is input 0
+    writes: bool = False  # writes the variable(s) that are reference/handle inputs
+    known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA
+    data_dependent_shape: bool = False
+    host_only: bool = False
+    blocking: bool = False  # may wait for another run
+
+
+@dataclass(frozen=True)
+class OpDef:
+    """A complete op definition."""
+
+    name: str
+    inputs: tuple[Arg, ...]
+    outputs: tuple[Arg, ...]
+    attrs: dict[str, Attr]
+    shape: Callable[[Any], Sequence[Any]]
+    kernel: Callable[..., Any]
+    grad: Any
+    traits: Traits
+    kernel_params: tuple[str, ...] = ()
+    simple: bool = False  # every input and output is a single tensor
+    inferred: frozenset[str] = field(default_factory=frozenset)  # attributes that inputs determine
+
+
+ALL_OPS: dict[str, OpDef] = {}
+
+_DTYPE_NAMES = {
+    d.name: d for d in dtypes._ALL if not d._is_ref_dtype
+}  # "float" etc. are not accepted: signatures use exact names
+
+
+def lookup(name: str) -> OpDef:
+    try:
+        return ALL_OPS[name]
+    except KeyError:
+        import difflib
+
+        near = difflib.get_close_matches(name, ALL_OPS, 3)
+        hint = f" Near: {', '.join(near)}." if near else ""
+        raise ValueError(f"No op named {name} is defined in this version of Headrace.{hint}") from None
+
+
+def define(
+    name: str,
+    signature: str,
+    *,
+    shape: Callable[[Any], Sequence[Any]],
+    kernel: Callable[..., Any] | None = None,
+    grad: Any,
+    **traits: Any,
+) -> OpDef:
+    """Declare an op. ``kernel`` may be left out where ``ufunc`` names an xp function that is all of it."""
+    if name in ALL_OPS:
+        raise ValueError(f"op {name} is defined twice")
+    if grad is None or not (callable(grad) or isinstance(grad, _Marker)):
+        raise TypeError(f"op {name}: say what its gradient is (a function, NOT_DIFFERENTIABLE or NO_GRADIENT_YET)")
+    flags = Traits(**traits)
+    if kernel is None:
+        if flags.ufunc is None:
+            raise TypeError(f"op {name}: no kernel")
+        kernel = ufunc_kernel(flags.ufunc)
+    inputs, outputs, attrs = parse_signature(signature)
+    inferred = {a for i in inputs for a in (i.type_attr, i.number_attr, i.type_list_attr) if a}
+    for attr in inferred:
+        attrs.setdefault(attr, Attr(attr, _implied_kind(attr, inputs)))
+    params = _keyword_params(kernel)
+    unknown = set(params) - set(attrs) - {"rt", "node"}
+    if unknown:
+        raise TypeError(f"op {name}: the kernel wants {sorted(unknown)}, which the signature does not have")
+    opdef = OpDef(
+        name, inputs, outputs, attrs, shape, kernel, grad, flags, params,
+        simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
+    )  # fmt: skip
+    ALL_OPS[name] = opdef
+    return opdef
+
+
+@dataclass(frozen=True)
+class KernelNode:
+    """The node a kernel runs for: given to kernels that ask for ``node``."""
+
+    name: str
+    op_type: str
+    attrs: dict[str, Any]
+    op: Any = None  # the user's Operation it came from
+
+
+def bind_kernel(opdef: OpDef, node: KernelNode, xp: Any) -> Callable[..., Any]:
+    """The kernel as a function of the inputs alone (and of ``rt=``, for kernels that want the runtime)."""
+    if opdef.traits.ufunc is not None:
+        return getattr(xp, opdef.traits.ufunc)  # type: ignore[no-any-return]
+    kwargs = {p: node if p == "node" else node.attrs[p] for p in opdef.kernel_params if p != "rt"}
+    return functools.partial(opdef.kernel, xp, **kwargs)
+
+
+def ufunc_kernel(name: str) -> Callable[..., Any]:
+    """A kernel that is one function of the array namespace."""
+
+    def kernel(xp: Any, *inputs: Any) -> Any:
+        return getattr(xp, name)(*inputs)
+
+    return kernel
+
+
+def _implied_kind(attr: str, inputs: Sequence[Arg]) -> str:
+    for arg in inputs:
+        if arg.number_attr == attr:
+            return "int"
+        if arg.type_list_attr == attr:
+            return "list(type)"
+    return "type"
+
+
+def _keyword_params(kernel: Callable[..., Any]) -> tuple[str, ...]:
+    parameters = inspect.signature(kernel).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+# signatures -------------------------------------------------------------------------------------
+
+
+def parse_signature(text: str) -> tuple[tuple[Arg, ...], tuple[Arg, ...], dict[str, Attr]]:
+    head, _, tail = text.partition(";")
+    left, arrow, right = head.partition("->")
+    if not arrow:
+        raise ValueError(f"signature without '->': {text!r}")
+    inputs = tuple(_parse_arg(a) for a in _split(left))
+    outputs = tuple(_parse_arg(a) for a in _split(right))
+    attrs = {a.name: a for a in (_parse_attr(t) for t in _split(tail))}
+    return inputs, outputs, attrs
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that are outside brackets."""
+    parts, depth, start = [], 0, 0
+    for i, ch in enumerate(text):
+        if ch in "([{":
+            depth += 1
+        elif ch in ")]}":
+            depth -= 1
+        elif ch == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [p.strip() for p in parts if p.strip()]
+
+
+def _parse_arg(text: str) -> Arg:
+    name, _, spec = (p.strip() for p in text.partition(":"))
+    is_ref = spec.startswith("&")
+    spec = spec.lstrip("&").strip()
+    if spec.startswith("*"):
+        return Arg(name, None, None, None, spec[1:].strip(), is_ref)
+    number: str | None = None
+    if "*" in spec:
+        number, spec = (p.strip() for p in spec.split("*"))
+    if spec in _DTYPE_NAMES:
+        return Arg(name, _DTYPE_NAMES[spec], None, number, None, is_ref)
+    return Arg(name, None, spec, number, None, is_ref)
+
+
+_ATTR = re.compile(r"^(\w+)\s*:\s*([\w()]+)\s*(?:=\s*(.*))?$", re.S)
+
+
+def _parse_attr(text: str) -> Attr:
+    match = _ATTR.match(text)
+    if match is None:
+        raise ValueError(f"cannot read attribute {text!r}")
+    name, kind, default = match.groups()
+    allowed: frozenset[DType] | None = None
+    if kind.startswith("type(") or kind.startswith("list(type("):
+        group = kind.rstrip(")").rpartition("(")[2]
+        allowed = GROUPS[group]
+        kind = "list(type)" if kind.startswith("list") else "type"
+    if default is None:
+        return Attr(name, kind, allowed=allowed)
+    value: Any
+    if kind == "type":
+        value = _DTYPE_NAMES[default.strip()]
+    else:
+        value = ast.literal_eval(default.strip())
+        if kind == "shape" and value is not None:
+            value = tuple(value)
+    return Attr(name, kind, value, True, allowed)

@@ -1,0 +1,125 @@
+"""Module-level forms of the graph's context managers, and ``tf.name_scope``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from headrace.core import stacks
+from headrace.core.build import _graph_of
+from headrace.core.graph import get_default_graph
+
+__all__ = [
+    "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies", "device",
+    "get_collection", "get_collection_ref", "init_scope", "name_scope", "op_scope",
+]  # fmt: skip
+
+
+class name_scope:  # noqa: N801 (TensorFlow's name)
+    """``with tf.name_scope(name, default_name, values) as scope:``."""
+
+    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+        if default_name is not None and not isinstance(default_name, str):
+            raise TypeError(
+                f"`default_name` type ({type(default_name)}) is not a string type. "
+                "You likely meant to pass this into the `values` kwarg."
+            )
+        self._name = default_name if name is None else name
+        if self._name is None and values is not None:
+            raise ValueError(
+                f"At least one of name ({name}) and default_name ({default_name}) must be provided."
+            )
+        self._values = values
+        self._entered: list[AbstractContextManager[Any]] = []
+
+    @property
+    def name(self) -> str | None:
+        return self._name
+
+    def __enter__(self) -> str:
+        graph = get_default_graph()
+        if self._values:
+            graph = _graph_of(list(self._values), graph)
+        default = graph.as_default()
+        scope = graph.name_scope(self._name)
+        default.__enter__()
+        try:
+            text = scope.__enter__()
+        except BaseException:
+            default.__exit__(None, None, None)
+            raise
+        self._entered += [default, scope]
+        return text
+
+    def __exit__(self, *exc: Any) -> bool | None:
+        self._entered.pop().__exit__(*exc)
+        self._entered.pop().__exit__(*exc)
+        return None
+
+    def __call__(self, function: Any) -> Any:
+        import functools
+
+        @functools.wraps(function)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            with name_scope(self._name, values=self._values):
+                return function(*args, **kwargs)
+
+        return inner
+
+
+@contextmanager
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """The pre-1.0 spelling of ``name_scope``."""
+    with name_scope(name, default_name, values) as scope:
+        yield scope
+
+
+def control_dependencies(control_inputs: Any) -> Any:
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def device(device_name_or_function: Any) -> Any:
+    return get_default_graph().device(device_name_or_function)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def container(container_name: str) -> Any:
+    return get_default_graph().container(container_name)
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    return get_default_graph().get_collection_ref(key)
+
+
+def get_all_collection_keys() -> list[Any]:
+    return get_default_graph().get_all_collection_keys()
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Out of control dependencies and control flow, keeping the name scope: where variables are initialised."""
+    graph = get_default_graph()
+    scope = graph.get_name_scope()
+    with graph.control_dependencies(None), graph.name_scope(scope + "/" if scope else None):
+        yield
+
+
+def get_default_session() -> Any:
+    """The innermost session entered on this thread, or None."""
+    return stacks.default_sessions.get()

@@ -1,0 +1,90 @@
+"""Per-thread stacks (default graph, default session) and the few hooks by which lower layers reach higher ones."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
+    from headrace.core.tensor import Operation
+
+__all__ = ["UNSET", "DefaultStack", "default_graphs", "default_sessions", "device_string", "node_def_of", "session_for"]  # fmt: skip
+
+
+class _Unset:
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Any = _Unset()
+
+
+class DefaultStack(threading.local):
+    """A stack of context-managed defaults, one per thread."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self.enforce_nesting = True
+
+    def get(self) -> Any:
+        return self.items[-1] if self.items else None
+
+    @contextmanager
+    def entered(self, item: Any) -> Iterator[Any]:
+        self.items.append(item)
+        try:
+            yield item
+        finally:
+            if self.items and self.items[-1] is item:
+                self.items.pop()
+            elif item in self.items:
+                if self.enforce_nesting:
+                    raise AssertionError(
+                        f"Nesting violated for default stack of {type(item)} objects: "
+                        "leave the contexts in the reverse of the order in which you entered them"
+                    )
+                self.items.remove(item)
+
+
+default_sessions = DefaultStack()
+default_graphs = DefaultStack()
+
+
+def session_for(session: Any, graph: Graph, what: str) -> Any:
+    """The session that ``eval``/``run`` on a graph element uses."""
+    if session is None:
+        session = default_sessions.get()
+        if session is None:
+            raise ValueError(
+                f"Cannot {what}: No default session is registered. Use `with sess.as_default()` or pass an explicit "
+                f"session to `{what.split('`')[1][:-2]}(session=sess)`"
+            )
+        if session.graph is not graph:
+            raise ValueError(
+                f"Cannot use the default session to {what}: it belongs to a different graph. "
+                "Pass the session of this graph explicitly."
+            )
+    elif session.graph is not graph:
+        raise ValueError(f"Cannot use the given session to {what}: it belongs to a different graph.")
+    return session
+
+
+#: Set by headrace.formats: turns an operation into a NodeDef message.
+node_def_encoder: Callable[[Operation], Any] | None = None
+#: Likewise for a whole graph.
+graph_def_encoder: Callable[[Graph, int | None, bool], Any] | None = None
+
+
+def node_def_of(op: Operation) -> Any:
+    if node_def_encoder is None:
+        raise ImportError("NodeDef messages need headrace.formats, which is not loaded")
+    return node_def_encoder(op)
+
+
+def device_string(device: Any) -> str:
+    if device is None:
+        return ""
+    return device if isinstance(device, str) else device.to_string()

@@ -1,0 +1,235 @@
+"""Operation and Tensor: the nodes and edges that a user holds.
+
+Both compare by identity, as in TF 1.15. Attributes of an operation are plain Python values under TensorFlow's names:
+types are DType, shapes plain tuples, tensors NumPy arrays, strings ``str``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headrace.core import shapes, stacks, trace
+from headrace.core.dtypes import DType
+from headrace.core.shapes import Shape, TensorShape
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
+    from headrace.core.opdef import OpDef
+
+__all__ = ["Operation", "Tensor"]
+
+
+class Tensor:
+    """One output of an operation."""
+
+    __slots__ = ("__dict__", "__weakref__", "_dtype", "_name", "_op", "_shape", "_static", "_value_index")
+
+    __array_priority__ = 100
+    OVERLOADABLE_OPERATORS = {
+        "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__div__", "__rdiv__",
+        "__truediv__", "__rtruediv__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__lt__", "__le__",
+        "__gt__", "__ge__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__", "__getitem__",
+        "__pow__", "__rpow__", "__invert__", "__neg__", "__abs__", "__matmul__", "__rmatmul__",
+    }  # fmt: skip
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: Shape = None) -> None:
+        self._op = op
+        self._value_index = value_index
+        self._dtype = dtype
+        self._shape = shape
+        self._name: str | None = None
+        self._static: Any = stacks.UNSET
+
+    @property
+    def op(self) -> Operation:
+        return self._op
+
+    @property
+    def graph(self) -> Graph:
+        return self._op.graph
+
+    @property
+    def name(self) -> str:
+        name = self._name
+        if name is None:
+            name = self._name = f"{self._op.name}:{self._value_index}"
+        return name
+
+    @property
+    def value_index(self) -> int:
+        return self._value_index
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def device(self) -> str:
+        return self._op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        return shapes.from_plain(self._shape)
+
+    def get_shape(self) -> TensorShape:
+        return shapes.from_plain(self._shape)
+
+    def set_shape(self, shape: Any) -> None:
+        """Add knowledge about the static shape."""
+        plain = shapes.to_plain(shape)
+        try:
+            self._shape = shapes.merge(self._shape, plain)
+        except ValueError:
+            raise ValueError(
+                f"Tensor {self.name} has shape {self.shape}, which is not compatible with {shapes.from_plain(plain)}"
+            ) from None
+        self._op.graph._bump()
+
+    def _rank(self) -> int | None:
+        return None if self._shape is None else len(self._shape)
+
+    def _shape_tuple(self) -> Shape:
+        return self._shape
+
+    def consumers(self) -> list[Operation]:
+        return self._op.graph._consumers_of(self)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        return stacks.session_for(session, self._op.graph, "evaluate a tensor using `eval()`").run(self, feed_dict)
+
+    def _as_node_def_input(self) -> str:
+        return self._op.name if self._value_index == 0 else self.name
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self._dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._shape is None else f", shape={self.shape}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{device})'
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to test "
+            "if a tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the "
+            "value of a tensor."
+        )
+
+    def __iter__(self) -> Any:
+        raise TypeError(
+            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use "
+            "tf.map_fn, or tf.unstack if its first dimension is known."
+        )
+
+    def __len__(self) -> int:
+        raise TypeError("object of type 'Tensor' has no len(). Use `tf.shape(x)[0]` or `x.shape[0]`.")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Use sess.run or .eval to get its value."
+        )
+
+    @staticmethod
+    def _override_operator(operator: str, func: Callable[..., Any]) -> None:
+        setattr(Tensor, operator, func)
+
+
+class Operation:
+    """A node of a graph."""
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_attrs", "_control_inputs", "_context", "_device", "_frames", "_id", "_inputs",
+        "_opdef", "_outputs", "graph", "name", "type",
+    )  # fmt: skip
+
+    graph: Graph
+    name: str
+    type: str
+    _attrs: dict[str, Any]
+    _context: Any
+    _control_inputs: tuple[Operation, ...]
+    _device: str
+    _frames: trace.Frames
+    _id: int
+    _inputs: tuple[Tensor, ...]
+    _opdef: OpDef
+    _outputs: tuple[Tensor, ...]
+
+    @property
+    def op_def(self) -> OpDef:
+        return self._opdef
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return list(self._inputs)
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return list(self._outputs)
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        return list(self._control_inputs)
+
+    @property
+    def device(self) -> str:
+        return self._device
+
+    def _set_device(self, device: Any) -> None:
+        self._device = stacks.device_string(device)
+
+    def values(self) -> tuple[Tensor, ...]:
+        return self._outputs
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """Where the user made this operation: (file, line, function, text), innermost last."""
+        return trace.describe(self._frames)
+
+    @property
+    def node_def(self) -> Any:
+        return stacks.node_def_of(self)
+
+    def get_attr(self, name: str) -> Any:
+        if name not in self._attrs:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+        value = self._attrs[name]
+        if isinstance(value, str):
+            return value.encode()
+        if isinstance(value, tuple) and self._opdef.attrs.get(name) is not None:
+            return list(value) if self._opdef.attrs[name].kind.startswith("list") else value
+        return value
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        self._attrs[name] = value
+        self.graph._bump()
+
+    def _add_control_inputs(self, ops: Any) -> None:
+        present = set(self._control_inputs)
+        self._control_inputs += tuple(o for o in ops if o not in present)
+        self.graph._bump()
+
+    def _add_control_input(self, op: Operation) -> None:
+        self._add_control_inputs([op])
+
+    def _get_control_flow_context(self) -> Any:
+        return self._context
+
+    def colocation_groups(self) -> list[bytes]:
+        classes = self._attrs.get("_class")
+        if classes:
+            return [c for c in classes if c.startswith(b"loc:@")]
+        return [b"loc:@" + self.name.encode()]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        stacks.session_for(session, self.graph, "execute an operation using `run()`").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        try:
+            return str(self.node_def)
+        except ImportError:
+            return repr(self)

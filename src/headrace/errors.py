@@ -1,0 +1,202 @@
+"""The exception tree of ``tf.errors``.
+
+Every run-time failure is an :class:`OpError` with one of TensorFlow's codes, the operation it happened in and a
+message that ends with the line of the user's program that made the operation.
+
+    >>> raise InvalidArgumentError(None, None, "batch sizes differ")
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
+    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
+    "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
+    "UnavailableError", "UnimplementedError", "UnknownError", "error_class_for_code",
+]  # fmt: skip
+
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+
+class OpError(Exception):
+    """A failure of one operation while a graph ran."""
+
+    code: int = UNKNOWN
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
+        super().__init__(message)
+        self._node_def = node_def
+        self._op = op
+        self._message = message
+        if error_code is not None:
+            self.code = error_code
+
+    @property
+    def message(self) -> str:
+        return self._message
+
+    @property
+    def op(self) -> Any:
+        return self._op
+
+    @property
+    def node_def(self) -> Any:
+        if self._node_def is None and self._op is not None:
+            return self._op.node_def
+        return self._node_def
+
+    @property
+    def error_code(self) -> int:
+        return self.code
+
+    def __str__(self) -> str:
+        return self._message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # operations do not travel between processes: the message says everything that a reader needs
+        return (_rebuild, (type(self), self._message, self.code))
+
+
+def _rebuild(cls: type[OpError], message: str, code: int) -> OpError:
+    error = cls.__new__(cls)
+    OpError.__init__(error, None, None, message, code)
+    return error
+
+
+class _CodedError(OpError):
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message)
+
+
+class CancelledError(_CodedError):
+    """The run was cancelled, for example by closing its session."""
+
+    code = CANCELLED
+
+
+class UnknownError(_CodedError):
+    """An error of a kind that has no code of its own."""
+
+    code = UNKNOWN
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int = UNKNOWN) -> None:
+        super().__init__(node_def, op, message)
+        self.code = error_code
+
+
+class InvalidArgumentError(_CodedError):
+    """An operation was given values that it cannot work with."""
+
+    code = INVALID_ARGUMENT
+
+
+class DeadlineExceededError(_CodedError):
+    """A deadline passed before the operation was complete."""
+
+    code = DEADLINE_EXCEEDED
+
+
+class NotFoundError(_CodedError):
+    """Something that was asked for (a file, a name) does not exist."""
+
+    code = NOT_FOUND
+
+
+class AlreadyExistsError(_CodedError):
+    """Something that was to be made exists already."""
+
+    code = ALREADY_EXISTS
+
+
+class PermissionDeniedError(_CodedError):
+    """The caller may not do this."""
+
+    code = PERMISSION_DENIED
+
+
+class UnauthenticatedError(_CodedError):
+    """The caller is not known."""
+
+    code = UNAUTHENTICATED
+
+
+class ResourceExhaustedError(_CodedError):
+    """Something ran out, most often memory."""
+
+    code = RESOURCE_EXHAUSTED
+
+
+class FailedPreconditionError(_CodedError):
+    """The system is not in the state the operation needs, for example a variable that was never initialised."""
+
+    code = FAILED_PRECONDITION
+
+
+class AbortedError(_CodedError):
+    """The operation was broken off, typically by a concurrent action."""
+
+    code = ABORTED
+
+
+class OutOfRangeError(_CodedError):
+    """Iteration went past the valid range, for example the end of the input."""
+
+    code = OUT_OF_RANGE
+
+
+class UnimplementedError(_CodedError):
+    """The operation is known but has no implementation for this case."""
+
+    code = UNIMPLEMENTED
+
+
+class InternalError(_CodedError):
+    """An invariant of Headrace itself was broken."""
+
+    code = INTERNAL
+
+
+class UnavailableError(_CodedError):
+    """A service is not reachable at present."""
+
+    code = UNAVAILABLE
+
+
+class DataLossError(_CodedError):
+    """Data that was read is damaged."""
+
+    code = DATA_LOSS
+
+
+_BY_CODE: dict[int, type[OpError]] = {
+    cls.code: cls
+    for cls in (
+        CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError,
+        AlreadyExistsError, PermissionDeniedError, UnauthenticatedError, ResourceExhaustedError,
+        FailedPreconditionError, AbortedError, OutOfRangeError, UnimplementedError, InternalError,
+        UnavailableError, DataLossError,
+    )
+}  # fmt: skip
+
+
+def error_class_for_code(code: int) -> type[OpError]:
+    """The exception class of a status code."""
+    return _BY_CODE.get(code, UnknownError)
