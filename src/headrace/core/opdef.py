@@ -20,6 +20,13 @@ A kernel is ``kernel(xp, *inputs, **attrs)``: it is given the keyword-only param
 attributes, and ``rt`` (the :class:`Runtime` of the session) or ``node`` (the :class:`KernelNode`) if it names those.
 It returns one array, or a tuple if the op has several outputs.
 
+State: for the inputs listed in ``reads`` and ``writes`` (references and resource handles) the kernel is given the
+variable's current *value*, not a handle. An op with ``writes`` is still a pure function: its kernel returns the new
+values of the written variables, in the order of ``writes``, followed by those outputs that are not references. A
+reference output is the new value of the first written variable; the executor stores and forwards. ``inplace``, if given,
+is a NumPy version with the same parameters (without ``xp``) that overwrites the arrays of the written inputs and
+returns nothing; the NumPy executor takes it when nobody else can see those arrays.
+
 A gradient is ``grad(op, *output_grads)`` and returns one gradient (Tensor, IndexedSlices or None) per input.
 """
 
@@ -105,8 +112,9 @@ class Traits:
     view: bool = False  # an output may share memory with an input
     stateful: bool = False  # never folded, never shared with an equal node
     random: bool = False
-    reads: bool = False  # reads the variable that is input 0
-    writes: bool = False  # writes the variable(s) that are reference/handle inputs
+    reads: tuple[int, ...] = ()  # reference or handle inputs whose variable's value the kernel is given
+    writes: tuple[int, ...] = ()  # reference or handle inputs whose variable it gives a new value
+    uninit_ok: bool = False  # a variable that was never set reaches the kernel as None
     known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA
     data_dependent_shape: bool = False
     host_only: bool = False
@@ -125,6 +133,7 @@ class OpDef:
     kernel: Callable[..., Any]
     grad: Any
     traits: Traits
+    inplace: Callable[..., None] | None = None
     kernel_params: tuple[str, ...] = ()
     simple: bool = False  # every input and output is a single tensor
     inferred: frozenset[str] = field(default_factory=frozenset)  # attributes that inputs determine
@@ -155,6 +164,7 @@ def define(
     shape: Callable[[Any], Sequence[Any]],
     kernel: Callable[..., Any] | None = None,
     grad: Any,
+    inplace: Callable[..., None] | None = None,
     **traits: Any,
 ) -> OpDef:
     """Declare an op. ``kernel`` may be left out where ``ufunc`` names an xp function that is all of it."""
@@ -176,7 +186,7 @@ def define(
     if unknown:
         raise TypeError(f"op {name}: the kernel wants {sorted(unknown)}, which the signature does not have")
     opdef = OpDef(
-        name, inputs, outputs, attrs, shape, kernel, grad, flags, params,
+        name, inputs, outputs, attrs, shape, kernel, grad, flags, inplace, params,
         simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
     )  # fmt: skip
     ALL_OPS[name] = opdef
