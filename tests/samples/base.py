@@ -65,6 +65,20 @@ def boolean(*shape, **kw):
     return i32(*shape, low=0, high=2, **kw).astype(np.bool_)
 
 
+def bf16(*shape, **kw):
+    return f32(*shape, **kw).astype(_bfloat16())
+
+
+def _bfloat16():
+    try:
+        import ml_dtypes
+    except ImportError:  # TensorFlow's environment has its own
+        import tensorflow as tf
+
+        return tf.bfloat16.as_numpy_dtype
+    return ml_dtypes.bfloat16
+
+
 def c64(*shape, **kw):
     salt = kw.get("salt", 0)
     return (f64(*shape, salt=(salt, 1)) + 1j * f64(*shape, salt=(salt, 2))).astype(np.complex64)

@@ -57,7 +57,7 @@ def over_blocks(function: Callable[..., None], arrays: Sequence[Any], block: int
     if size <= block:
         function(*arrays)
         return
-    flat = [a.reshape(-1) if a.size == size else a for a in arrays]
+    flat = [a.reshape(-1) if a.size == size else a.reshape(())[()] for a in arrays]
     threads = min(_threads, (size + block - 1) // block)
     if threads == 1:
         _run_range(function, flat, size, 0, size, block)
@@ -84,3 +84,38 @@ def _run_range(function: Callable[..., None], flat: list[Any], size: int, lo: in
     for start in range(lo, hi, block):
         stop = min(start + block, hi)
         function(*[a[start:stop] if a.size == size else a for a in flat])
+
+
+def over_rows(
+    function: Callable[..., None], arrays: Sequence[Any], shape: tuple[int, ...], block: int = BLOCK
+) -> None:
+    """Like ``over_blocks`` along the first axis: arrays of the full shape are cut, all others passed whole."""
+    rows = shape[0]
+    per_row = 1
+    for d in shape[1:]:
+        per_row *= d
+    step = max(1, block // max(1, per_row))
+    cut = [getattr(a, "shape", ()) == shape for a in arrays]
+
+    def run(lo: int, hi: int) -> None:
+        for start in range(lo, hi, step):
+            stop = min(start + step, hi)
+            function(*[a[start:stop] if c else a for a, c in zip(arrays, cut)])
+
+    threads = min(_threads, max(1, rows // step))
+    if threads == 1:
+        run(0, rows)
+        return
+    share = -(-rows // threads)
+    bounds = [(i, min(i + share, rows)) for i in range(0, rows, share)]
+    futures = [pool().submit(_quietly, run, lo, hi) for lo, hi in bounds[1:]]
+    try:
+        run(*bounds[0])
+    finally:
+        for future in futures:
+            future.result()
+
+
+def _quietly(run: Callable[[int, int], None], lo: int, hi: int) -> None:
+    with np.errstate(all="ignore"):
+        run(lo, hi)

@@ -57,6 +57,8 @@ def convert(
     kind = type(value)
     if kind in _PLAIN:
         return _from_python(value, dtype, name, preferred, full_name)
+    if full_name is not None and (kind is list or kind is tuple):
+        name = full_name + "/"  # a list with tensors in it becomes a Pack op below the op that it is made for
     for base, function in _converters_for(kind):
         del base
         result = NotImplemented

@@ -1,0 +1,26 @@
+"""Executors turn plans into functions: numpy (the default) and reference."""
+
+from __future__ import annotations
+
+from headrace.executors.base import Executable, Options
+from headrace.plan.plan import make_plan
+from headrace.program.nodes import Program
+from headrace.rewrite.engine import rewrite
+from headrace.rewrite.rules import RULES
+
+__all__ = ["Executable", "Options", "make_executable"]
+
+
+def make_executable(program: Program, options: Options) -> Executable:
+    """Rewrite, plan and bind a program."""
+    if options.executor == "reference":
+        from headrace.executors.reference import make_reference
+
+        return make_reference(make_plan(program, fusion=False), options)
+    if options.executor != "numpy":
+        raise ValueError(f"There is no executor {options.executor!r}; there are 'numpy' and 'reference'.")
+    from headrace.executors.numpy_executor import make_numpy
+
+    if options.rewrites:
+        program = rewrite(program, RULES)
+    return make_numpy(make_plan(program, options.fusion), options)

@@ -1,0 +1,1 @@
+"""Sessions: fetches and feeds, state, the plan cache, events."""

@@ -1,0 +1,264 @@
+"""Files, the way TensorFlow's ``file_io`` and ``gfile`` offer them, on the local file system.
+
+Failures are ``tf.errors``: a missing file is a NotFoundError, a directory that should be a file a FailedPreconditionError.
+
+    >>> write_string_to_file("/tmp/a.txt", "hello")
+    >>> FileIO("/tmp/a.txt", "r").read()
+    'hello'
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import shutil
+import stat as stat_module
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from headrace import errors
+
+__all__ = [
+    "FileIO", "FileStatistics", "atomic_write_string_to_file", "copy", "create_dir", "delete_file",
+    "delete_recursively", "file_exists", "get_matching_files", "is_directory", "list_directory",
+    "read_file_to_string", "recursive_create_dir", "rename", "stat", "walk", "write_string_to_file",
+]  # fmt: skip
+
+_KINDS: list[tuple[type[OSError], type[errors.OpError]]] = [
+    (FileNotFoundError, errors.NotFoundError),
+    (FileExistsError, errors.AlreadyExistsError),
+    (PermissionError, errors.PermissionDeniedError),
+    (IsADirectoryError, errors.FailedPreconditionError),
+    (NotADirectoryError, errors.FailedPreconditionError),
+]
+_MODES = ("r", "w", "a", "r+", "w+", "a+")
+
+
+def _raise(path: Any, error: OSError) -> NoReturn:
+    kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), errors.UnknownError)
+    raise kind(None, None, f"{path}; {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def _translated(path: Any) -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        _raise(path, e)
+
+
+def _path(path: Any) -> str:
+    return os.fsdecode(path)
+
+
+class FileIO:
+    """A file that is opened at the first read or write. Text (UTF-8) unless the mode has a "b"."""
+
+    def __init__(self, name: Any, mode: str = "r") -> None:
+        if mode.replace("b", "") not in _MODES:
+            raise ValueError(f"mode is not 'r', 'w', 'a', 'r+', 'w+' or 'a+' (with or without 'b'): {mode!r}")
+        self._name = name
+        self._mode = mode
+        self._file: Any = None
+
+    @property
+    def name(self) -> Any:
+        return self._name
+
+    @property
+    def mode(self) -> str:
+        return self._mode
+
+    def _opened(self, writing: bool = False) -> Any:
+        if self._file is None:
+            with _translated(self._name):
+                # bytes underneath: positions and sizes are bytes, as in TensorFlow
+                self._file = open(_path(self._name), self._mode.replace("b", "") + "b")  # noqa: SIM115
+        if writing and not self._file.writable():
+            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
+        if not writing and not self._file.readable():
+            raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
+        return self._file
+
+    def _decoded(self, data: bytes) -> Any:
+        return data if "b" in self._mode else data.decode("utf-8")
+
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        if self._file is not None and self._file.writable():
+            self._file.flush()
+        return stat(self._name).length
+
+    def read(self, n: int = -1) -> Any:
+        """At most n bytes; everything that is left if n is -1."""
+        return self._decoded(self._opened().read(n))
+
+    def readline(self) -> Any:
+        return self._decoded(self._opened().readline())
+
+    def readlines(self) -> list[Any]:
+        return list(self)
+
+    def write(self, file_content: Any) -> None:
+        data = file_content.encode("utf-8") if isinstance(file_content, str) else bytes(file_content)
+        with _translated(self._name):
+            self._opened(writing=True).write(data)
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """``position`` is the old name of ``offset``."""
+        where = position if offset is None else offset
+        if where is None:
+            raise TypeError("seek(): offset argument required")
+        if whence not in (0, 1, 2):
+            raise errors.InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.")
+        self._opened().seek(where, whence)
+
+    def tell(self) -> int:
+        if self._file is None and "r" not in self._mode:
+            return int(self._opened(writing=True).tell())
+        return int((self._file or self._opened()).tell())
+
+    def flush(self) -> None:
+        if self._file is not None:
+            with _translated(self._name):
+                self._file.flush()
+
+    def close(self) -> None:
+        if self._file is None and self._mode[0] in "wa":
+            self._opened(writing=True)  # a file opened for writing comes to be even if nothing is written
+        if self._file is not None:
+            with _translated(self._name):
+                self._file.close()
+            self._file = None
+
+    Size, Seek, Tell, Flush, Close = size, seek, tell, flush, close
+
+    def __enter__(self) -> FileIO:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.readline, b"" if "b" in self._mode else "")
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    next = __next__
+
+
+@dataclass(frozen=True)
+class FileStatistics:
+    """What :func:`stat` returns."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+def stat(filename: Any) -> FileStatistics:
+    with _translated(filename):
+        info = os.stat(_path(filename))
+    return FileStatistics(info.st_size, info.st_mtime_ns, stat_module.S_ISDIR(info.st_mode))
+
+
+def file_exists(filename: Any) -> bool:
+    return os.path.exists(_path(filename))
+
+
+def is_directory(dirname: Any) -> bool:
+    return os.path.isdir(_path(dirname))
+
+
+def delete_file(filename: Any) -> None:
+    with _translated(filename):
+        os.remove(_path(filename))
+
+
+def delete_recursively(dirname: Any) -> None:
+    path = _path(dirname)
+    with _translated(dirname):
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+
+
+def create_dir(dirname: Any) -> None:
+    with _translated(dirname):
+        os.mkdir(_path(dirname))
+
+
+def recursive_create_dir(dirname: Any) -> None:
+    with _translated(dirname):
+        os.makedirs(_path(dirname), exist_ok=True)
+
+
+def list_directory(dirname: Any) -> list[str]:
+    """Names of the entries, without "." and ".."."""
+    if not is_directory(dirname):
+        raise errors.NotFoundError(None, None, "Could not find directory")
+    with _translated(dirname):
+        return os.listdir(_path(dirname))
+
+
+def get_matching_files(filename: Any) -> list[str]:
+    """Paths that match a pattern, or any of a list of patterns, sorted."""
+    patterns = filename if isinstance(filename, (list, tuple)) else [filename]
+    return sorted({path for p in patterns for path in glob.glob(_path(p))})
+
+
+def _check_free(path: Any, overwrite: bool) -> None:
+    if not overwrite and file_exists(path):
+        raise errors.AlreadyExistsError(None, None, "file already exists")
+
+
+def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+    _check_free(newpath, overwrite)
+    with _translated(oldpath):
+        shutil.copyfile(_path(oldpath), _path(newpath))
+
+
+def rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+    _check_free(newname, overwrite)
+    with _translated(oldname):
+        os.replace(_path(oldname), _path(newname))
+
+
+def walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    """(directory, its directories, its files), from the top down or (``in_order`` False) from the bottom up."""
+    for directory, directories, files in os.walk(_path(top), topdown=in_order):
+        directories.sort()
+        yield directory, directories, sorted(files)
+
+
+def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
+    with FileIO(filename, "rb" if binary_mode else "r") as f:
+        return f.read()
+
+
+def write_string_to_file(filename: Any, file_content: Any) -> None:
+    with FileIO(filename, "w") as f:
+        f.write(file_content)
+
+
+def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
+    """Readers see the old file or the new one, never a part."""
+    _check_free(filename, overwrite)
+    path = _path(filename)
+    with _translated(filename):
+        handle, temporary = tempfile.mkstemp(prefix=os.path.basename(path) + ".tmp", dir=os.path.dirname(path) or ".")
+        os.close(handle)
+    try:
+        write_string_to_file(temporary, contents)
+        rename(temporary, path, overwrite=True)
+    except errors.OpError:
+        delete_file(temporary)
+        raise

@@ -1,0 +1,83 @@
+"""``tf.gfile``: TF 1's names for :mod:`headrace.api.platform.file_io`, and (lower case) ``tf.io.gfile``'s."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headrace.api.platform import file_io
+from headrace.api.platform.file_io import FileIO as GFile
+from headrace.api.platform.file_io import copy as Copy
+from headrace.api.platform.file_io import create_dir as MkDir
+from headrace.api.platform.file_io import delete_file as Remove
+from headrace.api.platform.file_io import delete_recursively as DeleteRecursively
+from headrace.api.platform.file_io import file_exists as Exists
+from headrace.api.platform.file_io import get_matching_files as Glob
+from headrace.api.platform.file_io import is_directory as IsDirectory
+from headrace.api.platform.file_io import list_directory as ListDirectory
+from headrace.api.platform.file_io import recursive_create_dir as MakeDirs
+from headrace.api.platform.file_io import rename as Rename
+from headrace.api.platform.file_io import stat as Stat
+from headrace.api.platform.file_io import walk as Walk
+
+__all__ = [
+    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory", "ListDirectory", "MakeDirs",
+    "MkDir", "Open", "Remove", "Rename", "Stat", "Walk",
+]  # fmt: skip
+
+Open = GFile
+FastGFile = GFile
+
+
+# tf.io.gfile: TF 2's parameter names
+
+
+def copy_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
+    file_io.copy(src, dst, overwrite)
+
+
+def rename_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
+    file_io.rename(src, dst, overwrite)
+
+
+def exists_v2(path: Any) -> bool:
+    return file_io.file_exists(path)
+
+
+def glob_v2(pattern: Any) -> list[str]:
+    return file_io.get_matching_files(pattern)
+
+
+def isdir_v2(path: Any) -> bool:
+    return file_io.is_directory(path)
+
+
+def listdir_v2(path: Any) -> list[str]:
+    return file_io.list_directory(path)
+
+
+def makedirs_v2(path: Any) -> None:
+    file_io.recursive_create_dir(path)
+
+
+def mkdir_v2(path: Any) -> None:
+    file_io.create_dir(path)
+
+
+def remove_v2(path: Any) -> None:
+    file_io.delete_file(path)
+
+
+def rmtree_v2(path: Any) -> None:
+    file_io.delete_recursively(path)
+
+
+def stat_v2(path: Any) -> file_io.FileStatistics:
+    return file_io.stat(path)
+
+
+def walk_v2(
+    top: Any, topdown: bool = True, onerror: Callable[[OSError], Any] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    yield from os.walk(os.fsdecode(top), topdown=topdown, onerror=onerror)

@@ -1,0 +1,337 @@
+"""``tf.test``: a TestCase with a session, assertions about arrays, and numerical gradients.
+
+    class SquareTest(tf.test.TestCase):
+        def testSquare(self):
+            with self.session():
+                self.assertAllEqual(tf.square([2, 3]).eval(), [4, 9])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from absl.testing import absltest
+
+from headrace import errors
+from headrace.autodiff.gradients import gradients
+from headrace.core import nest
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph, reset_default_graph
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.tensor import Tensor
+from headrace.core.stacks import default_sessions
+from headrace.ops.basic import placeholder
+from headrace.session.session import Session
+
+__all__ = [
+    "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error", "get_temp_dir",
+    "gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm", "is_gpu_available",
+    "main", "mock", "test_src_dir_path",
+]  # fmt: skip
+
+
+def is_built_with_cuda() -> bool:
+    return False
+
+
+def is_built_with_rocm() -> bool:
+    return False
+
+
+def is_built_with_gpu_support() -> bool:
+    return False
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+    return False
+
+
+def gpu_device_name() -> str:
+    """The name of a GPU, or "" because there is none."""
+    return ""
+
+
+def main(argv: Any = None) -> None:
+    """Run the tests of the program's first module."""
+    absltest.main(argv=argv)
+
+
+def get_temp_dir() -> str:
+    """A directory for the files of this test run; it is removed at its end."""
+    return _TEMP.name
+
+
+_TEMP = tempfile.TemporaryDirectory(prefix="headrace_test_")
+
+
+def test_src_dir_path(relative_path: str) -> str:
+    return os.path.join(os.getcwd(), relative_path)
+
+
+def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = False) -> None:
+    """AssertionError unless two GraphDefs have the same nodes, in whatever order."""
+    theirs, ours = ({n.name: n for n in g.node} for g in (expected, actual))
+    differing = [name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name)]
+    if differing:
+        raise AssertionError(f"graphs differ in the nodes {sorted(differing)}")
+
+
+class TestCase(absltest.TestCase):
+    """A test with an empty default graph and fixed seeds."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        random.seed(87654321)
+        np.random.seed(87654321)
+        reset_default_graph()
+        get_default_graph().seed = 87654321
+        self._cached: Any = None
+        self._temp_dir: str | None = None
+
+    def tearDown(self) -> None:
+        if self._cached is not None:
+            self._cached.close()
+            self._cached = None
+        super().tearDown()
+
+    def get_temp_dir(self) -> str:
+        """A directory that this test has for itself."""
+        if self._temp_dir is None:
+            self._temp_dir = tempfile.mkdtemp(dir=get_temp_dir())
+        return self._temp_dir
+
+    # sessions
+    @contextlib.contextmanager
+    def session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+    ) -> Iterator[Any]:
+        """A new session, closed at the end."""
+        with Session(graph=graph or get_default_graph(), config=config) as sess:
+            yield sess
+
+    @contextlib.contextmanager
+    def cached_session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+    ) -> Iterator[Any]:
+        """The same session each time within one test."""
+        if self._cached is None:
+            self._cached = Session(graph=graph or get_default_graph(), config=config)
+        with self._cached.graph.as_default(), self._cached.as_default():
+            yield self._cached
+
+    test_session = cached_session
+
+    def evaluate(self, tensors: Any) -> Any:
+        sess = self._cached or Session()
+        return sess.run(tensors)
+
+    def _array(self, value: Any) -> Any:
+        if isinstance(value, (Tensor, IndexedSlices)):
+            value = self.evaluate(value)
+        return np.asarray(value)
+
+    # arrays
+    def assertAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:  # noqa: N802
+        a, b = self._array(a), self._array(b)
+        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}")
+        np.testing.assert_array_equal(a, b, err_msg=msg or "")
+
+    def assertNotAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:  # noqa: N802
+        self._assert_fails(self.assertAllEqual, a, b, "The two values are equal at all elements.", msg)
+
+    def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None) -> None:  # noqa: N802
+        """Arrays, or structures of them, equal within the tolerances."""
+        if isinstance(a, dict) or isinstance(b, dict):
+            self.assertEqual(sorted(a), sorted(b), msg)
+            for key in a:
+                self.assertAllClose(a[key], b[key], rtol, atol, f"at key {key!r}. {msg or ''}")
+            return
+        if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and _ragged(a, b):
+            self.assertEqual(len(a), len(b), msg)
+            for i, (x, y) in enumerate(zip(a, b)):
+                self.assertAllClose(x, y, rtol, atol, f"at index {i}. {msg or ''}")
+            return
+        a, b = self._array(a), self._array(b)
+        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}")
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=msg or "")
+
+    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:  # noqa: N802
+        msg = kwargs.pop("msg", None)
+        close = lambda x, y: self.assertAllClose(x, y, **kwargs)
+        self._assert_fails(close, a, b, "The two values are close at all elements.", msg)
+
+    def _assert_fails(self, check: Callable[[Any, Any], None], a: Any, b: Any, text: str, msg: Any) -> None:
+        try:
+            check(a, b)
+        except AssertionError:
+            return
+        raise AssertionError(f"{text} {msg or ''}")
+
+    def assertAllCloseAccordingToType(  # noqa: N802
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6,
+        float_atol: float = 1e-6, half_rtol: float = 1e-3, half_atol: float = 1e-3, bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2, msg: Any = None,
+    ) -> None:  # fmt: skip
+        """As assertAllClose, with wider tolerances for narrower types."""
+        a, b = self._array(a), self._array(b)
+        for name, wider_rtol, wider_atol in (
+            ("float32", float_rtol, float_atol), ("complex64", float_rtol, float_atol),
+            ("float16", half_rtol, half_atol), ("bfloat16", bfloat16_rtol, bfloat16_atol),
+        ):  # fmt: skip
+            if name in (a.dtype.name, b.dtype.name):
+                rtol, atol = max(rtol, wider_rtol), max(atol, wider_atol)
+        self.assertAllClose(a, b, rtol, atol, msg)
+
+    def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:  # noqa: N802
+        self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1} != {f2} +/- {err}. {msg or ''}")
+
+    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: Any = None) -> None:  # noqa: N802
+        self.assertEqual(len(farray1), len(farray2), msg)
+        for f1, f2 in zip(farray1, farray2):
+            self.assertNear(float(f1), float(f2), err, msg)
+
+    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: Any = None) -> None:  # noqa: N802
+        distance = float(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2)))
+        self.assertTrue(distance < err, f"arrays are {distance} apart, more than {err}. {msg or ''}")
+
+    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+        self.assertGreater(np.min(self._array(a)), comparison_target)
+
+    def assertAllLess(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+        self.assertLess(np.max(self._array(a)), comparison_target)
+
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+        self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
+
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+        self.assertLessEqual(np.max(self._array(a)), comparison_target)
+
+    def assertAllInSet(self, target: Any, expected_set: Any) -> None:  # noqa: N802
+        beyond = sorted(set(self._array(target).reshape(-1).tolist()) - set(expected_set))
+        self.assertFalse(beyond, f"{beyond} are not in the set {expected_set}")
+
+    def assertAllInRange(  # noqa: N802
+        self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:  # fmt: skip
+        array = self._array(target)
+        low = array > lower_bound if open_lower_bound else array >= lower_bound
+        high = array < upper_bound if open_upper_bound else array <= upper_bound
+        outside = array[~(low & high)]
+        self.assertEqual(outside.size, 0, f"outside of the range {lower_bound}..{upper_bound}: {outside[:10]}")
+
+    def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: Any = None) -> None:  # noqa: N802
+        self.assertAllEqual(np_array.shape, tf_tensor.get_shape().as_list(), msg)
+
+    # errors and others
+    @contextlib.contextmanager
+    def assertRaisesWithPredicateMatch(  # noqa: N802
+        self, exception_type: Any, expected_err_re_or_predicate: Any
+    ) -> Iterator[None]:
+        """The block raises an error whose message (with its op's name) the predicate or pattern accepts."""
+        try:
+            yield
+        except exception_type as e:
+            if callable(expected_err_re_or_predicate):
+                self.assertTrue(expected_err_re_or_predicate(e), f"Exception of type {type(e)}: {e}")
+                return
+            message = e.message if isinstance(e, errors.OpError) else str(e)
+            op = e.op if isinstance(e, errors.OpError) else None
+            if op is not None:
+                message += f"\nCaused by op: {op.name}"
+            self.assertTrue(re.search(expected_err_re_or_predicate, message), f"{message!r} does not match")
+            return
+        self.fail(f"{getattr(exception_type, '__name__', exception_type)} not raised")
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:  # noqa: N802
+        return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
+
+    def assertItemsEqual(self, expected_seq: Any, actual_seq: Any, msg: Any = None) -> None:  # noqa: N802
+        self.assertCountEqual(expected_seq, actual_seq, msg)
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: Any = None) -> None:  # noqa: N802
+        self.assertTrue(actual.startswith(expected_start), f"{actual!r} does not start with {expected_start!r}. {msg or ''}")
+
+    def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None) -> None:  # noqa: N802
+        expected = expected_message_maybe_ascii
+        if isinstance(expected, (str, bytes)):
+            from google.protobuf import text_format
+
+            expected = text_format.Merge(expected, type(message)())
+        self.assertEqual(expected, message, msg)
+
+
+def _ragged(a: Any, b: Any) -> bool:
+    """Structures that are no single array: leaves of different shapes, or structures below."""
+    leaves = [*nest.flatten(a), *nest.flatten(b)]
+    shapes = {np.shape(x) for x in leaves if not isinstance(x, Tensor)}
+    return len(shapes) > 1 or any(isinstance(x, (dict, Tensor)) for x in (*a, *b))
+
+
+# numerical gradients ------------------------------------------------------------------------------
+
+
+def compute_gradient(
+    x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
+    init_targets: Any = None, extra_feed_dict: Any = None,
+) -> Any:  # fmt: skip
+    """(theoretical, numerical) Jacobian [elements of x, elements of y] of y at x; lists of such if x is a list."""
+    sess = default_sessions.get() or Session()
+    for target in init_targets or []:
+        sess.run(target)
+    if isinstance(x, list):
+        inits = x_init_value or [None] * len(x)
+        return [
+            _jacobians(sess, xi, shape, y, y_shape, init, delta, extra_feed_dict)
+            for xi, shape, init in zip(x, x_shape, inits)
+        ]
+    return _jacobians(sess, x, x_shape, y, y_shape, x_init_value, delta, extra_feed_dict)
+
+
+def compute_gradient_error(
+    x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
+    init_targets: Any = None, extra_feed_dict: Any = None,
+) -> float:  # fmt: skip
+    """The largest difference between the two Jacobians."""
+    found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
+    pairs = found if isinstance(found, list) else [found]
+    return max((float(np.abs(t - n).max(initial=0)) for t, n in pairs), default=0.0)
+
+
+def _jacobians(sess: Any, x: Any, x_shape: Any, y: Any, y_shape: Any, init: Any, delta: float, extra: Any) -> Any:
+    dtype = x.dtype.base_dtype.as_numpy_dtype
+    at = np.asarray(np.random.random_sample(tuple(x_shape)) if init is None else init).astype(dtype)
+    feeds = dict(extra or {})
+    run = lambda fetch, value: np.asarray(sess.run(fetch, {**feeds, x: value}))
+    return _theoretical(sess, x, y, tuple(y_shape), at, feeds), _numerical(run, y, at, delta)
+
+
+def _theoretical(sess: Any, x: Any, y: Any, y_shape: tuple[int, ...], at: Any, feeds: dict[Any, Any]) -> Any:
+    seed = np.zeros(y_shape, y.dtype.base_dtype.as_numpy_dtype)
+    rows = []
+    with y.graph.as_default():
+        cotangent = placeholder(y.dtype.base_dtype, y_shape)
+        gradient = convert_to_tensor(gradients(y, x, grad_ys=cotangent)[0])
+        for i in range(seed.size):
+            one = seed.copy()
+            one.reshape(-1)[i] = 1
+            rows.append(np.asarray(sess.run(gradient, {**feeds, cotangent: one, x: at})).reshape(-1))
+    return np.stack(rows, axis=1) if rows else np.zeros((at.size, 0), at.dtype)
+
+
+def _numerical(run: Any, y: Any, at: Any, delta: float) -> Any:
+    columns = []
+    for i in range(at.size):
+        above, below = at.copy(), at.copy()
+        above.reshape(-1)[i] += delta
+        below.reshape(-1)[i] -= delta
+        columns.append((run(y, above) - run(y, below)).reshape(-1) / (2 * delta))
+    return np.stack(columns) if columns else np.zeros((0, 0), at.dtype)

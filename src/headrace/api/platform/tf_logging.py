@@ -1,0 +1,110 @@
+"""``tf.logging``: the Python logger named "tensorflow", at level WARN, written to the standard error stream.
+
+    >>> set_verbosity(INFO)
+    >>> info("step %d", 3)   # INFO:tensorflow:step 3
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections import Counter
+from logging import DEBUG, ERROR, FATAL, INFO, WARN
+from typing import Any
+
+__all__ = [
+    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "TaskLevelStatusMessage", "debug", "error", "fatal", "flush",
+    "get_logger", "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog",
+    "warn", "warning",
+]  # fmt: skip
+
+_calls: Counter[tuple[str, int]] = Counter()
+
+
+@functools.cache
+def get_logger() -> logging.Logger:
+    """The logger. It gets a handler of its own unless the program has configured logging already."""
+    logger = logging.getLogger("tensorflow")
+    if not logging.getLogger().handlers:
+        interactive = hasattr(sys, "ps1") or bool(sys.flags.interactive)
+        if interactive:
+            logger.setLevel(INFO)
+        handler = logging.StreamHandler(sys.stdout if interactive else sys.stderr)
+        handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+        logger.addHandler(handler)
+        logger.propagate = False  # or absl.app.run, which gives the root a handler, doubles each line
+    return logger
+
+
+def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
+
+
+vlog = log
+
+
+def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().debug(msg, *args, stacklevel=2, **kwargs)
+
+
+def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().info(msg, *args, stacklevel=2, **kwargs)
+
+
+def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().warning(msg, *args, stacklevel=2, **kwargs)
+
+
+warn = warning
+
+
+def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().error(msg, *args, stacklevel=2, **kwargs)
+
+
+def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().fatal(msg, *args, stacklevel=2, **kwargs)
+
+
+def TaskLevelStatusMessage(msg: Any) -> None:  # noqa: N802 (TensorFlow's name)
+    error(msg)
+
+
+def _count_here() -> int:
+    """How often the line that called the caller was here before."""
+    frame = sys._getframe(2)
+    where = (frame.f_code.co_filename, frame.f_lineno)
+    _calls[where] += 1
+    return _calls[where] - 1
+
+
+def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """Log the first call of this line, the (n+1)st, the (2n+1)st and so on."""
+    if _count_here() % n == 0:
+        log(level, msg, *args)
+
+
+def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """Log the first n calls of this line."""
+    if _count_here() < n:
+        log(level, msg, *args)
+
+
+def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+    if condition:
+        log(level, msg, *args)
+
+
+def flush() -> None:
+    for handler in get_logger().handlers:
+        handler.flush()
+
+
+def get_verbosity() -> int:
+    return get_logger().getEffectiveLevel()
+
+
+def set_verbosity(v: int | str) -> None:
+    """Messages below this level are dropped."""
+    get_logger().setLevel(v)

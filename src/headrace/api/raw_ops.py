@@ -1,0 +1,91 @@
+"""``tf.raw_ops`` and the ``gen_*_ops`` modules: each defined op as a plain function.
+
+    raw_ops.MatMul(a=x, b=y)               # keywords only
+    generated("mat_mul")(x, y, name="z")   # snake case; inputs, then attributes, by position
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import headrace.ops  # noqa: F401 (defines the ops)
+from headrace.core.build import apply
+from headrace.core.opdef import ALL_OPS, OpDef
+
+__all__ = ["generated", "parameters", "raw", "snake_case"]
+
+
+def snake_case(op_type: str) -> str:
+    """The name of an op's generated function: ``MatMul`` -> ``mat_mul``, ``Conv2DBackpropInput`` -> ``conv2d_backprop_input``."""
+    text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", op_type)
+    text = re.sub(r"([a-z\d])([A-Z])", r"\1_\2", text)
+    return re.sub(r"(\d)_d(?=_|$)", r"\1d", text.lower())
+
+
+@functools.cache
+def _by_snake_case() -> dict[str, str]:
+    return {snake_case(op): op for op in ALL_OPS}
+
+
+def parameters(opdef: OpDef) -> list[str]:
+    """In TensorFlow's order: inputs, attributes without a default, attributes with one."""
+    attrs = [a for a in opdef.attrs.values() if a.name not in opdef.inferred]
+    needed = [a.name for a in attrs if not a.has_default]
+    return [i.name for i in opdef.inputs] + needed + [a.name for a in attrs if a.has_default]
+
+
+def _call(opdef: OpDef, given: dict[str, Any], name: str | None) -> Any:
+    missing = [i.name for i in opdef.inputs if i.name not in given]
+    if missing:
+        raise TypeError(f"{opdef.name}() missing the arguments {missing}")
+    inputs = [given.pop(i.name) for i in opdef.inputs]
+    return apply(opdef, *inputs, name=name, **given)
+
+
+@functools.cache
+def raw(op_type: str) -> Callable[..., Any]:
+    """``tf.raw_ops.<op_type>``; KeyError if there is no such op."""
+    opdef = ALL_OPS[op_type]
+
+    def op(*, name: str | None = None, **given: Any) -> Any:
+        return _call(opdef, given, name)
+
+    op.__name__ = op.__qualname__ = op_type
+    op.__doc__ = f"{op_type}({', '.join([*parameters(opdef), 'name=None'])})"
+    return op
+
+
+@functools.cache
+def generated(name: str) -> Callable[..., Any]:
+    """The function that TensorFlow's ``gen_*_ops`` modules have; KeyError if there is no such op."""
+    op_type = _by_snake_case()[name.strip("_")]
+    opdef = ALL_OPS[op_type]
+    order = [*parameters(opdef), "name"]
+
+    def op(*args: Any, **given: Any) -> Any:
+        if len(args) > len(order):
+            raise TypeError(f"{name}() takes {len(order)} arguments, but {len(args)} were given")
+        for parameter, value in zip(order, args):
+            if parameter in given:
+                raise TypeError(f"{name}() got two values for the argument {parameter!r}")
+            given[parameter] = value
+        return _call(opdef, given, given.pop("name", None))
+
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = f"{name}({', '.join(order)})"
+    return op
+
+
+def __getattr__(name: str) -> Any:
+    if name in ALL_OPS:
+        return raw(name)
+    from headrace.api.missing import explain
+
+    raise AttributeError(explain("raw_ops", name, ALL_OPS))
+
+
+def __dir__() -> list[str]:
+    return sorted(ALL_OPS)

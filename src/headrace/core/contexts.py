@@ -1,0 +1,96 @@
+"""Control-flow contexts: which branch or loop an operation was made in.
+
+``tf.cond`` and ``tf.while_loop`` make TF-1's flat Switch / Merge / Enter / Exit / NextIteration operations in the user's
+graph; the contexts kept beside them are what a Program is structured by. An operation's guard is the chain of branches
+from its context outwards; its frame is the innermost loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["CondContext", "Context", "LoopVariable", "WhileContext"]
+
+
+class Context:
+    """Base of both kinds. ``outer`` is the enclosing context or None."""
+
+    def __init__(self, name: str, outer: Context | None) -> None:
+        self.name = name
+        self.outer_context = outer
+
+    @property
+    def outer(self) -> Context | None:
+        return self.outer_context
+
+    def Enter(self) -> None:  # noqa: N802 (TensorFlow's name)
+        raise NotImplementedError
+
+    def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(self.capture(t) for t in inputs)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """The tensor as it is known inside this context."""
+        raise NotImplementedError
+
+    def control_inputs_for(
+        self, op: Operation, controls: tuple[Operation, ...]
+    ) -> tuple[Operation, ...]:
+        raise NotImplementedError
+
+    def op_added(self, op: Operation) -> None:
+        return
+
+
+class CondBase(Context):
+    """One branch of a cond."""
+
+    pred: Tensor
+    branch: int
+
+
+class WhileBase(Context):
+    """One loop."""
+
+
+@dataclass
+class LoopVariable:
+    """The five operations of one loop variable."""
+
+    enter: Operation
+    merge: Operation
+    switch: Operation
+    exit: Operation
+    next_iteration: Operation | None = None
+
+
+@dataclass
+class LoopInfo:
+    """What a Program needs to know of a loop."""
+
+    variables: list[LoopVariable] = field(default_factory=list)
+    loop_cond: Operation | None = None
+
+
+def frame_of(context: Context | None) -> Context | None:
+    """The innermost loop that a context is in (itself included)."""
+    while context is not None and not isinstance(context, WhileBase):
+        context = context.outer_context
+    return context
+
+
+def guards_of(context: Context | None) -> tuple[CondBase, ...]:
+    """The branches between a context and its frame, outermost first."""
+    out: list[CondBase] = []
+    while context is not None and not isinstance(context, WhileBase):
+        if isinstance(context, CondBase):
+            out.append(context)
+        context = context.outer_context
+    return tuple(reversed(out))
+
+
+CondContext = CondBase
+WhileContext = WhileBase

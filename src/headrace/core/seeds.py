@@ -1,0 +1,45 @@
+"""Where an op's two seeds come from, as in TF 1.15.
+
+The graph has a seed (``set_random_seed``), an op may have one (``seed=``); a random op gets a pair made of both. An op
+without a seed of its own in a graph with one gets, as its second seed, the number of operations that the graph had
+when it was made. TensorFlow counts in the same way, so a program with a graph-level seed gives TensorFlow's numbers
+as long as the same operations were added before; a seed on the op itself does not depend on that.
+
+    >>> set_random_seed(1)
+    >>> get_seed(None)  # in an empty graph
+    (1, 0)
+    >>> get_seed(42)
+    (1, 42)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.graph import get_default_graph
+
+__all__ = ["DEFAULT_GRAPH_SEED", "get_seed", "set_random_seed"]
+
+#: Stands in for the graph's seed if only the op has one.
+DEFAULT_GRAPH_SEED = 87654321
+_MAX_INT32 = 2**31 - 1
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Set the seed of the default graph; ops that are made afterwards use it."""
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: Any) -> tuple[int | None, int | None]:
+    """The pair of seeds for an op that was given ``op_seed``; (None, None) means: not reproducible."""
+    graph = get_default_graph()
+    graph_seed = graph.seed
+    if graph_seed is None and op_seed is None:
+        return None, None
+    if graph_seed is None:
+        graph_seed = DEFAULT_GRAPH_SEED
+    elif op_seed is None:
+        op_seed = len(graph._ops)
+    seeds = graph_seed % _MAX_INT32, op_seed % _MAX_INT32
+    # a kernel takes (0, 0) for "anything", which is not what seeds of 0 ask for
+    return (0, _MAX_INT32) if seeds == (0, 0) else seeds

@@ -1,0 +1,77 @@
+"""What executors share: options, the executable, and errors that point at the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import trace
+from headrace.core.shapes import show
+from headrace.plan.plan import Plan
+
+__all__ = ["Executable", "Options", "op_error"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How plans are made. Part of the plan cache's key."""
+
+    executor: str = "numpy"
+    rewrites: bool = True
+    fusion: bool = True
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A plan bound to an executor: ``run(state, values, *feeds)`` returns a tuple of fetched values."""
+
+    run: Callable[..., tuple[Any, ...]]
+    plan: Plan
+    options: Options
+    locate: Callable[[BaseException], tuple[Any, list[Any]] | None]
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
+    """The error of a step as TensorFlow's class, with operation, input shapes and the user's line."""
+    where = trace.user_line(op._frames)
+    if isinstance(error, errors.OpError):
+        if error._op is not None and error._op is not op:
+            op, where = error._op, trace.user_line(error._op._frames)
+        message = _with_place(error.message, op, where)
+        made = type(error).__new__(type(error))
+        errors.OpError.__init__(made, None, op, message, error.code)
+        return made
+    shapes = ", ".join(show(getattr(x, "shape", ())) for x in inputs)
+    if isinstance(error, MemoryError):
+        return errors.ResourceExhaustedError(None, op, _with_place(f"Out of memory: {error}", op, where))
+    if isinstance(error, UnboundLocalError):
+        text = "The tensor has no value: it belongs to a branch of tf.cond that was not taken"
+        return errors.InvalidArgumentError(None, op, _with_place(text, op, where))
+    if isinstance(error, (ValueError, TypeError, IndexError, ZeroDivisionError, np.linalg.LinAlgError, OverflowError)):
+        text = _shape_message(op, inputs) or f"{error} (input shapes: {shapes})"
+        return errors.InvalidArgumentError(None, op, _with_place(text, op, where))
+    return error
+
+
+def _shape_message(op: Any, inputs: list[Any]) -> str | None:
+    """TensorFlow's words for the commonest mistakes."""
+    given = [getattr(x, "shape", ()) for x in inputs]
+    if op._opdef.traits.elementwise and len(given) == 2:
+        try:
+            np.broadcast_shapes(*given)
+        except ValueError:
+            return f"Incompatible shapes: {show(given[0])} vs. {show(given[1])}"
+    if op.type == "MatMul" and len(given) == 2:
+        return f"Matrix size-incompatible: In[0]: {show(given[0])}, In[1]: {show(given[1])}"
+    return None
+
+
+def _with_place(text: str, op: Any, where: str) -> str:
+    if f"[[node {op.name}]]" in text:
+        return text
+    return f"{text}\n\t [[node {op.name}]] ({op.type})" + (f"\n\t made at {where}" if where else "")

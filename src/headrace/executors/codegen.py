@@ -1,0 +1,495 @@
+"""A plan as one Python function.
+
+Every value is a local variable; every step is a line. Kernels, constants, variable names and writers are parameters of a
+factory around the function, so plans of the same structure share one compiled code object however often a graph is built
+again. The line of a failing step leads back to its node.
+
+    def make(np, k0, c0):
+        def run(S, V, f0):
+            t0 = f0 * c0
+            return k0(t0)
+        return run
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from headrace.arrays import numpy_xp
+from headrace.core import dtypes, shapes
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.executors import fused as fused_steps
+from headrace.executors.emit import EXPRESSIONS, INTO
+from headrace.executors.state import RunContext, Writer
+from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.plan.plan import Plan
+from headrace.program.nodes import Node
+
+__all__ = ["Compiled", "compile_plan"]
+
+FILENAME = "<headrace>"
+_NUMERIC = frozenset("fiucb")
+_SMALL = 4096  # elements below which reuse of a buffer gains nothing
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The function and what is needed to explain it."""
+
+    run: Callable[..., Any]
+    source: str
+    lines: dict[int, Node | Fused]  # line number -> step
+    names: dict[int, str]  # value -> local name
+    n_reused: int
+
+
+_factories: OrderedDict[str, Callable[..., Any]] = OrderedDict()
+_factories_lock = Lock()
+_MAX_FACTORIES = 1024
+_counts = {"compiled": 0, "shared": 0}
+
+
+def _factory(source: str) -> Callable[..., Any]:
+    found = _factories.get(source)
+    if found is not None:
+        _counts["shared"] += 1
+        return found
+    _counts["compiled"] += 1
+    namespace: dict[str, Any] = {}
+    exec(compile(source, FILENAME, "exec"), namespace)
+    made: Callable[..., Any] = namespace["make"]
+    with _factories_lock:
+        _factories[source] = made
+        while len(_factories) > _MAX_FACTORIES:
+            _factories.popitem(last=False)
+    return made
+
+
+def compile_plan(plan: Plan) -> Compiled:
+    return _Generator(plan).compile()
+
+
+class _Generator:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.program = plan.program
+        self.lives = plan.lives
+        self.lines: list[str] = []
+        self.steps: dict[int, Node | Fused] = {}
+        self.names: dict[int, str] = {}
+        self.params: dict[str, Any] = {}
+        self.kernels: dict[Any, str] = {}
+        self.position = 0
+        self.n_temps = 0
+        self.n_reused = 0
+        self.uses_rt = False
+        self.writes_seen: set[int] = set()
+        self.checked: list[set[int]] = [set()]
+        self.by_start = {v.start: (i, v) for i, v in enumerate(self.program.variables)}
+        self.by_current = {v.current: (i, v) for i, v in enumerate(self.program.variables)}
+        self.depth = 2
+
+    # driver -------------------------------------------------------------------------------------
+    def compile(self) -> Compiled:
+        for n, feed in enumerate(self.program.feeds):
+            self.names[feed] = f"f{n}"
+        self._keep_starts()
+        self.block(self.plan.block)
+        self.emit(f"return {self.results()}")
+        feeds = "".join(f", f{n}" for n in range(len(self.program.feeds)))
+        header = [f"def make({', '.join(['np', 'RunContext', *self.params])}):", f" def run(S, V{feeds}):"]
+        prologue = self.prologue()
+        offset = len(header) + len(prologue)
+        source = "\n".join([*header, *prologue, *self.lines, " return run", ""])
+        run = _factory(source)(np, RunContext, *self.params.values())
+        lines = {line + offset: step for line, step in self.steps.items()}
+        return Compiled(run, source, lines, self.names, self.n_reused)
+
+    def emit(self, text: str, step: Node | Fused | None = None) -> None:
+        self.lines.append(" " * self.depth + text)
+        if step is not None:
+            self.steps[len(self.lines)] = step
+
+    def prologue(self) -> list[str]:
+        out = []
+        used = {self.names[v.start][1:] for v in self.program.variables if v.start in self.names}
+        used |= {self.names[v.current][1:] for v in self.program.variables if v.current in self.names}
+        for i, v in enumerate(self.program.variables):
+            if str(i) in used:
+                out.append(f"  v{i} = V.get({self.param(f'q{i}', v.key)})")
+                if self.starts_kept.get(i):
+                    out.append(f"  s{i} = v{i}")
+        if self.uses_rt:
+            out.append("  rt = RunContext(S)")
+        return out
+
+    def _keep_starts(self) -> None:
+        """Variables whose old value is read after a write keep it under a name of its own."""
+        self.starts_kept: dict[int, bool] = {}
+        if not any(v.written for v in self.program.variables):
+            return
+        first_write: dict[int, int] = {}
+        last_start_use: dict[int, int] = {}
+        self._scan(self.plan.block, first_write, last_start_use, [0], False)
+        end = 1 << 60
+        for f in self.program.fetches:
+            if f in self.by_start:
+                last_start_use[self.by_start[f][0]] = end
+        for i, at in first_write.items():
+            self.starts_kept[i] = last_start_use.get(i, -1) > at
+
+    def _scan(
+        self, block: PlanBlock, first: dict[int, int], last: dict[int, int], at: list[int], loop: bool
+    ) -> None:
+        for s in block:
+            if isinstance(s, PlanIf):
+                self._scan_use(s.pred, last, at)
+                self._scan(s.body, first, last, at, loop)
+            elif isinstance(s, PlanWhile):
+                for v in s.loop.values:
+                    self._scan_use(v.init, last, at)
+                self._scan(s.test, first, last, at, True)
+                self._scan_use(s.loop.cond, last, at)
+                self._scan(s.body, first, last, at, True)
+                for v in s.loop.values:
+                    self._scan_use(v.next, last, at)
+            else:
+                for i in s.inputs:
+                    # a read in a loop may come after a write of an earlier iteration
+                    self._scan_use(i, last, [1 << 59] if loop else at)
+                if isinstance(s, Node):
+                    for w in s.writes:
+                        first.setdefault(w, at[0])
+                at[0] += 1
+
+    def _scan_use(self, value: int, last: dict[int, int], at: list[int]) -> None:
+        found = self.by_start.get(value)
+        if found is not None:
+            last[found[0]] = max(last.get(found[0], -1), at[0])
+
+    # names --------------------------------------------------------------------------------------
+    def param(self, name: str, value: Any) -> str:
+        self.params[name] = value
+        return name
+
+    def name(self, value: int) -> str:
+        """The local name of a value; variables are checked to be initialised where they are first used."""
+        found = self.names.get(value)
+        if value in self.by_start or value in self.by_current:
+            return self.variable(value)
+        if found is not None:
+            return found
+        array = self.program.constants.get(value)
+        if array is not None:
+            name = f"c{len(self.params)}"
+            self.names[value] = name
+            return self.param(name, array[()] if array.ndim == 0 else array)
+        raise AssertionError(f"value {value} is used before it is made")
+
+    def variable(self, value: int, check: bool = True) -> str:
+        is_start = value in self.by_start
+        i, info = self.by_start[value] if is_start else self.by_current[value]
+        name = f"s{i}" if is_start and self.starts_kept.get(i) else f"v{i}"
+        self.names[value] = name
+        if check and not any(value in scope for scope in self.checked):
+            self.checked[-1].add(value)
+            key, op = self.param(f"q{i}", info.key), self.param(f"o{i}", info.op)
+            self.emit(f"if {name} is None: {name} = S.need({key}, {op})")
+        return name
+
+    def new(self, value: int) -> str:
+        name = f"t{self.n_temps}"
+        self.n_temps += 1
+        self.names[value] = name
+        return name
+
+    # statements ---------------------------------------------------------------------------------
+    def block(self, block: PlanBlock) -> None:
+        for s in block:
+            if isinstance(s, PlanIf):
+                test = self.name(s.pred)
+                self.emit(f"if {test}:" if s.branch else f"if not {test}:")
+                self.nested(s.body)
+            elif isinstance(s, PlanWhile):
+                self.loop(s)
+            else:
+                if isinstance(s, Fused):
+                    self.fused(s)
+                else:
+                    self.node(s)
+                self.release(s)
+                self.position += 1
+
+    def nested(self, block: PlanBlock) -> None:
+        self.depth += 1
+        self.checked.append(set())
+        before = len(self.lines)
+        self.block(block)
+        if len(self.lines) == before:
+            self.emit("pass")
+        self.checked.pop()
+        self.depth -= 1
+
+    def loop(self, s: PlanWhile) -> None:
+        values = s.loop.values
+        inits = [self.name(v.init) for v in values]
+        targets = [self.new(v.value) for v in values]
+        if targets:
+            self.emit(f"{', '.join(targets)} = {', '.join(inits)}")
+        self.position += 1
+        self.emit("while True:")
+        self.depth += 1
+        self.checked.append(set())
+        self.block(s.test)
+        self.emit(f"if not {self.name(s.loop.cond)}: break")
+        self.block(s.body)
+        if targets:
+            nexts = ", ".join(self.name(v.next) for v in values)
+            self.emit(f"{', '.join(targets)} = {nexts}")
+        self.checked.pop()
+        self.depth -= 1
+        self.position += 1
+
+    def node(self, node: Node) -> None:
+        if node.writes:
+            self.write(node)
+            return
+        if node.opdef.name in ("Merge", "RefMerge"):
+            self.merge(node)
+            return
+        args = [self.argument(node, i) for i in range(len(node.inputs))]
+        expression = self.expression(node, args)
+        outputs = node.outputs
+        if len(outputs) == 1:
+            reused = self.reuse(node, args)
+            if reused is not None:
+                self.emit(reused, node)
+                return
+            self.emit(f"{self.new(outputs[0])} = {expression}", node)
+        elif not outputs:
+            self.emit(expression, node)
+        else:
+            self.emit(f"{', '.join(self.new(o) for o in outputs)} = {expression}", node)
+
+    def argument(self, node: Node, i: int) -> str:
+        value = node.inputs[i]
+        if node.opdef.traits.uninit_ok and (value in self.by_start or value in self.by_current):
+            name = self.variable(value, check=False)
+            return f"(S.raw({self.param_key(value)}) if {name} is None else {name})"
+        return self.name(value)
+
+    def param_key(self, value: int) -> str:
+        i, info = self.by_start.get(value) or self.by_current[value]
+        return self.param(f"q{i}", info.key)
+
+    def expression(self, node: Node, args: list[str]) -> str:
+        template = EXPRESSIONS.get(node.opdef.name)
+        if template is not None:
+            return template.format(*args)
+        return self.call(node, args)
+
+    def call(self, node: Node, args: list[str]) -> str:
+        kernel = self.kernel(node)
+        if "rt" in node.opdef.kernel_params:
+            self.uses_rt = True
+            args = [*args, "rt=rt"]
+        return f"{kernel}({', '.join(args)})"
+
+    def kernel(self, node: Node) -> str:
+        opdef = node.opdef
+        key: Any = None
+        if "node" not in opdef.kernel_params:
+            try:
+                key = (opdef.name, tuple((p, node.attrs[p]) for p in opdef.kernel_params if p != "rt"))
+                found = self.kernels.get(key)
+            except TypeError:
+                key, found = None, None
+            if found is not None:
+                return found
+        name = f"k{len(self.params)}"
+        if key is not None:
+            self.kernels[key] = name
+        bound = bind_kernel(opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp)
+        return self.param(name, bound)
+
+    def reuse(self, node: Node, args: list[str]) -> str | None:
+        """An ``out=`` form over an input that dies here, where that input certainly has the result's shape."""
+        form = INTO.get(node.opdef.name)
+        out = node.outputs[0]
+        info = self.program.values[out]
+        if form is None or not info.shape or info.dtype._kind not in "fiuc":
+            return None
+        n = shapes.num_elements(info.shape)
+        if n is not None and n < _SMALL:
+            return None
+        for k, value in enumerate(node.inputs):
+            if not self.lives.reusable(value, self.position) or value not in self.names:
+                continue
+            if self.program.values[value].dtype is info.dtype and self._covers(node, k):
+                target = args[k]
+                self.names[out] = target
+                self.n_reused += 1
+                return form.format(*args, out=target)
+        return None
+
+    def _covers(self, node: Node, k: int) -> bool:
+        """Input k certainly has the broadcast shape of all inputs."""
+        mine = self.program.values[node.inputs[k]].shape
+        if mine is None or self.program.values[node.outputs[0]].shape != mine:
+            return False
+        for j, value in enumerate(node.inputs):
+            other = self.program.values[value].shape
+            if j == k or value == node.inputs[k]:
+                continue
+            if other is None or len(other) > len(mine):
+                return False
+            for a, b in zip(reversed(other), reversed(mine)):
+                if a != 1 and (a is None or a != b):
+                    return False
+        return True
+
+    def merge(self, node: Node) -> None:
+        pred, if_false, if_true = (self.name_lazily(i) for i in node.inputs)
+        self.emit(f"{self.new(node.outputs[0])} = {if_true} if {pred} else {if_false}", node)
+        self.emit(f"{self.new(node.outputs[1])} = 1 if {pred} else 0")
+
+    def name_lazily(self, value: int) -> str:
+        if value in self.by_start or value in self.by_current:
+            return self.variable(value)
+        return self.name(value)
+
+    def write(self, node: Node) -> None:
+        traits = node.opdef.traits
+        args = []
+        for i in range(len(node.inputs)):
+            args.append("None" if i in traits.writes else self.argument(node, i))
+        targets = [f"v{w}" for w in node.writes]
+        for w in dict.fromkeys(node.writes):
+            info = self.program.variables[w]
+            self.names.setdefault(info.current, f"v{w}")
+        writer = self.param(f"w{len(self.params)}", self.writer(node))
+        live = [t for t in dict.fromkeys(targets) if t not in args]
+        self.emit(" = ".join([*live, "None"]) if live else "pass")
+        if "rt" in node.opdef.kernel_params:
+            self.uses_rt = True
+            runtime = "rt"
+        else:
+            runtime = "None"
+        outs = self._write_targets(node, targets)
+        call = f"{writer}(S, {runtime}{''.join(', ' + a for a in args)})"
+        self.emit(f"{', '.join(outs)}, = {call}", node)
+        for w in node.writes:
+            for scope in self.checked:
+                scope.discard(self.program.variables[w].current)
+            self.checked[-1].add(self.program.variables[w].current)
+        if node.outputs and node.op._outputs[0]._dtype._is_ref:
+            self.emit(f"{self.new(node.outputs[0])} = {targets[0]}")
+
+    def _write_targets(self, node: Node, targets: list[str]) -> list[str]:
+        plain = [o for o, t in zip(node.outputs, node.op._outputs) if not t._dtype._is_ref]
+        return targets + [self.new(o) for o in plain]
+
+    def writer(self, node: Node) -> Writer:
+        opdef = node.opdef
+        knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
+        kernel = bind_kernel(opdef, knode, numpy_xp)
+        inplace = opdef.inplace
+        if inplace is not None:
+            import functools
+            import inspect
+
+            wanted = [
+                p.name for p in inspect.signature(inplace).parameters.values() if p.kind is p.KEYWORD_ONLY
+            ]
+            if wanted:
+                inplace = functools.partial(inplace, **{p: node.attrs[p] for p in wanted})
+        others = [v for i, v in enumerate(node.inputs) if i not in opdef.traits.writes]
+        own = all(self.lives.reusable(v, self.position) for v in others)
+        return Writer(
+            node.op,
+            [self.program.variables[w].key for w in node.writes],
+            opdef.traits.writes,
+            kernel,
+            inplace,
+            opdef.traits.uninit_ok,
+            copies=not own and opdef.name in ("Assign", "AssignVariableOp"),
+            wants_rt="rt" in opdef.kernel_params,
+        )
+
+    def fused(self, step: Fused) -> None:
+        args = [self.name(i) for i in step.inputs]
+        own = next(
+            (
+                k
+                for k, v in enumerate(step.inputs)
+                if self.lives.reusable(v, self.position)
+                and self.program.values[v].dtype is self.program.values[step.output].dtype
+                and self.program.values[v].shape == self.program.values[step.output].shape
+            ),
+            None,
+        )
+        if own is not None:
+            self.n_reused += 1
+        function = fused_steps.make_fused(step, self.program, own)
+        name = self.param(f"k{len(self.params)}", function)
+        self.emit(f"{self.new(step.output)} = {name}({', '.join(args)})", step)
+
+    def release(self, s: Node | Fused) -> None:
+        """Let go of large values after their last use."""
+        gone = []
+        for value in s.inputs:
+            if value in self.lives.fresh and self.lives.last.get(value) == self.position:
+                name = self.names.get(value)
+                size = shapes.num_elements(self.program.values[value].shape)
+                if name is None or name[0] != "t" or (size is not None and size < _SMALL):
+                    continue
+                if any(self.names.get(o) == name for o in (s.outputs if isinstance(s, Node) else (s.output,))):
+                    continue
+                gone.append(name)
+        if gone:
+            self.emit(" = ".join([*dict.fromkeys(gone), "None"]))
+
+    # results ------------------------------------------------------------------------------------
+    def results(self) -> str:
+        """The fetched values, each the user's own."""
+        parts = []
+        seen: set[int] = set()
+        for f in self.program.fetches:
+            if f is None:
+                parts.append("None")
+                continue
+            parts.append(self.result(f, f in seen))
+            seen.add(f)
+        return f"({', '.join(parts)},)" if parts else "()"
+
+    def result(self, value: int, again: bool) -> str:
+        info = self.program.values[value]
+        name = self.name(value)
+        lives = self.lives
+        own = value in lives.fresh and lives.root(value) not in lives.shared and not again
+        if own and any(
+            f != value and f is not None and lives.root(f) == lives.root(value) for f in self.program.fetches
+        ):
+            own = False
+        if info.dtype is dtypes.resource or info.dtype is dtypes.variant:
+            return name
+        if info.shape == ():
+            return f"{name}[()]"
+        if info.shape is None:
+            helper = self.param("own1" if own else "own0", _own_unknown if own else _copy_unknown)
+            return f"{helper}({name})"
+        return name if own else f"np.array({name})"
+
+
+def _own_unknown(value: Any) -> Any:
+    return value[()] if value.ndim == 0 else value
+
+
+def _copy_unknown(value: Any) -> Any:
+    return value[()] if value.ndim == 0 else np.array(value)

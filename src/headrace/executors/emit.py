@@ -1,0 +1,54 @@
+"""How single ops look in generated NumPy code.
+
+Most steps are a call of the bound kernel. For the ops listed here there is a shorter or an ``out=`` form; each is bound
+to its kernel by the differential tests (numpy against reference executor). ``{0}``, ``{1}`` are the inputs.
+"""
+
+from __future__ import annotations
+
+__all__ = ["EXPRESSIONS", "INTO"]
+
+#: Python expressions. Operators serve arrays and NumPy scalars alike, and are ten times faster on scalars.
+EXPRESSIONS: dict[str, str] = {
+    "Add": "{0} + {1}",
+    "AddV2": "{0} + {1}",
+    "Sub": "{0} - {1}",
+    "Mul": "{0} * {1}",
+    "RealDiv": "{0} / {1}",
+    "Neg": "-{0}",
+    "Less": "{0} < {1}",
+    "LessEqual": "{0} <= {1}",
+    "Greater": "{0} > {1}",
+    "GreaterEqual": "{0} >= {1}",
+    "Square": "{0} * {0}",
+    "Identity": "{0}",
+    "StopGradient": "{0}",
+    "ReadVariableOp": "{0}",
+}
+
+#: Forms that write their result into ``{out}``, for numeric types. The output may be one of the inputs.
+INTO: dict[str, str] = {
+    "Add": "np.add({0}, {1}, {out})",
+    "AddV2": "np.add({0}, {1}, {out})",
+    "BiasAdd": "np.add({0}, {1}, {out})",
+    "Sub": "np.subtract({0}, {1}, {out})",
+    "Mul": "np.multiply({0}, {1}, {out})",
+    "RealDiv": "np.divide({0}, {1}, {out})",
+    "Neg": "np.negative({0}, {out})",
+    "Square": "np.multiply({0}, {0}, {out})",
+    "Maximum": "np.maximum({0}, {1}, {out})",
+    "Minimum": "np.minimum({0}, {1}, {out})",
+    "Relu": "np.maximum({0}, 0, {out})",
+    "Tanh": "np.tanh({0}, {out})",
+    "Exp": "np.exp({0}, {out})",
+    "Log": "np.log({0}, {out})",
+    "Sqrt": "np.sqrt({0}, {out})",
+    "Sin": "np.sin({0}, {out})",
+    "Cos": "np.cos({0}, {out})",
+    "Abs": "np.absolute({0}, {out})",
+    "Floor": "np.floor({0}, {out})",
+    "Ceil": "np.ceil({0}, {out})",
+    "Log1p": "np.log1p({0}, {out})",
+    "Expm1": "np.expm1({0}, {out})",
+}
+

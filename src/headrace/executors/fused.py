@@ -1,0 +1,165 @@
+"""A fused element-wise step as a function of its inputs.
+
+Small arrays: the members one after the other, in as few temporaries as possible. Large ones: the same lines on blocks of
+rows or flat blocks, over threads. Inputs of lower rank (a bias) or of one element are passed whole to every block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.arrays import blocks, numpy_xp
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.executors.emit import INTO
+from headrace.plan.fusion import Fused
+from headrace.program.nodes import Program
+
+__all__ = ["make_fused"]
+
+#: Elements from which blocks over threads pay.
+LARGE = 128 * 1024
+
+_code: dict[str, Any] = {}
+
+
+def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., Any]:
+    """The step as a function; ``own`` is the input whose buffer may be overwritten."""
+    source, params = _source(step, program, own)
+    code = _code.get(source)
+    if code is None:
+        if len(_code) > 512:
+            _code.clear()
+        code = _code[source] = compile(source, "<headrace fused>", "exec")
+    namespace: dict[str, Any] = {"np": np, **params}
+    exec(code, namespace)
+    chain: Callable[..., Any] = namespace["chain"]
+    into: Callable[..., None] = namespace["into"]
+    info = program.values[step.output]
+    dtype, rank = info.dtype.np_dtype, len(info.shape or ())
+    same_type = [program.values[i].dtype is info.dtype for i in step.inputs]
+    ranks = [None if program.values[i].shape is None else len(program.values[i].shape or ()) for i in step.inputs]
+
+    def run(*inputs: Any) -> Any:
+        shape = None
+        for x, r in zip(inputs, ranks):
+            if r == rank or r is None:
+                if getattr(x, "ndim", 0) != rank:
+                    continue
+                if shape is None:
+                    shape = x.shape
+                elif x.shape != shape:
+                    return chain(*inputs)
+        if shape is None:
+            return chain(*inputs)
+        out = inputs[own] if own is not None and same_type[own] else None
+        size = 1
+        for d in shape:
+            size *= d
+        if size < LARGE:
+            if out is None or not out.flags.writeable:
+                return chain(*inputs)
+            into(*inputs, out)
+            return out
+        if out is None or not out.flags.c_contiguous or not out.flags.writeable:
+            out = np.empty(shape, dtype)
+        _blocked(into, inputs, shape, out)
+        return out
+
+    return run
+
+
+def _blocked(into: Callable[..., None], inputs: tuple[Any, ...], shape: tuple[int, ...], out: Any) -> None:
+    whole = [i for i, x in enumerate(inputs) if getattr(x, "shape", ()) != shape and getattr(x, "size", 1) != 1]
+    if not whole and all(getattr(x, "shape", ()) != shape or x.flags.c_contiguous for x in inputs):
+        blocks.over_blocks(into, [*inputs, out])
+        return
+    blocks.over_rows(into, [*inputs, out], shape)
+
+
+def _source(step: Fused, program: Program, own: int | None) -> tuple[str, dict[str, Any]]:
+    """Two functions: ``chain(inputs) -> result`` and ``into(inputs, out)``."""
+    names = {value: f"x{n}" for n, value in enumerate(step.inputs)}
+    final = program.values[step.output].dtype
+    params: dict[str, Any] = {}
+    chain: list[str] = []
+    into: list[str] = []
+    last_use = {i: n for n, node in enumerate(step.nodes) for i in node.inputs}
+    chain_names, into_names = dict(names), dict(names)
+    out_busy: int | None = None  # which value lives in `out`
+    shape = program.values[step.output].shape
+    for n, node in enumerate(step.nodes):
+        value = node.outputs[0]
+        form = INTO.get(node.opdef.name)
+        info = program.values[value]
+        if form is not None and info.dtype._kind not in "fiuc":
+            form = None
+        if form is None:
+            kernel = f"k{len(params)}"
+            params[kernel] = bind_kernel(
+                node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
+            )
+        # chain: reuse a temporary of this chain that dies here
+        reuse = next(
+            (
+                chain_names[i]
+                for i in node.inputs
+                if chain_names[i][0] == "t" and last_use[i] == n and program.values[i].dtype is info.dtype
+                and program.values[i].shape == shape and _known_cover(node.inputs, i, program)
+            ),
+            None,
+        )
+        args = [chain_names[i] for i in node.inputs]
+        target = f"t{n}"
+        if form is None:
+            chain.append(f"{target} = {kernel}({', '.join(args)})")
+        elif reuse is not None:
+            chain.append(f"{target} = " + form.format(*args, out=reuse))
+        else:
+            chain.append(f"{target} = " + form.format(*args, out="None"))
+        chain_names[value] = target
+        # into: everything in `out` when it is free
+        args = [into_names[i] for i in node.inputs]
+        free = out_busy is None or (last_use.get(out_busy, -1) <= n)
+        later_inputs = n == len(step.nodes) - 1
+        fits = info.dtype is final and (free or later_inputs)
+        if form is not None and fits and _may_overwrite(step, n, last_use, own):
+            into.append(form.format(*args, out="out"))
+            into_names[value] = "out"
+            out_busy = value
+        elif form is not None:
+            into.append(f"{target} = " + form.format(*args, out="None"))
+            into_names[value] = target
+        else:
+            into.append(f"{target} = {kernel}({', '.join(args)})")
+            into_names[value] = target
+    if into_names[step.output] != "out":
+        into.append(f"out[...] = {into_names[step.output]}")
+    arguments = ", ".join(names.values())
+    source = (
+        f"def chain({arguments}):\n " + "\n ".join(chain) + f"\n return {chain_names[step.output]}\n"
+        f"def into({arguments}, out):\n " + "\n ".join(into) + "\n"
+    )
+    return source, params
+
+
+def _known_cover(inputs: tuple[int, ...], mine: int, program: Program) -> bool:
+    """The other inputs certainly broadcast to the shape of this one."""
+    shape = program.values[mine].shape or ()
+    for i in inputs:
+        other = program.values[i].shape
+        if i == mine:
+            continue
+        if other is None or len(other) > len(shape):
+            return False
+        for a, b in zip(reversed(other), reversed(shape)):
+            if a != 1 and (a is None or a != b):
+                return False
+    return True
+
+
+def _may_overwrite(step: Fused, n: int, last_use: dict[int, int], own: int | None) -> bool:
+    """`out` may be the input ``own``: it is only written once no later member reads that input."""
+    return own is None or last_use[step.inputs[own]] <= n

@@ -1,0 +1,147 @@
+"""One op at a time, no rewrites, no reuse: the living definition that the other executors are tested against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.arrays import numpy_xp
+from headrace.core import dtypes
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.executors.base import Executable, Options
+from headrace.executors.state import RunContext, State
+from headrace.plan.plan import Plan
+from headrace.program.nodes import Block, If, Node, Program, While
+
+__all__ = ["make_reference"]
+
+
+class _Located(Exception):
+    """Carries the failing operation out of the interpreter."""
+
+    def __init__(self, op: Any, inputs: list[Any], original: BaseException) -> None:
+        super().__init__(op.name)
+        self.op = op
+        self.inputs = inputs
+        self.original = original
+
+
+def make_reference(plan: Plan, options: Options) -> Executable:
+    program = plan.program
+
+    def run(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+        return _Interpreter(program, state).run(feeds)
+
+    def locate(error: BaseException) -> tuple[Any, list[Any]] | None:
+        return (error.op, error.inputs) if isinstance(error, _Located) else None
+
+    return Executable(run, plan, options, locate)
+
+
+class _Interpreter:
+    def __init__(self, program: Program, state: State) -> None:
+        self.program = program
+        self.state = state
+        self.rt = RunContext(state)
+        self.env: dict[int, Any] = dict(program.constants)
+        self.variables: dict[int, tuple[int, bool]] = {}
+        for n, v in enumerate(program.variables):
+            self.variables[v.start] = (n, True)
+            self.variables[v.current] = (n, False)
+
+    def run(self, feeds: tuple[Any, ...]) -> tuple[Any, ...]:
+        for value, given in zip(self.program.feeds, feeds):
+            self.env[value] = given
+        for v in self.program.variables:
+            held = self.state.raw(v.key)
+            self.env[v.start] = self.env[v.current] = None if held is None else np.array(held)
+        self.block(self.program.body)
+        return tuple(None if f is None else self.owned(f) for f in self.program.fetches)
+
+    def owned(self, value: int) -> Any:
+        result = self.get(value, None)
+        if self.program.values[value].dtype in (dtypes.resource, dtypes.variant):
+            return result
+        array = np.array(result)
+        return array[()] if array.ndim == 0 else array
+
+    def get(self, value: int, node: Node | None) -> Any:
+        found = self.env.get(value)
+        if found is None:
+            known = self.variables.get(value)
+            if known is not None and not (node is not None and node.opdef.traits.uninit_ok):
+                self.state.need(self.program.variables[known[0]].key, self.program.variables[known[0]].op)
+            if known is None and value not in self.env:
+                raise UnboundLocalError("value was not computed")
+        return found
+
+    def block(self, block: Block) -> None:
+        for s in block:
+            if isinstance(s, Node):
+                self.node(s)
+            elif isinstance(s, If):
+                if bool(self.get(s.pred, None)) == s.branch:
+                    self.block(s.body)
+            else:
+                self.loop(s)
+
+    def loop(self, s: While) -> None:
+        for v, held in [(v, self.get(v.init, None)) for v in s.values]:
+            self.env[v.value] = held
+        while True:
+            self.block(s.test)
+            if not self.get(s.cond, None):
+                return
+            self.block(s.body)
+            for v, held in [(v, self.get(v.next, None)) for v in s.values]:
+                self.env[v.value] = held
+
+    def node(self, node: Node) -> None:
+        if node.opdef.name in ("Merge", "RefMerge"):
+            taken = bool(self.get(node.inputs[0], None))
+            self.env[node.outputs[0]] = self.get(node.inputs[2 if taken else 1], None)
+            self.env[node.outputs[1]] = np.int32(taken)
+            return
+        inputs: list[Any] = []
+        try:
+            inputs = [
+                None if i in node.opdef.traits.writes else self.get(v, node) for i, v in enumerate(node.inputs)
+            ]
+            self.compute(node, inputs)
+        except errors.OpError as error:
+            if error._op is None:
+                error._op = node.op
+            raise
+        except Exception as error:
+            raise _Located(node.op, inputs, error) from error
+
+    def compute(self, node: Node, inputs: list[Any]) -> None:
+        opdef = node.opdef
+        kernel = bind_kernel(opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp)
+        extra = {"rt": self.rt} if "rt" in opdef.kernel_params else {}
+        if node.writes:
+            self.write(node, inputs, kernel, extra)
+            return
+        result = kernel(*inputs, **extra)
+        results = result if len(node.outputs) > 1 else (result,)
+        for o, r in zip(node.outputs, results):
+            self.env[o] = r
+
+    def write(self, node: Node, inputs: list[Any], kernel: Any, extra: dict[str, Any]) -> None:
+        with self.state.lock:
+            for i, w in zip(node.opdef.traits.writes, node.writes):
+                info = self.program.variables[w]
+                inputs[i] = self.state.raw(info.key)
+                if inputs[i] is None and not node.opdef.traits.uninit_ok:
+                    self.state.need(info.key, info.op)
+            result = kernel(*inputs, **extra)
+            results = result if isinstance(result, tuple) else (result,)
+            for w, r in zip(node.writes, results):
+                info = self.program.variables[w]
+                self.state.set(info.key, np.array(r))
+                self.env[info.current] = np.array(r)
+        rest = iter(results[len(node.writes) :])
+        for o, t in zip(node.outputs, node.op._outputs):
+            self.env[o] = np.array(results[0]) if t._dtype._is_ref else next(rest)

@@ -1,0 +1,735 @@
+"""Shapes of tensors: asking for them and changing them without touching the elements.
+
+What is known while the graph is built is not computed at run time: ``tf.shape(x)`` of a static shape is a constant, and
+``tf.zeros`` of a small one too.
+
+    >>> x = tf.placeholder(tf.float32, [None, 4])
+    >>> tf.reshape(x, [tf.shape(x)[0], 2, -1]).shape
+    TensorShape([Dimension(None), Dimension(2), Dimension(2)])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import convert, dtypes, shape_fns, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor, make_const
+from headrace.core.dtypes import DType, as_dtype
+from headrace.core.graph import get_default_graph
+from headrace.core.infer import Inference, static_value
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape, TensorShape
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = [
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "conjugate_transpose", "ensure_shape",
+    "expand_dims", "expand_dims_v2", "fill", "guarantee_const", "matrix_transpose", "newaxis", "ones", "ones_like",
+    "ones_like_v2", "rank", "reshape", "shape", "shape_n", "shape_v2", "size", "size_v2", "squeeze", "squeeze_v2",
+    "transpose", "transpose_v2", "zeros", "zeros_like", "zeros_like_v2",
+]  # fmt: skip
+
+newaxis = None
+
+#: ``tf.zeros`` and ``tf.ones`` of fewer elements than this are constants, as in TF 1.15.
+_SMALL = 1000
+
+
+def invalid(message: str) -> errors.InvalidArgumentError:
+    """The run-time error of a kernel; the executor adds the op and the user's line."""
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def const(value: Any, dtype: DType = dtypes.int32, name: str = "Const") -> Tensor:
+    """A constant, for gradients and wrappers."""
+    graph = get_default_graph()
+    array = np.array(value, dtype.np_dtype)
+    return make_const(graph, array, dtype, graph._full_name(name))
+
+
+# asking for shapes ------------------------------------------------------------------------------
+
+SHAPE = define(
+    "Shape", "input: T -> output: out_type; out_type: type(index)=int32",
+    shape=lambda c: [(c.rank(0),)],
+    kernel=lambda xp, x, *, out_type: np.array(x.shape, out_type.np_dtype),
+    grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def _shape_n_kernel(xp: Any, *inputs: Any, out_type: DType) -> Any:
+    found = tuple(np.array(x.shape, out_type.np_dtype) for x in inputs)
+    return found if len(found) > 1 else found[0]
+
+
+SHAPE_N = define(
+    "ShapeN", "input: N*T -> output: N*out_type; out_type: type(index)=int32",
+    shape=lambda c: [(c.rank(i),) for i in range(c.n_inputs)], kernel=_shape_n_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+SIZE = define(
+    "Size", "input: T -> output: out_type; out_type: type(index)=int32",
+    shape=shape_fns.scalar, kernel=lambda xp, x, *, out_type: np.array(x.size, out_type.np_dtype),
+    grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+RANK = define(
+    "Rank", "input: T -> output: int32",
+    shape=shape_fns.scalar, kernel=lambda xp, x: np.array(x.ndim, np.int32), grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The shape of a tensor, as a vector; a constant if it is known already."""
+    sparse = getattr(input, "dense_shape", None)
+    if sparse is not None and not isinstance(input, Tensor):
+        return apply_op("Cast", sparse, DstT=out_type, name=name)  # type: ignore[no-any-return]
+    tensor = input if type(input) is Tensor else convert_to_tensor(input)
+    known = shapes.known(tensor._shape)
+    if known is not None:
+        return const(known, as_dtype(out_type), name or "Shape")
+    return apply(SHAPE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+
+
+def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    return shape(input, name, out_type)
+
+
+def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    return apply(SHAPE_N, list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
+
+
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The number of elements."""
+    sparse = getattr(input, "dense_shape", None)
+    if sparse is not None and not isinstance(input, Tensor):
+        dims = apply_op("Cast", sparse, DstT=out_type)
+        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)  # type: ignore[no-any-return]
+    tensor = convert_to_tensor(input)
+    known = shapes.num_elements(tensor._shape)
+    if known is not None:
+        return const(known, as_dtype(out_type), name or "Size")
+    return apply(SIZE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+
+
+def size_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    return size(input, name, out_type)
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of dimensions."""
+    sparse = getattr(input, "dense_shape", None)
+    if sparse is not None and not isinstance(input, Tensor):
+        return size(sparse, name=name)
+    tensor = convert_to_tensor(input)
+    if tensor._shape is not None:
+        return const(len(tensor._shape), name=name or "Rank")
+    return apply(RANK, tensor, name=name)  # type: ignore[no-any-return]
+
+
+# reshaping --------------------------------------------------------------------------------------
+
+
+def _to_input_shape(op: Operation, grad: Any) -> Any:
+    """The gradient of ops that only arrange elements anew: back into the shape of the first input."""
+    return apply(RESHAPE, grad, shape(op.inputs[0]))
+
+
+def _reshape_shape(c: Inference) -> list[Shape]:
+    source, target = c.shape(0), c.shape_value(1)
+    if target is None:
+        return [None]
+    total = shapes.num_elements(source)
+    unknown = [i for i, d in enumerate(target) if d is None]
+    if total is None or len(unknown) > 1:
+        return [target]
+    known = 1
+    for d in target:
+        if d is not None:
+            known *= d
+    if not unknown:
+        if known != total:
+            raise ValueError(
+                f"Cannot reshape a tensor with {total} elements to shape {shapes.show(target)} ({known} elements)"
+            )
+        return [target]
+    if known == 0:
+        return [target]
+    if total % known:
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {known} but is {total}"
+        )
+    out = list(target)
+    out[unknown[0]] = total // known
+    return [tuple(out)]
+
+
+def _reshape_kernel(xp: Any, x: Any, shape: Any) -> Any:
+    try:
+        return x.reshape(shape.tolist())
+    except (ValueError, TypeError):
+        raise _reshape_error(x, shape) from None
+
+
+def _reshape_error(x: Any, shape: Any) -> Exception:
+    if shape.ndim != 1:
+        return invalid(f"sizes input must be 1-D, not {shapes.show(shape.shape)}")
+    dims = shape.tolist()
+    minus = [i for i, d in enumerate(dims) if d == -1]
+    if len(minus) > 1:
+        return invalid(f"Only one input size may be -1, not both {minus[0]} and {minus[1]}")
+    low = next((i for i, d in enumerate(dims) if d < -1), None)
+    if low is not None:
+        return invalid(f"Size {low} must be non-negative, not {dims[low]}")
+    known = 1
+    for d in dims:
+        known *= d if d != -1 else 1
+    if not minus:
+        return invalid(f"Input to reshape is a tensor with {x.size} values, but the requested shape has {known}")
+    if known == 0:
+        return invalid(
+            "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
+            "non-zero"
+        )
+    return invalid(
+        f"Input to reshape is a tensor with {x.size} values, but the requested shape requires a multiple of {known}"
+    )
+
+
+RESHAPE = define(
+    "Reshape", "tensor: T, shape: Tshape -> output: T; Tshape: type(index)=int32",
+    shape=_reshape_shape, kernel=_reshape_kernel, grad=lambda op, g: [_to_input_shape(op, g), None],
+    view=True, known_inputs=(1,),
+)  # fmt: skip
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements in another shape; one dimension may be -1."""
+    return apply(RESHAPE, tensor, shape, name=name)  # type: ignore[no-any-return]
+
+
+def _expand_shape(c: Inference) -> list[Shape]:
+    shape = c.shape(0)
+    axis = c.value(1)
+    if shape is None:
+        return [None]
+    if axis is None:
+        return [(None,) * (len(shape) + 1)]
+    if axis.size != 1:
+        raise ValueError("'dim' input must be a tensor with a single value")
+    n = len(shape) + 1
+    at = axis.item()
+    if not -n <= at < n:
+        raise ValueError(f"dim {at} not in the interval [{-n}, {n - 1}].")
+    at %= n
+    return [shape[:at] + (1,) + shape[at:]]
+
+
+def _expand_kernel(xp: Any, x: Any, dim: Any) -> Any:
+    at = dim.item()
+    old = x.shape
+    n = len(old) + 1
+    if not -n <= at < n:
+        raise invalid(f"Tried to expand dim index {at} for tensor with {n - 1} dimensions.")
+    if at < 0:
+        at += n
+    return x.reshape(old[:at] + (1,) + old[at:])
+
+
+EXPAND_DIMS = define(
+    "ExpandDims", "input: T, dim: Tdim -> output: T; Tdim: type(index)=int32",
+    shape=_expand_shape, kernel=_expand_kernel, grad=lambda op, g: [_to_input_shape(op, g), None],
+    view=True, known_inputs=(1,),
+)  # fmt: skip
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Insert a dimension of size 1 at ``axis`` (formerly ``dim``)."""
+    axis = one_of("axis", axis, "dim", dim)
+    if axis is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+    return apply(EXPAND_DIMS, input, axis, name=name)  # type: ignore[no-any-return]
+
+
+def expand_dims_v2(input: Any, axis: Any, name: str | None = None) -> Tensor:
+    return expand_dims(input, axis, name)
+
+
+def one_of(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """An argument that has a deprecated second name."""
+    if old is None:
+        return new
+    if new is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
+    return old
+
+
+def _squeezed(shape: Sequence[Any], dims: tuple[int, ...]) -> list[Any]:
+    n = len(shape)
+    gone = set()
+    for d in dims:
+        if not -n <= d < n:
+            raise ValueError(f"Tried to squeeze dim index {d} for tensor with {n} dimensions.")
+        at = d % n
+        if shape[at] is not None and shape[at] != 1:
+            raise ValueError(f"Can not squeeze dim[{at}], expected a dimension of 1, got {shape[at]}")
+        gone.add(at)
+    return [d for i, d in enumerate(shape) if i not in gone]
+
+
+def _squeeze_shape(c: Inference) -> list[Shape]:
+    shape, dims = c.shape(0), c.attr("squeeze_dims")
+    if shape is None:
+        return [None]
+    if dims:
+        return [tuple(_squeezed(shape, dims))]
+    return [None if None in shape else tuple(d for d in shape if d != 1)]
+
+
+def _squeeze_kernel(xp: Any, x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
+    if not squeeze_dims:
+        return x.reshape([d for d in x.shape if d != 1])
+    try:
+        return x.reshape(_squeezed(x.shape, squeeze_dims))
+    except ValueError as error:
+        raise invalid(str(error)) from None
+
+
+SQUEEZE = define(
+    "Squeeze", "input: T -> output: T; squeeze_dims: list(int)=()",
+    shape=_squeeze_shape, kernel=_squeeze_kernel, grad=lambda op, g: [_to_input_shape(op, g)], view=True,
+)  # fmt: skip
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+    """Remove dimensions of size 1: all, or those in ``axis``."""
+    axis = one_of("axis", axis, "squeeze_dims", squeeze_dims)
+    if axis is None:
+        axis = ()
+    elif not isinstance(axis, (list, tuple)):
+        axis = (axis,)
+    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)  # type: ignore[no-any-return]
+
+
+def squeeze_v2(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    return squeeze(input, axis, name)
+
+
+# transposing ------------------------------------------------------------------------------------
+
+
+def _transpose_shape(c: Inference) -> list[Shape]:
+    shape, perm = c.shape(0), c.value(1)
+    if shape is None and perm is None:
+        length = c.shape(1)
+        known = None if length is None or len(length) != 1 else length[0]
+        return [None if known is None else (None,) * known]
+    if perm is None:
+        return [(None,) * len(shape)]  # type: ignore[arg-type]
+    order = [int(p) for p in perm]
+    if shape is None:
+        return [(None,) * len(order)]
+    n = len(shape)
+    if len(order) != n:
+        raise ValueError(f"Dimension must be {len(order)} but is {n}")
+    for p in order:
+        if not -n <= p < n:
+            raise ValueError(f"perm dim {p} is out of range of input rank {n}")
+    return [tuple(shape[p] for p in order)]
+
+
+def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
+    try:
+        return x.transpose(perm.tolist())
+    except ValueError:
+        order = perm.tolist()
+        if len(order) != x.ndim:
+            raise invalid(f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {len(order)}") from None  # fmt: skip
+        raise invalid(f"{order} is not a permutation of the dimensions of a tensor of rank {x.ndim}") from None
+
+
+def _inverse_perm(perm: Tensor) -> Tensor:
+    value = static_value(perm)
+    if value is not None:
+        return const(np.argsort(value % value.size) if value.size else value, perm._dtype)
+    return apply_op("InvertPermutation", perm)  # type: ignore[no-any-return]
+
+
+TRANSPOSE = define(
+    "Transpose", "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
+    shape=_transpose_shape, kernel=_transpose_kernel,
+    grad=lambda op, g: [apply(TRANSPOSE, g, _inverse_perm(op.inputs[1])), None],
+    view=True, known_inputs=(1,),
+)  # fmt: skip
+CONJUGATE_TRANSPOSE = define(
+    "ConjugateTranspose", "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
+    shape=_transpose_shape, kernel=lambda xp, x, perm: xp.conjugate(_transpose_kernel(xp, x, perm)),
+    grad=lambda op, g: [apply(CONJUGATE_TRANSPOSE, g, _inverse_perm(op.inputs[1])), None],
+    view=True, known_inputs=(1,),
+)  # fmt: skip
+
+
+def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
+    """Permute the dimensions; without ``perm`` reverse them."""
+    a = convert_to_tensor(a)
+    opdef = CONJUGATE_TRANSPOSE if conjugate and a.dtype.is_complex else TRANSPOSE
+    if perm is not None:
+        return apply(opdef, a, perm, name=name or "transpose")  # type: ignore[no-any-return]
+    if a._shape is not None:
+        order = np.arange(len(a._shape) - 1, -1, -1, dtype=np.int32)
+        return apply(opdef, a, order, name=name or "transpose")  # type: ignore[no-any-return]
+    with name_scope(name, "transpose", [a]) as scope:
+        n = rank(a)
+        descending = (n - 1) - apply_op("Range", const(0), n, const(1))  # type: ignore[operator]
+        return apply(opdef, a, descending, name=scope)  # type: ignore[no-any-return]
+
+
+def transpose_v2(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
+    return transpose(a, perm, name, conjugate)
+
+
+def conjugate_transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
+    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)  # type: ignore[no-any-return]
+
+
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+    """Exchange the last two dimensions."""
+    with name_scope(name, values=[a]):
+        a = convert_to_tensor(a, name="a")
+        n = a._rank()
+        if n is not None:
+            if n < 2:
+                raise ValueError(f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}")
+            perm: Any = list(range(n - 2)) + [n - 1, n - 2]
+        else:
+            r: Any = rank(a)
+            head = apply_op("Range", const(0), r - 2, const(1))
+            perm = apply_op("ConcatV2", [head, apply_op("Pack", [r - 1, r - 2])], const(0))
+        return transpose(a, perm=perm, conjugate=conjugate)
+
+
+# broadcasting -----------------------------------------------------------------------------------
+
+
+def _broadcast_to_shape(c: Inference) -> list[Shape]:
+    source, target = c.shape(0), c.shape_value(1)
+    if source is None or target is None:
+        return [target]
+    if len(source) > len(target):
+        raise ValueError(f"Shape must be at most rank {len(target)} but is rank {len(source)}")
+    for have, want in zip(source[::-1], target[::-1]):
+        if have not in (1, None) and want is not None and have != want:
+            raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
+    return [target]
+
+
+def _broadcast_to_kernel(xp: Any, x: Any, shape: Any) -> Any:
+    dims = tuple(shape.tolist())
+    if x.shape == dims:
+        return x
+    try:
+        return xp.broadcast_to(x, dims)
+    except ValueError:
+        raise invalid(
+            f"Incompatible shapes: {shapes.show(x.shape)} vs. {shapes.show(dims)}: the input cannot be broadcast to the "
+            "shape that was asked for"
+        ) from None
+
+
+def _broadcast_to_grad(op: Operation, grad: Any) -> list[Any]:
+    x, wanted = op.inputs
+    have, out = shapes.known(x._shape), shapes.known(op.outputs[0]._shape)
+    if have is not None and out is not None:
+        lead = len(out) - len(have)
+        axes: Any = [i for i, d in enumerate(out) if i < lead or (have[i - lead] == 1 and d != 1)]
+        if not axes:
+            return [grad, None]
+        axes = const(axes)
+    else:
+        _, axes = apply_op("BroadcastGradientArgs", wanted, shape(x, out_type=wanted._dtype))
+    summed = apply_op("Sum", grad, axes, keep_dims=True)
+    return [apply(RESHAPE, summed, shape(x, out_type=wanted._dtype)), None]
+
+
+BROADCAST_TO = define(
+    "BroadcastTo", "input: T, shape: Tidx -> output: T; Tidx: type(index)=int32",
+    shape=_broadcast_to_shape, kernel=_broadcast_to_kernel, grad=_broadcast_to_grad, view=True, known_inputs=(1,),
+)  # fmt: skip
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Repeat along dimensions of size 1, and new leading ones, until the tensor has ``shape``."""
+    return apply(BROADCAST_TO, input, shape, name=name)  # type: ignore[no-any-return]
+
+
+def _broadcast_args_shape(c: Inference) -> list[Shape]:
+    lengths = [None if s is None or len(s) != 1 else s[0] for s in c.shapes()]
+    return [(None if None in lengths else max(d for d in lengths if d is not None),)]
+
+
+def _broadcast_args_kernel(xp: Any, s0: Any, s1: Any) -> Any:
+    a, b = s0.tolist(), s1.tolist()
+    try:
+        return np.array(shapes.broadcast(tuple(a), tuple(b)), s0.dtype)
+    except ValueError:
+        raise invalid(f"Incompatible shapes: {shapes.show(tuple(a))} vs. {shapes.show(tuple(b))}") from None
+
+
+BROADCAST_ARGS = define(
+    "BroadcastArgs", "s0: T, s1: T -> r0: T; T: type(index)=int32",
+    shape=_broadcast_args_shape, kernel=_broadcast_args_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(0, 1),
+)  # fmt: skip
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape, as a tensor, of two tensors broadcast against each other."""
+    return apply(BROADCAST_ARGS, shape_x, shape_y)  # type: ignore[no-any-return]
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    a, b = shapes.to_plain(shape_x), shapes.to_plain(shape_y)
+    try:
+        return shapes.from_plain(shapes.broadcast(a, b))
+    except ValueError:
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: {shapes.from_plain(a)} and {shapes.from_plain(b)}"
+        ) from None
+
+
+# filling ----------------------------------------------------------------------------------------
+
+
+def _fill_shape(c: Inference) -> list[Shape]:
+    value = c.value(0)
+    if value is not None and value.size and value.min() < 0:
+        raise ValueError(f"Fill dimensions must be >= 0, got {value.tolist()}")
+    return [c.shape_value(0)]
+
+
+def _fill_kernel(xp: Any, dims: Any, value: Any) -> Any:
+    if xp.name != "numpy":
+        return xp.full(tuple(dims.tolist()), value, dtype=value.dtype)
+    try:
+        out = np.empty(dims.tolist(), value.dtype)
+    except ValueError:
+        raise invalid(f"Dimensions {dims.tolist()} must all be >= 0") from None
+    out[...] = value
+    return out
+
+
+FILL = define(
+    "Fill", "dims: index_type, value: T -> output: T; index_type: type(index)=int32",
+    shape=_fill_shape, kernel=_fill_kernel,
+    grad=lambda op, g: [None, apply_op("Sum", g, _all_axes(g), keep_dims=False)], known_inputs=(0,),
+)  # fmt: skip
+
+
+def _all_axes(x: Any) -> Tensor:
+    n = x._rank()
+    return const(range(n)) if n is not None else apply_op("Range", const(0), rank(x), const(1))
+
+
+def _zeros_like_kernel(xp: Any, x: Any) -> Any:
+    if x.dtype.kind != "O":
+        return xp.zeros(x.shape, x.dtype)
+    out = np.empty(x.shape, object)
+    out[...] = b""
+    return out
+
+
+ZEROS_LIKE = define(
+    "ZerosLike", "x: T -> y: T",
+    shape=shape_fns.unchanged, kernel=_zeros_like_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+ONES_LIKE = define(
+    "OnesLike", "x: T -> y: T",
+    shape=shape_fns.unchanged, kernel=lambda xp, x: xp.ones(x.shape, x.dtype), grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape ``dims`` filled with one value."""
+    return apply(FILL, dims, value, name=name)  # type: ignore[no-any-return]
+
+
+def _filled(shape: Any, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
+    dtype = as_dtype(dtype).base_dtype
+    if not isinstance(shape, Tensor):
+        plain = _plain_or_none(shape)
+        if plain is not None:
+            count = shapes.num_elements(plain)
+            if count is not None and count < _SMALL:
+                array = np.full(plain, value, dtype.np_dtype)  # type: ignore[arg-type]
+                graph = get_default_graph()
+                return make_const(graph, array, dtype, graph._full_name(name or default))
+    with name_scope(name, default, [shape]) as scope:
+        if not isinstance(shape, Tensor):
+            plain = _plain_or_none(shape)
+            shape = convert_to_tensor(shape if plain is None else shapes.from_plain(plain))
+        if shape._shape == ():
+            shape = apply(RESHAPE, shape, const([-1]))
+        return apply(FILL, shape, convert_to_tensor(value, dtype), name=scope)  # type: ignore[no-any-return]
+
+
+def _plain_or_none(shape: Any) -> Shape:
+    """The static shape that a Python value is, or None if it has tensors in it."""
+    if isinstance(shape, (list, tuple)) and any(hasattr(d, "_graph_anchor") or isinstance(d, Tensor) for d in shape):
+        return None
+    if hasattr(shape, "_graph_anchor"):
+        return None
+    plain = shapes.to_plain(shape)
+    if plain is None or None in plain:
+        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {shapes.from_plain(plain)}")
+    return plain
+
+
+def _zero_and_one(dtype: Any) -> tuple[Any, Any]:
+    base = as_dtype(dtype).base_dtype
+    if base is dtypes.string:
+        return b"", None
+    return (False, True) if base is dtypes.bool else (0, 1)
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    return _filled(shape, _zero_and_one(dtype)[0], dtype, name, "zeros")
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    return _filled(shape, _zero_and_one(dtype)[1], dtype, name, "ones")
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Zeros (False, empty strings) in the shape of another tensor."""
+    tensor = convert_to_tensor(tensor)
+    same = dtype is None or as_dtype(dtype).base_dtype is tensor._dtype._base
+    wanted = tensor._dtype._base if same else as_dtype(dtype)
+    known = shapes.known(tensor._shape)
+    if optimize and known is not None and wanted is not dtypes.variant:
+        return zeros(known, wanted, name or "zeros_like")
+    if not same:
+        with name_scope(name, "zeros_like", [tensor]) as scope:
+            out = zeros(shape(tensor), wanted, scope)
+        out.set_shape(tensor.shape)
+        return out
+    return apply(ZEROS_LIKE, tensor, name=name or "zeros_like")  # type: ignore[no-any-return]
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    tensor = convert_to_tensor(tensor)
+    wanted = tensor._dtype._base if dtype is None else as_dtype(dtype)
+    known = shapes.known(tensor._shape)
+    if optimize and known is not None:
+        return ones(known, wanted, name or "ones_like")
+    with name_scope(name, "ones_like", [tensor]) as scope:
+        out = ones(shape(tensor), wanted, scope)
+    out.set_shape(tensor.shape)
+    return out
+
+
+def zeros_like_v2(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    return zeros_like(input, dtype, name)
+
+
+def ones_like_v2(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    return ones_like(input, dtype, name)
+
+
+# checks -----------------------------------------------------------------------------------------
+
+
+def _ensure_shape_kernel(xp: Any, x: Any, *, shape: Shape, node: Any) -> Any:
+    if not shapes.compatible(x.shape, shape):
+        raise invalid(
+            f"Shape of tensor {node.name} {shapes.show(x.shape)} is not compatible with expected shape "
+            f"{shapes.show(shape)}."
+        )
+    return x
+
+
+ENSURE_SHAPE = define(
+    "EnsureShape", "input: T -> output: T; shape: shape",
+    shape=lambda c: [shapes.merge(c.shape(0), c.attr("shape"))], kernel=_ensure_shape_kernel,
+    grad=lambda op, g: [g], view=True,
+)  # fmt: skip
+GUARANTEE_CONST = define(
+    "GuaranteeConst", "input: T -> output: T",
+    shape=shape_fns.unchanged, kernel=lambda xp, x: x, grad=lambda op, g: [g], view=True, stateful=True,
+)  # fmt: skip
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor itself, checked against ``shape`` now as far as possible and when it runs."""
+    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")  # type: ignore[no-any-return]
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    return apply(GUARANTEE_CONST, input, name=name)  # type: ignore[no-any-return]
+
+
+# lists that contain tensors ---------------------------------------------------------------------
+
+
+def _is_dense(value: Any) -> bool:
+    return type(value) is Tensor or getattr(value, "_as_graph_element", None) is not None
+
+
+def _packed_dtype(values: Any) -> DType | None:
+    """The type of the first tensor anywhere in nested lists."""
+    stack = [values]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (list, tuple)):
+            stack.extend(reversed(item))
+        elif _is_dense(item):
+            return as_dtype(item.dtype).base_dtype
+    return None
+
+
+def _pack(values: Any, dtype: DType, name: str) -> Tensor:
+    """Nested lists with tensors in them as Pack operations; numbers become constants named by position."""
+    with name_scope(name) as scope:
+        items = [_packable(v, dtype, i) for i, v in enumerate(values)]
+        return apply_op("Pack", items, axis=0, name=scope)  # type: ignore[no-any-return]
+
+
+def _packable(value: Any, dtype: DType, position: int) -> Tensor:
+    if _is_dense(value):
+        tensor = convert_to_tensor(value)
+        if tensor._dtype._base is not dtype:
+            raise TypeError(
+                f"Cannot convert a list containing a tensor of dtype {tensor._dtype} to {dtype} (Tensor is: {tensor!r})"
+            )
+        return tensor
+    if isinstance(value, (list, tuple)) and _packed_dtype(value) is not None:
+        return _pack(value, dtype, str(position))
+    return convert_to_tensor(value, dtype, str(position))
+
+
+def _cast_tensors(value: Any, dtype: DType) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_cast_tensors(v, dtype) for v in value]
+    if _is_dense(value) and as_dtype(value.dtype).base_dtype is not dtype:
+        return apply_op("Cast", value, DstT=dtype)
+    return value
+
+
+def _autopack(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    """Conversion of lists: ``[tf.shape(x)[0], -1]`` is one tensor."""
+    if as_ref:
+        return NotImplemented
+    found = _packed_dtype(value)
+    if found is None:
+        return NotImplemented
+    if dtype is None:
+        dtype = found
+    elif dtype._base is not found:
+        dtype = dtype._base
+        value = _cast_tensors(value, dtype)
+    return _pack(value, dtype, name or "packed")
+
+
+convert.register_tensor_conversion_function((list, tuple), _autopack, 99)

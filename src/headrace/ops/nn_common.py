@@ -1,0 +1,152 @@
+"""What the ``tf.nn`` modules share: short spellings of arithmetic ops, and TF's ways of reading their arguments.
+
+    >>> loss = mul(expand_last(grad), backprop)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.tensor import Tensor
+
+__all__ = [
+    "add", "cast", "cond_where", "deprecated", "div", "expand", "expand_last", "mul", "neg", "ones_like", "rank_of",
+    "reduce_mean", "reduce_sum", "reshape", "scalar_const", "sequence_of", "shape_of", "squeeze", "sub", "transpose",
+    "zeros_like",
+]  # fmt: skip
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+    return apply_op("AddV2", x, y, name=name or "add")  # type: ignore[no-any-return]
+
+
+def sub(x: Any, y: Any, name: str | None = None) -> Tensor:
+    return apply_op("Sub", x, y, name=name or "sub")  # type: ignore[no-any-return]
+
+
+def mul(x: Any, y: Any, name: str | None = None) -> Tensor:
+    return apply_op("Mul", x, y, name=name or "mul")  # type: ignore[no-any-return]
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    return apply_op("RealDiv", x, y, name=name or "truediv")  # type: ignore[no-any-return]
+
+
+def neg(x: Any) -> Tensor:
+    return apply_op("Neg", x)  # type: ignore[no-any-return]
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """A tensor of the type; no op where it has it already."""
+    want = dtypes.as_dtype(dtype).base_dtype
+    tensor = x if type(x) is Tensor else convert_to_tensor(x, name="x")
+    if tensor._dtype._base is want:
+        return tensor
+    return apply_op("Cast", tensor, DstT=want, name=name)  # type: ignore[no-any-return]
+
+
+def cond_where(mask: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
+    return apply_op("Select", mask, x, y, name=name)  # type: ignore[no-any-return]
+
+
+def zeros_like(x: Any) -> Tensor:
+    return apply_op("ZerosLike", x, name="zeros_like")  # type: ignore[no-any-return]
+
+
+def ones_like(x: Any) -> Tensor:
+    """Ones in the shape of a tensor: a constant where the shape is known."""
+    known = shapes.known(x._shape)
+    if known is not None and int(np.prod(known)) <= 1000:
+        return convert_to_tensor(np.ones(known, x._dtype._base.np_dtype), name="ones_like")
+    return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")  # type: ignore[no-any-return]
+
+
+def scalar_const(value: Any, like: Tensor, name: str = "Const") -> Tensor:
+    return convert_to_tensor(value, like._dtype._base, name=name)
+
+
+def shape_of(x: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """``tf.shape``: a constant where every dimension is known."""
+    known = shapes.known(x._shape) if type(x) is Tensor else None
+    if known is not None:
+        dtype = dtypes.as_dtype(out_type)
+        return convert_to_tensor(np.array(known, dtype.np_dtype), name=name or "Shape")
+    return apply_op("Shape", x, out_type=out_type, name=name)  # type: ignore[no-any-return]
+
+
+def rank_of(x: Tensor) -> int | None:
+    return None if x._shape is None else len(x._shape)
+
+
+def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    return apply_op("Reshape", x, shape, name=name)  # type: ignore[no-any-return]
+
+
+def transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
+    return apply_op("Transpose", x, perm, name=name or "transpose")  # type: ignore[no-any-return]
+
+
+def expand(x: Any, axis: int, name: str | None = None) -> Tensor:
+    return apply_op("ExpandDims", x, axis, name=name)  # type: ignore[no-any-return]
+
+
+def expand_last(x: Any) -> Tensor:
+    return apply_op("ExpandDims", x, -1)  # type: ignore[no-any-return]
+
+
+def squeeze(x: Any, axes: Any, name: str | None = None) -> Tensor:
+    return apply_op("Squeeze", x, squeeze_dims=axes, name=name)  # type: ignore[no-any-return]
+
+
+def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    return apply_op("Sum", x, _axes(x, axes), keep_dims=keepdims, name=name)  # type: ignore[no-any-return]
+
+
+def reduce_mean(x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    return apply_op("Mean", x, _axes(x, axes), keep_dims=keepdims, name=name)  # type: ignore[no-any-return]
+
+
+def _axes(x: Any, axes: Any) -> Any:
+    """The axes to reduce over; None means all of them."""
+    if axes is not None:
+        return np.array(axes, np.int32) if isinstance(axes, (list, tuple, range)) and not axes else axes
+    tensor = x if type(x) is Tensor else convert_to_tensor(x)
+    if tensor._shape is not None:
+        return np.arange(len(tensor._shape), dtype=np.int32)
+    return apply_op("Range", 0, apply_op("Rank", tensor), 1)
+
+
+# arguments --------------------------------------------------------------------------------------
+
+
+def deprecated(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value of an argument with a deprecated second name; ValueError if both are given."""
+    if old is not None:
+        if new is not None:
+            raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
+        return old
+    return new
+
+
+def sequence_of(value: Any, n: int, channel_index: int, name: str) -> list[Any]:
+    """Strides, window sizes or dilations for every dimension, from 1, n or n + 2 numbers."""
+    if value is None:
+        value = [1]
+    elif not hasattr(value, "__len__"):
+        value = [value]
+    given: Sequence[Any] = value
+    if len(given) == n + 2:
+        return list(given)
+    if len(given) == 1:
+        values = [given[0]] * n
+    elif len(given) == n:
+        values = list(given)
+    else:
+        raise ValueError(f"{name} should be of length 1, {n} or {n + 2} but was {len(given)}")
+    return [1, 1, *values] if channel_index == 1 else [1, *values, 1]

@@ -1,0 +1,442 @@
+"""Cross entropies and the small losses of ``tf.nn``, and BiasAdd with its users.
+
+The softmax cross entropies are fused as in TensorFlow: one op gives the loss and, as its second output, the
+derivative of the loss by the logits, which the gradient function multiplies with.
+
+    >>> loss = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, infer, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import define
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.nn_activations import shifted
+from headrace.ops.nn_common import (
+    add, cast, cond_where, deprecated, div, expand_last, mul, neg, ones_like, reduce_sum, reshape, scalar_const,
+    shape_of, sub, transpose, zeros_like,
+)  # fmt: skip
+
+__all__ = [
+    "bias_add", "bias_add_v1", "l2_loss", "log_poisson_loss", "relu_layer", "sigmoid_cross_entropy_with_logits",
+    "sigmoid_cross_entropy_with_logits_v2", "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits_v2", "weighted_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits_v2", "xw_plus_b", "zero_fraction",
+]  # fmt: skip
+
+Grads = list[Any]
+
+# softmax cross entropy --------------------------------------------------------------------------
+
+
+def _exp_sums(xp: Any, features: Any) -> tuple[Any, Any, Any]:
+    """Logits minus their maximum, their exponentials, and the sums of those."""
+    d = shifted(xp, features)
+    e = xp.exp(d)
+    return d, e, e.sum(-1, keepdims=True)
+
+
+def _xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+    d, e, total = _exp_sums(xp, features)
+    loss = (labels * (xp.log(total) - d)).sum(-1)
+    if xp.name == "numpy" and e.shape == labels.shape and e.dtype == features.dtype:
+        e /= total
+        e -= labels
+        return loss, e
+    return loss.astype(features.dtype), (e / total - labels).astype(features.dtype)
+
+
+def _xent_shape(c: infer.Inference) -> list[shapes.Shape]:
+    both = shapes.broadcast(c.require_rank(0, 2), c.require_rank(1, 2))
+    return [None if both is None else both[:1], both]
+
+
+def _xent_grad(op: Operation, g: Any, g_backprop: Any) -> Grads:
+    logits = op._inputs[0]
+    by_logits, by_labels = None, None
+    if g is not None:
+        column = expand_last(g)
+        by_logits = mul(column, op._outputs[1])
+        by_labels = mul(column, neg(apply_op("LogSoftmax", logits)))
+    if g_backprop is not None:
+        curved = _through_softmax(logits, g_backprop)
+        by_logits = curved if by_logits is None else add(by_logits, curved)
+        by_labels = neg(g_backprop) if by_labels is None else sub(by_labels, g_backprop)
+    return [_unbroadcast(by_logits, logits), _unbroadcast(by_labels, op._inputs[1])]
+
+
+def _through_softmax(logits: Tensor, g: Tensor) -> Tensor:
+    """The gradient of softmax(logits): (g - sum(g * softmax)) * softmax."""
+    y = apply_op("Softmax", logits)
+    return mul(sub(g, reduce_sum(mul(g, y), [-1], keepdims=True)), y)
+
+
+def _unbroadcast(grad: Tensor | None, x: Tensor) -> Tensor | None:
+    """Sum over the dimensions of size 1 that were broadcast."""
+    if grad is None or x._shape is None or x._shape == grad._shape or grad._shape is None:
+        return grad
+    axes = [i for i, (d, full) in enumerate(zip(x._shape, grad._shape)) if d == 1 and full != 1]
+    return reduce_sum(grad, axes, keepdims=True) if axes else grad
+
+
+def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+    if xp.name != "numpy":
+        d, e, total = _exp_sums(xp, features)
+        picked = labels[:, None] == xp.arange(features.shape[1])
+        loss = xp.log(total[:, 0]) - xp.where(picked, d, 0).sum(-1)
+        return loss.astype(features.dtype), (e / total - picked).astype(features.dtype)
+    rows, classes = features.shape
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
+        raise _label_error(labels, classes)
+    at = np.arange(0, rows * classes, classes) + labels if classes else labels
+    d, e, total = _exp_sums(xp, features)
+    loss = np.log(total.reshape(-1)) - d.reshape(-1)[at]
+    e /= total
+    e.reshape(-1)[at] -= 1
+    return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
+
+
+def _label_error(labels: Any, classes: int) -> errors.InvalidArgumentError:
+    wrong = labels[(labels < 0) | (labels >= classes)][0]
+    values = " ".join(str(v) for v in labels.tolist())
+    return errors.InvalidArgumentError(
+        None, None,
+        f"Received a label value of {wrong} which is outside the valid range of [0, {classes}).  Label values: {values}",
+    )  # fmt: skip
+
+
+def _sparse_xent_shape(c: infer.Inference) -> list[shapes.Shape]:
+    logits, labels = c.require_rank(0, 2), c.require_rank(1, 1)
+    assert logits is not None and labels is not None
+    if None not in (logits[0], labels[0]) and logits[0] != labels[0]:
+        raise ValueError(f"Dimensions must be equal, but are {logits[0]} and {labels[0]}")
+    rows = labels[0] if logits[0] is None else logits[0]
+    return [(rows,), (rows, logits[1])]
+
+
+def _sparse_xent_grad(op: Operation, g: Any, g_backprop: Any) -> Grads:
+    result = None if g is None else mul(expand_last(g), op._outputs[1])
+    if g_backprop is not None:
+        curved = _through_softmax(op._inputs[0], g_backprop)
+        result = curved if result is None else add(result, curved)
+    return [result, None]
+
+
+XENT = define(
+    "SoftmaxCrossEntropyWithLogits", "features: T, labels: T -> loss: T, backprop: T; T: type(float)",
+    shape=_xent_shape, kernel=_xent_kernel, grad=_xent_grad,
+)  # fmt: skip
+SPARSE_XENT = define(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    "features: T, labels: Tlabels -> loss: T, backprop: T; T: type(float), Tlabels: type(index)=int64",
+    shape=_sparse_xent_shape, kernel=_sparse_xent_kernel, grad=_sparse_xent_grad,
+)  # fmt: skip
+
+# BiasAdd ----------------------------------------------------------------------------------------
+
+
+def _bias_add_kernel(xp: Any, value: Any, bias: Any, *, data_format: str = "NHWC") -> Any:
+    if data_format == "NCHW" and value.ndim > 2:
+        bias = bias.reshape((-1,) + (1,) * (value.ndim - 2))
+    return value + bias
+
+
+def _bias_add_grad_kernel(xp: Any, g: Any, *, data_format: str) -> Any:
+    if data_format == "NCHW" and g.ndim > 2:
+        return g.sum((0, *range(2, g.ndim)), dtype=g.dtype)
+    if xp.name == "numpy" and g.dtype.kind == "f" and g.ndim > 1 and 1 < g.shape[-1] <= 64 and g.size > 1 << 16:
+        # a column sum as a matrix product: the reduction of NumPy walks narrow rows one by one
+        flat = g.reshape(-1, g.shape[-1])
+        return np.ones(flat.shape[0], g.dtype) @ flat
+    return g.sum(tuple(range(g.ndim - 1)), dtype=g.dtype)
+
+
+def _bias_add_shape(c: infer.Inference) -> list[shapes.Shape]:
+    value, bias = c.require_rank_at_least(0, 2), c.require_rank(1, 1)
+    if value is None or bias is None:
+        return [value]
+    at = 1 if c.attr("data_format") == "NCHW" else len(value) - 1
+    have, want = value[at], bias[0]
+    if have is not None and want is not None and have != want:
+        raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
+    return [(*value[:at], want if have is None else have, *value[at + 1 :])]
+
+
+def _bias_add_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
+    g = c.require_rank_at_least(0, 2)
+    if g is None:
+        return [(None,)]
+    return [(g[1] if c.attr("data_format") == "NCHW" else g[-1],)]
+
+
+def _bias_add_grad(op: Operation, g: Any) -> Grads:
+    return [g, apply(BIAS_ADD_GRAD, g, data_format=op._attrs.get("data_format", "NHWC"))]
+
+
+def _bias_add_grad_grad(op: Operation, g: Any) -> Grads:
+    """The bias's gradient spread over the value again: zeros plus a bias."""
+    return [apply(BIAS_ADD, zeros_like(op._inputs[0]), g, data_format=op._attrs["data_format"])]
+
+
+def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
+    return value + bias
+
+
+BIAS_ADD = define(
+    "BiasAdd", "value: T, bias: T -> output: T; T: type(number), data_format: str='NHWC'",
+    shape=_bias_add_shape, kernel=_bias_add_kernel, grad=_bias_add_grad,
+)  # fmt: skip
+BIAS_ADD_V1 = define(
+    "BiasAddV1", "value: T, bias: T -> output: T; T: type(number)",
+    shape=_bias_add_shape, kernel=_plain_bias_add, grad=_bias_add_grad,
+)  # fmt: skip
+BIAS_ADD_GRAD = define(
+    "BiasAddGrad", "out_backprop: T -> output: T; T: type(number), data_format: str='NHWC'",
+    shape=_bias_add_grad_shape, kernel=_bias_add_grad_kernel, grad=_bias_add_grad_grad,
+)  # fmt: skip
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Adds a vector to the channels of ``value``."""
+    if data_format is None or (data_format[0] == "N" and data_format[-1] == "C"):
+        data_format = "NHWC"
+    elif data_format.startswith("NC"):
+        data_format = "NCHW"
+    else:
+        raise ValueError("data_format must be of the form `N...C` or `NC...`")
+    return apply(BIAS_ADD, value, bias, data_format=data_format, name=name)  # type: ignore[no-any-return]
+
+
+def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
+    return apply(BIAS_ADD_V1, value, bias, name=name)  # type: ignore[no-any-return]
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """matmul(x, weights) + biases."""
+    with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
+        return bias_add(apply_op("MatMul", x, weights), biases, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """relu(matmul(x, weights) + biases)."""
+    with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
+        return apply_op("Relu", bias_add(apply_op("MatMul", x, weights), biases), name=scope)  # type: ignore[no-any-return]
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """sum(t ** 2) / 2."""
+    return apply_op("L2Loss", t, name=name)  # type: ignore[no-any-return]
+
+
+# what users call --------------------------------------------------------------------------------
+
+
+def _ensure_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    if sentinel is not None:
+        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The cross entropy per row; gradients do not flow into the labels (use the _v2 form for that)."""
+    if axis is not None:
+        dim = axis
+    _ensure_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
+        labels = apply_op("StopGradient", labels, name="labels_stop_gradient")
+        return softmax_cross_entropy_with_logits_v2(labels, logits, axis=dim, name=scope)
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """The cross entropy per row, differentiable in logits and labels."""
+    axis = deprecated("axis", axis, "dim", dim)
+    with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        half = logits._dtype._base in (dtypes.float16, dtypes.bfloat16)
+        precise = cast(logits, dtypes.float32) if half else logits
+        labels = cast(convert_to_tensor(labels, name="labels"), precise._dtype)
+        if axis is not None and axis != -1:
+            precise, labels = _to_end(precise, axis), _to_end(labels, axis)
+        cost = _rowwise_xent(precise, labels, scope)
+        return cast(cost, logits._dtype) if half else cost
+
+
+def _to_end(x: Tensor, axis: int) -> Tensor:
+    if x._shape is None:
+        raise ValueError(f"The rank of {x} must be known for a cross entropy over axis {axis}.")
+    rank = len(x._shape)
+    order = [i for i in range(rank) if i != axis % rank]
+    return transpose(x, [*order, axis % rank])
+
+
+def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
+    """Flattened to matrices where they are not; the cost has the outer shape again."""
+    if logits._shape is not None and labels._shape is not None and len(logits._shape) == len(labels._shape) == 2:
+        return apply(XENT, logits, labels, name=name)[0]  # type: ignore[no-any-return]
+    outer = _outer_shape(logits)
+    cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
+    result = reshape(cost, outer)
+    if logits._shape is not None:
+        result.set_shape(logits._shape[:-1])
+    return result
+
+
+def _outer_shape(x: Tensor) -> Any:
+    if x._shape is not None and None not in x._shape[:-1]:
+        return np.array(x._shape[:-1], np.int32)
+    rank = apply_op("Rank", x)
+    return apply_op("Slice", shape_of(x), [0], expand_last(sub(rank, 1)))
+
+
+def _as_matrix(x: Tensor) -> Tensor:
+    last = x._shape[-1] if x._shape else None
+    if last is not None:
+        return reshape(x, [-1, last])
+    tail = apply_op("Slice", shape_of(x), expand_last(sub(apply_op("Rank", x), 1)), [1])
+    return reshape(x, apply_op("ConcatV2", [[-1], tail], 0))
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross entropy with class numbers for labels; any outer shape."""
+    _ensure_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
+        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        half = logits._dtype._base is dtypes.float16
+        precise = cast(logits, dtypes.float32) if half else logits
+        _check_sparse_shapes(labels, logits)
+        if logits._shape is not None and len(logits._shape) == 2:
+            cost = apply(SPARSE_XENT, precise, labels, name=name)[0]
+        else:
+            cost = _flat_sparse_xent(precise, labels, name)
+        return cast(cost, dtypes.float16) if half else cost
+
+
+def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> None:
+    have, want = labels._shape, logits._shape
+    if want is not None and not want:
+        raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
+    if have is None or want is None:
+        return
+    if len(have) != len(want) - 1:
+        raise ValueError(
+            f"Rank mismatch: Rank of labels (received {len(have)}) should equal rank of logits minus 1 "
+            f"(received {len(want)})."
+        )
+    if None not in have and None not in want[:-1] and have != want[:-1]:
+        raise ValueError(
+            f"Shape mismatch: The shape of labels (received {labels.shape}) should equal the shape of logits except "
+            f"for the last dimension (received {logits.shape})."
+        )
+
+
+def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tensor:
+    shape = shape_of(labels)
+    cost = apply(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
+    result = reshape(cost, shape)
+    result.set_shape(labels._shape)
+    return result
+
+
+def sparse_softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+    return sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+
+
+def _same_shape(logits: Tensor, labels: Tensor, names: str) -> None:
+    try:
+        shapes.merge(labels._shape, logits._shape)
+    except ValueError:
+        raise ValueError(f"{names} must have the same shape ({logits.shape} vs {labels.shape})") from None
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """max(x, 0) - x * z + log(1 + exp(-|x|)) per element, x the logits and z the labels."""
+    _ensure_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        _same_shape(logits, labels, "logits and labels")
+        zeros = zeros_like(logits)
+        positive = apply_op("GreaterEqual", logits, zeros)
+        relu_logits = cond_where(positive, logits, zeros)
+        neg_abs = cond_where(positive, neg(logits), logits)
+        tail = apply_op("Log1p", apply_op("Exp", neg_abs))
+        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)  # type: ignore[no-any-return]
+
+
+def sigmoid_cross_entropy_with_logits_v2(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
+    return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+) -> Tensor:
+    """The sigmoid cross entropy with positive labels weighted."""
+    labels = deprecated("labels", labels, "targets", targets)
+    return weighted_cross_entropy_with_logits_v2(labels, logits, pos_weight, name)
+
+
+def weighted_cross_entropy_with_logits_v2(labels: Any, logits: Any, pos_weight: Any, name: str | None = None) -> Tensor:
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        _same_shape(logits, labels, "logits and labels")
+        log_weight = add(1.0, mul(_minus_one(pos_weight, labels), labels))
+        tail = apply_op("Log1p", apply_op("Exp", neg(apply_op("Abs", logits))))
+        both = add(tail, apply_op("Relu", neg(logits)))
+        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)  # type: ignore[no-any-return]
+
+
+def _minus_one(value: Any, like: Tensor) -> Any:
+    return sub(convert_to_tensor(value, like._dtype._base), 1.0)
+
+
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+    """exp(c) - z * c, with Stirling's approximation of log(z!) for the full loss."""
+    with name_scope(name, "log_poisson_loss", [log_input, targets]):
+        log_input = convert_to_tensor(log_input, name="log_input")
+        targets = convert_to_tensor(targets, name="targets")
+        _same_shape(log_input, targets, "log_input and targets")
+        result = sub(apply_op("Exp", log_input), mul(log_input, targets))
+        if compute_full_loss:
+            result = add(result, _stirling(targets))
+        return result
+
+
+def _stirling(z: Tensor) -> Tensor:
+    """z log z - z + log(2 pi z) / 2, and 0 from 0 to 1."""
+    half_log = mul(scalar_const(0.5, z), apply_op("Log", mul(scalar_const(2 * math.pi, z), z)))
+    value = add(sub(mul(z, apply_op("Log", z)), z), half_log)
+    zeros, ones = zeros_like(z), ones_like(z)
+    small = apply_op("LogicalAnd", apply_op("GreaterEqual", z, zeros), apply_op("LessEqual", z, ones))
+    return cond_where(small, zeros, value)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The fraction of zeros, as float32."""
+    with name_scope(name, "zero_fraction", [value]):
+        value = convert_to_tensor(value, name="value")
+        size = apply_op("Size", value, out_type=dtypes.int64)
+        nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
+        zeros = sub(size, reduce_sum(nonzero))
+        fraction = div(cast(zeros, dtypes.float32), cast(size, dtypes.float32))
+        return apply_op("Identity", fraction, name="fraction")  # type: ignore[no-any-return]

@@ -1,0 +1,230 @@
+"""The update rules of the optimizers as pure formulas, and the table that the ops are made from.
+
+A rule is a kernel in the input order of its dense op: ``rule(xp, *variables, *rest, **attrs)`` returns the new values
+of the variables. The dense op, its sparse form (the rule on some rows) and both resource forms come from the one rule;
+``training_inplace`` has a blocked NumPy version with the same order of operations, so that the bits are the same.
+
+    >>> gradient_descent(np, np.float32(1.0), np.float32(0.5), np.float32(1.0))
+    np.float32(0.5)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["RULES", "Rule"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One optimizer's update: the names in the op's signature, and the formula."""
+
+    name: str  # Apply<name>
+    variables: tuple[str, ...]  # the inputs that are updated; they come first
+    rest: tuple[str, ...]  # the other inputs, in order
+    update: Callable[..., Any]
+    attrs: str = ""  # attributes after use_locking
+    forms: str = "ref sparse resource"  # which ops TensorFlow registers: see training_ops
+
+    @property
+    def gradient(self) -> str:
+        return "delta" if "delta" in self.rest else "grad"
+
+
+def gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> Any:
+    return var - delta * alpha
+
+
+def momentum(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool) -> Any:
+    accum = accum * momentum + grad
+    if use_nesterov:
+        return var - (grad * lr + accum * momentum * lr), accum
+    return var - accum * lr, accum
+
+
+def keras_momentum(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool) -> Any:
+    """Keras keeps the step itself, learning rate included, in the accumulator."""
+    step = grad * lr
+    accum = accum * momentum - step
+    if use_nesterov:
+        return var + (accum * momentum - step), accum
+    return var + accum, accum
+
+
+def adam(
+    xp: Any, var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
+    epsilon: Any, grad: Any, *, use_nesterov: bool,
+) -> Any:  # fmt: skip
+    rate = lr * xp.sqrt(1 - beta2_power) / (1 - beta1_power)
+    m = m + (grad - m) * (1 - beta1)
+    v = v + (grad * grad - v) * (1 - beta2)
+    step = grad * (1 - beta1) + m * beta1 if use_nesterov else m
+    return var - step * rate / (xp.sqrt(v) + epsilon), m, v
+
+
+def adam_with_amsgrad(
+    xp: Any, var: Any, m: Any, v: Any, vhat: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
+    epsilon: Any, grad: Any,
+) -> Any:  # fmt: skip
+    rate = lr * xp.sqrt(1 - beta2_power) / (1 - beta1_power)
+    m = m + (grad - m) * (1 - beta1)
+    v = v + (grad * grad - v) * (1 - beta2)
+    vhat = xp.maximum(vhat, v)
+    return var - m * rate / (xp.sqrt(vhat) + epsilon), m, v, vhat
+
+
+def ada_max(
+    xp: Any, var: Any, m: Any, v: Any, beta1_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any
+) -> Any:
+    m = m + (grad - m) * (1 - beta1)
+    v = xp.maximum(v * beta2, xp.abs(grad))
+    return var - m / (v + epsilon) * (lr / (1 - beta1_power)), m, v
+
+
+def rms_prop(
+    xp: Any, var: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+) -> Any:
+    ms = ms + (grad * grad - ms) * (1 - rho)
+    mom = mom * momentum + grad * lr / xp.sqrt(ms + epsilon)
+    return var - mom, ms, mom
+
+
+def centered_rms_prop(
+    xp: Any, var: Any, mg: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+) -> Any:
+    ms = ms + (grad * grad - ms) * (1 - rho)
+    mg = mg + (grad - mg) * (1 - rho)
+    mom = mom * momentum + grad * lr / xp.sqrt(ms - mg * mg + epsilon)
+    return var - mom, mg, ms, mom
+
+
+def adagrad(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool) -> Any:
+    if update_slots:
+        accum = accum + grad * grad
+    return var - grad * lr / xp.sqrt(accum), accum
+
+
+def adagrad_v2(xp: Any, var: Any, accum: Any, lr: Any, epsilon: Any, grad: Any, *, update_slots: bool) -> Any:
+    if update_slots:
+        accum = accum + grad * grad
+    return var - grad * lr / (xp.sqrt(accum) + epsilon), accum
+
+
+def adadelta(
+    xp: Any, var: Any, accum: Any, accum_update: Any, lr: Any, rho: Any, epsilon: Any, grad: Any
+) -> Any:
+    accum = accum * rho + grad * grad * (1 - rho)
+    update = xp.sqrt(accum_update + epsilon) / xp.sqrt(accum + epsilon) * grad
+    accum_update = accum_update * rho + update * update * (1 - rho)
+    return var - update * lr, accum, accum_update
+
+
+def shrunk(xp: Any, x: Any, by: Any) -> Any:
+    """Soft threshold: x moved towards zero by ``by`` (not at all if that is negative)."""
+    return xp.sign(x) * xp.maximum(xp.abs(x) - xp.maximum(by, 0 * by), 0 * by)
+
+
+def proximal_gradient_descent(xp: Any, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any) -> Any:
+    return shrunk(xp, var - delta * alpha, alpha * l1) / (1 + l2 * alpha)
+
+
+def proximal_adagrad(xp: Any, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any) -> Any:
+    accum = accum + grad * grad
+    rate = lr / xp.sqrt(accum)
+    return shrunk(xp, var - grad * rate, rate * l1) / (rate * l2 + 1), accum
+
+
+def adagrad_da(
+    xp: Any, var: Any, gradient_accumulator: Any, gradient_squared_accumulator: Any, grad: Any, lr: Any, l1: Any,
+    l2: Any, global_step: Any,
+) -> Any:  # fmt: skip
+    """Dual averaging: the variable is a function of the accumulated gradients alone."""
+    steps = xp.asarray(global_step).astype(lr.dtype)
+    total = gradient_accumulator + grad
+    squares = gradient_squared_accumulator + grad * grad
+    new = shrunk(xp, total, steps * l1) * -lr / (xp.sqrt(squares) + l2 * steps * lr)
+    return new, total, squares
+
+
+def root(xp: Any, x: Any, lr_power: Any) -> Any:
+    """x ** -lr_power; the usual -0.5 is a square root."""
+    if xp.name == "numpy" and lr_power == -0.5:
+        return xp.sqrt(x)
+    return xp.power(x, -lr_power)
+
+
+def ftrl(
+    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any
+) -> Any:
+    return _ftrl(xp, var, accum, linear, grad, grad, lr, l1, l2, lr_power)
+
+
+def ftrl_v2(
+    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, l2_shrinkage: Any, lr_power: Any
+) -> Any:
+    """The gradient of the shrinkage term enters ``linear`` but not ``accum``."""
+    pulled = grad + var * (2 * l2_shrinkage)
+    return _ftrl(xp, var, accum, linear, grad, pulled, lr, l1, l2, lr_power)
+
+
+def _ftrl(
+    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, pulled: Any, lr: Any, l1: Any, l2: Any, lr_power: Any
+) -> Any:
+    new = accum + grad * grad
+    rooted = root(xp, new, lr_power)
+    linear = linear + (pulled - (rooted - root(xp, accum, lr_power)) / lr * var)
+    bounded = xp.minimum(xp.maximum(linear, -l1), l1)
+    return (bounded - linear) / (rooted / lr + 2 * l2), new, linear
+
+
+def add_sign(
+    xp: Any, var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: Any
+) -> Any:
+    m = m * beta + grad * (1 - beta)
+    agree = xp.sign(grad) * xp.sign(m)
+    return var - (agree * sign_decay + alpha) * lr * grad, m
+
+
+def power_sign(
+    xp: Any, var: Any, m: Any, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: Any
+) -> Any:
+    m = m * beta + grad * (1 - beta)
+    agree = xp.sign(grad) * xp.sign(m)
+    return var - xp.exp(agree * (logbase * sign_decay)) * lr * grad, m
+
+
+def _rule(name: str, variables: str, rest: str, update: Callable[..., Any], attrs: str = "", forms: str = "ref sparse resource") -> Rule:  # fmt: skip
+    return Rule(name, tuple(variables.split()), tuple(rest.split()), update, attrs, forms)
+
+
+_NESTEROV = "use_nesterov: bool=False"
+_SLOTS = "update_slots: bool=True"
+_DA = "var gradient_accumulator gradient_squared_accumulator"
+
+#: By the name after "Apply". The gradient (``grad`` or ``delta``) is where it is in TensorFlow's op; the sparse forms
+#: have ``indices`` right after it. ``forms`` without "ref" are only there for resource variables.
+RULES: dict[str, Rule] = {
+    r.name: r
+    for r in (
+        _rule("GradientDescent", "var", "alpha delta", gradient_descent, forms="ref resource"),
+        _rule("Momentum", "var accum", "lr grad momentum", momentum, _NESTEROV),
+        _rule("KerasMomentum", "var accum", "lr grad momentum", keras_momentum, _NESTEROV, "sparse resource"),
+        _rule("Adam", "var m v", "beta1_power beta2_power lr beta1 beta2 epsilon grad", adam, _NESTEROV, "ref resource"),
+        _rule("AdamWithAmsgrad", "var m v vhat", "beta1_power beta2_power lr beta1 beta2 epsilon grad", adam_with_amsgrad, forms="resource"),
+        _rule("AdaMax", "var m v", "beta1_power lr beta1 beta2 epsilon grad", ada_max, forms="ref resource"),
+        _rule("RMSProp", "var ms mom", "lr rho momentum epsilon grad", rms_prop),
+        _rule("CenteredRMSProp", "var mg ms mom", "lr rho momentum epsilon grad", centered_rms_prop),
+        _rule("Adagrad", "var accum", "lr grad", adagrad, _SLOTS),
+        _rule("AdagradV2", "var accum", "lr epsilon grad", adagrad_v2, _SLOTS),
+        _rule("Adadelta", "var accum accum_update", "lr rho epsilon grad", adadelta),
+        _rule("ProximalGradientDescent", "var", "alpha l1 l2 delta", proximal_gradient_descent),
+        _rule("ProximalAdagrad", "var accum", "lr l1 l2 grad", proximal_adagrad),
+        _rule("AdagradDA", _DA, "grad lr l1 l2 global_step", adagrad_da),
+        _rule("Ftrl", "var accum linear", "grad lr l1 l2 lr_power", ftrl),
+        _rule("FtrlV2", "var accum linear", "grad lr l1 l2 l2_shrinkage lr_power", ftrl_v2),
+        _rule("AddSign", "var m", "lr alpha sign_decay beta grad", add_sign, forms="ref resource"),
+        _rule("PowerSign", "var m", "lr logbase sign_decay beta grad", power_sign, forms="ref resource"),
+    )
+}  # fmt: skip

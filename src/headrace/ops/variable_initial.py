@@ -1,0 +1,72 @@
+"""Initial values: what may be one, and values that depend on other variables.
+
+``b = tf.Variable(a * 2)`` must work when one run initialises both: every variable that b's initial value reads is
+replaced, in a copy of the expression, by "its value, or its initial value while it has none", as TF 1.15 does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.build import create_op
+from headrace.core.graph import Graph, GraphKeys
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["checked_initial_value", "guarded"]
+
+_KEPT = frozenset(["IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp"])
+_VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp"])
+
+
+def checked_initial_value(initial_value: Any, constraint: Any) -> None:
+    if initial_value is None:
+        raise ValueError("initial_value must be specified.")
+    if constraint is not None and not callable(constraint):
+        raise ValueError("The `constraint` argument must be a callable.")
+
+
+def guarded(scope: str, value: Tensor) -> Tensor:
+    """``value`` computed without reading a variable that may be uninitialised."""
+    if not value._op._inputs:
+        return value
+    ancestors = _ancestors(value._op)
+    if ancestors is None or not any(op.type in _VARIABLES for op in ancestors):
+        return value
+    replaced: dict[Tensor, Tensor] = {}
+    for op in ancestors:
+        if op.type in _VARIABLES:
+            found = _initialized_value(op)
+            if found is not None:
+                replaced[op._outputs[0]] = found
+        elif any(t in replaced for t in op._inputs):
+            inputs = [replaced.get(t, t) for t in op._inputs]
+            op_type = "Switch" if op.type == "RefSwitch" else op.type
+            copy = create_op(op.graph, op_type, inputs, f"{op.name}_{scope}".replace(":", "_"), dict(op._attrs))
+            replaced.update(zip(op._outputs, copy._outputs))
+    return replaced.get(value, value)
+
+
+def _ancestors(op: Operation) -> list[Operation] | None:
+    """What ``op`` depends on, itself included, inputs first; None if there is a loop among it."""
+    seen = {op}
+    stack = [op]
+    while stack:
+        current = stack.pop()
+        if current.type in _KEPT:
+            continue
+        for tensor in current._inputs:
+            if tensor._op._id > current._id:  # only a loop's back edge comes from a younger op
+                return None
+            if tensor._op not in seen:
+                seen.add(tensor._op)
+                stack.append(tensor._op)
+    return sorted(seen, key=lambda o: o._id)
+
+
+def _initialized_value(op: Operation) -> Tensor | None:
+    graph: Graph = op.graph
+    for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
+        for variable in graph.get_collection(key):
+            if getattr(variable, "op", None) is op:
+                return variable.initialized_value()  # type: ignore[no-any-return]
+    return None

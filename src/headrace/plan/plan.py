@@ -1,0 +1,40 @@
+"""Plan: what an executor runs. Program, fused steps and lifetimes together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile, fuse
+from headrace.plan.liveness import Lifetimes, lifetimes
+from headrace.program.nodes import Node, Program
+
+__all__ = ["Plan", "make_plan", "steps"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A rewritten program with its steps in order."""
+
+    program: Program
+    block: PlanBlock
+    lives: Lifetimes
+
+
+def make_plan(program: Program, fusion: bool = True) -> Plan:
+    block = fuse(program, fusion)
+    return Plan(program, block, lifetimes(block, program))
+
+
+def steps(block: PlanBlock) -> Iterator[Node | Fused]:
+    """Every step, branches and loop bodies included."""
+    stack: list[PlanBlock] = [block]
+    while stack:
+        for s in stack.pop():
+            if isinstance(s, PlanIf):
+                stack.append(s.body)
+            elif isinstance(s, PlanWhile):
+                stack.append(s.test)
+                stack.append(s.body)
+            else:
+                yield s

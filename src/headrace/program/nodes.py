@@ -1,0 +1,124 @@
+"""Program: the part of a graph that one call needs, structured and immutable.
+
+A program is a block of statements over numbered values. A statement is a :class:`Node` (one op), an :class:`If` (nodes
+under a predicate) or a :class:`While`. All blocks share one numbering: a value made inside a branch or loop body may be
+used by any later statement that runs only if that branch ran.
+
+Every variable has two values: ``start``, what it was before the run, and ``current``, what the last write made of
+it. Which of them a read means is decided when the program is built (see snapshot.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+from headrace.core.dtypes import DType
+from headrace.core.opdef import OpDef
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["Block", "If", "LoopValue", "Node", "Program", "Statement", "ValueInfo", "VariableInfo", "While", "walk"]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueInfo:
+    """What is known of a value: its type and static shape, and the user's tensor it stands for."""
+
+    dtype: DType
+    shape: Shape
+    tensor: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class VariableInfo:
+    """A variable that the program reads or writes."""
+
+    key: str
+    name: str
+    dtype: DType
+    op: Operation
+    start: int
+    current: int
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation. ``writes`` names the variables (by number) that get new values, in the kernel's order."""
+
+    opdef: OpDef
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    attrs: dict[str, Any]
+    op: Operation
+    writes: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Statements that run when ``pred`` is ``branch``."""
+
+    pred: int
+    branch: bool
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class LoopValue:
+    """A loop variable: ``value`` holds it in the loop and afterwards, starting with ``init``, then ``next``."""
+
+    value: int
+    init: int
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """``values = inits; loop: test; if not cond: leave; body; values = nexts``."""
+
+    values: tuple[LoopValue, ...]
+    test: Block
+    cond: int
+    body: Block
+    op: Operation
+
+
+Statement = Union[Node, If, While]
+Block = tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a call needs: feeds in, fetches out, in between a block."""
+
+    feeds: tuple[int, ...]
+    fetches: tuple[int | None, ...]  # None: an operation that is run for its effect
+    body: Block
+    values: list[ValueInfo]
+    constants: dict[int, Any]
+    variables: tuple[VariableInfo, ...]
+    total_ops: int = 0  # operations in the user's graph
+    notes: dict[str, int] = field(default_factory=dict)  # how often each rewrite fired
+
+
+def walk(block: Block) -> Iterator[Node]:
+    """Every node, blocks inside blocks included."""
+    stack: list[Iterator[Statement]] = [iter(block)]
+    while stack:
+        for statement in stack[-1]:
+            if isinstance(statement, Node):
+                yield statement
+            elif isinstance(statement, If):
+                stack.append(iter(statement.body))
+                break
+            else:
+                stack.append(iter(statement.test + statement.body))
+                break
+        else:
+            stack.pop()

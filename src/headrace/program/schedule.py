@@ -1,0 +1,227 @@
+"""The order in which the needed operations run, structured by branches and loops.
+
+A graph without control flow runs in the order in which it was built, which is a topological order. With control flow
+each loop is one unit of its surrounding frame; units are sorted by their dependencies, and among those that are ready
+the ones under the branch that is open already come first, so that branches stay in one piece.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Union
+
+from headrace.core.contexts import CondBase, Context, WhileBase, frame_of, guards_of
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["Loop", "Unit", "needed_ops", "order_units", "schedule"]
+
+
+@dataclass(eq=False)
+class Loop:
+    """A loop as a unit of the frame around it."""
+
+    context: WhileBase
+    units: list[Unit] = field(default_factory=list)
+    test: list[Unit] = field(default_factory=list)
+    body: list[Unit] = field(default_factory=list)
+
+
+Unit = Union[Operation, Loop]
+
+
+def needed_ops(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
+    """Everything that the roots depend on, not looking behind fed tensors."""
+    seen: set[Operation] = set(roots)
+    stack = list(seen)
+    while stack:
+        op = stack.pop()
+        for t in op._inputs:
+            producer = t._op
+            if producer not in seen and t not in fed:
+                seen.add(producer)
+                stack.append(producer)
+        extra: Iterable[Operation] = op._control_inputs
+        if op._context is not None:
+            extra = (*extra, *(g.pred._op for g in guards_of(op._context) if g.pred not in fed))
+        for producer in extra:
+            if producer not in seen:
+                seen.add(producer)
+                stack.append(producer)
+    return seen
+
+
+def schedule(needed: set[Operation]) -> list[Unit]:
+    """The units of the outermost frame in running order; loops carry their own order inside."""
+    ordered = sorted(needed, key=lambda op: op._id)
+    if all(op._context is None for op in ordered) and _is_topological(ordered):
+        return list(ordered)
+    frames: dict[Context | None, list[Operation]] = defaultdict(list)
+    for op in ordered:
+        frames[frame_of(op._context)].append(op)
+    loops: dict[Context, Loop] = {}
+    for context in frames:
+        while isinstance(context, WhileBase) and context not in loops:
+            loops[context] = Loop(context)
+            context = frame_of(context.outer_context)
+    order: dict[Context | None, list[Unit]] = {}
+    for frame in [None, *loops]:
+        children = [loop for c, loop in loops.items() if frame_of(c.outer_context) is frame]
+        order[frame] = order_units(frame, [*frames.get(frame, ()), *children], frames, loops)
+    for context, loop in loops.items():
+        loop.units = order[context]
+        loop.test, loop.body = _split_test(loop)
+    return order[None]
+
+
+def _is_topological(ordered: list[Operation]) -> bool:
+    for op in ordered:
+        own = op._id
+        for c in op._control_inputs:
+            if c._id > own:
+                return False
+    return True
+
+
+def _unit_in(op: Operation, frame: Context | None, loops: dict[Context, Loop]) -> Unit | None:
+    """The unit of ``frame`` that an operation belongs to; None if it lies outside of the frame."""
+    inner = frame_of(op._context)
+    if inner is frame:
+        return op
+    while inner is not None:
+        parent = frame_of(inner.outer_context)
+        if parent is frame:
+            return loops[inner]
+        inner = parent
+    return None
+
+
+def _members(unit: Unit, frames: dict[Context | None, list[Operation]], loops: dict[Context, Loop]) -> list[Operation]:
+    if isinstance(unit, Operation):
+        return [unit]
+    found = []
+    for context, ops in frames.items():
+        c = context
+        while c is not None:
+            if c is unit.context:
+                found.extend(ops)
+                break
+            c = frame_of(c.outer_context)
+    return found
+
+
+def order_units(
+    frame: Context | None,
+    units: list[Unit],
+    frames: dict[Context | None, list[Operation]],
+    loops: dict[Context, Loop],
+) -> list[Unit]:
+    """Topological order of one frame's units."""
+    users: dict[Unit, list[Unit]] = defaultdict(list)
+    waiting: dict[Unit, int] = {}
+    position: dict[Unit, int] = {}
+    present = set(units)
+    for unit in units:
+        members = _members(unit, frames, loops)
+        position[unit] = min((m._id for m in members), default=0)
+        sources = {s for m in members for s in _sources(m, unit, frame, loops)} & present
+        sources.discard(unit)
+        waiting[unit] = len(sources)
+        for s in sources:
+            users[s].append(unit)
+    return _sorted_by_guard(units, users, waiting, position)
+
+
+def _sources(op: Operation, unit: Unit, frame: Context | None, loops: dict[Context, Loop]) -> Iterable[Unit]:
+    is_loop_merge = op.type in ("Merge", "RefMerge") and any(t._op.type in ("NextIteration", "RefNextIteration") for t in op._inputs)
+    for t in op._inputs:
+        if is_loop_merge and t._op.type in ("NextIteration", "RefNextIteration"):
+            continue
+        source = _unit_in(t._op, frame, loops)
+        if source is not None:
+            yield source
+    for c in op._control_inputs:
+        source = _unit_in(c, frame, loops)
+        if source is not None:
+            yield source
+    for guard in guards_of(op._context):
+        source = _unit_in(guard.pred._op, frame, loops)
+        if source is not None:
+            yield source
+    if isinstance(unit, Loop):
+        for guard in guards_of(unit.context.outer_context):
+            source = _unit_in(guard.pred._op, frame, loops)
+            if source is not None:
+                yield source
+
+
+def guard_of(unit: Unit) -> tuple[CondBase, ...]:
+    if isinstance(unit, Loop):
+        return guards_of(unit.context.outer_context)
+    return guards_of(unit._context)
+
+
+def _sorted_by_guard(
+    units: list[Unit], users: dict[Unit, list[Unit]], waiting: dict[Unit, int], position: dict[Unit, int]
+) -> list[Unit]:
+    ready: dict[tuple[tuple[int, int], ...], list[tuple[int, int, Unit]]] = defaultdict(list)
+    count = 0
+
+    def push(unit: Unit) -> None:
+        nonlocal count
+        key = tuple((id(g.pred), g.branch) for g in guard_of(unit))
+        heapq.heappush(ready[key], (position[unit], count, unit))
+        count += 1
+
+    for unit in units:
+        if waiting[unit] == 0:
+            push(unit)
+    out: list[Unit] = []
+    current: tuple[tuple[int, int], ...] = ()
+    while len(out) < len(units):
+        if not ready.get(current):
+            candidates = [(heap[0][0], key) for key, heap in ready.items() if heap]
+            if not candidates:
+                raise ValueError("the graph has a cycle that is not a tf.while_loop")
+            current = min(candidates, key=lambda c: c[0])[1]
+        unit = heapq.heappop(ready[current])[2]
+        out.append(unit)
+        for user in users[unit]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                push(user)
+    return out
+
+
+def _split_test(loop: Loop) -> tuple[list[Unit], list[Unit]]:
+    """What the loop condition needs comes before it, the rest after."""
+    present = set(loop.units)
+    conds = [u for u in loop.units if isinstance(u, Operation) and u.type == "LoopCond"]
+    wanted: set[Unit] = set(conds)
+    stack: list[Unit] = list(conds)
+    loops: dict[Context, Loop] = {u.context: u for u in loop.units if isinstance(u, Loop)}
+    while stack:
+        unit = stack.pop()
+        members = [unit] if isinstance(unit, Operation) else _deep_ops(unit)
+        for m in members:
+            for source in _sources(m, unit, loop.context, loops):
+                if source in present and source not in wanted:
+                    wanted.add(source)
+                    stack.append(source)
+    test = [u for u in loop.units if u in wanted]
+    body = [u for u in loop.units if u not in wanted]
+    return test, body
+
+
+def _deep_ops(loop: Loop) -> list[Operation]:
+    out: list[Operation] = []
+    stack: list[Unit] = [loop]
+    while stack:
+        unit = stack.pop()
+        if isinstance(unit, Loop):
+            stack.extend(unit.units)
+        else:
+            out.append(unit)
+    return out

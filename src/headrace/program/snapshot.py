@@ -1,0 +1,384 @@
+"""From a graph, fetches and feeds to a Program.
+
+Pruning, scheduling and the meaning of variable reads are settled here. A read means the value from before the run
+unless the reading operation depends, by data or control, on a write of that variable in this run; then it means the
+value at that point. A TF-1 reference read (``v/read``) is looked through: what counts is the operation that uses it. A
+variable that is itself fetched gives its value at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.contexts import CondBase
+from headrace.core.opdef import OpDef
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.program.nodes import Block, If, LoopValue, Node, Program, Statement, ValueInfo, VariableInfo, While
+from headrace.program.schedule import Loop, Unit, guard_of, needed_ops, schedule
+
+__all__ = ["FinalValue", "snapshot"]
+
+_VARIABLES = frozenset(["VariableV2", "Variable", "VarHandleOp"])
+_FORWARD = frozenset([
+    "Identity", "RefIdentity", "Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration",
+    "RefNextIteration", "LoopCond",
+])  # fmt: skip
+_NOTHING = frozenset(["NoOp", "ControlTrigger"])
+
+
+class FinalValue:
+    """A fetch of a variable itself: its value at the end of the run."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FinalValue) and other.op is self.op
+
+    def __hash__(self) -> int:
+        return hash((FinalValue, self.op))
+
+
+Fetch = Tensor | Operation | FinalValue
+
+
+def snapshot(fetches: Sequence[Fetch], feeds: Sequence[Tensor], total_ops: int = 0) -> Program:
+    """The program that computes ``fetches`` given ``feeds``."""
+    return _Builder(fetches, feeds, total_ops).build()
+
+
+def variable_key(op: Operation) -> str:
+    """What identifies a variable in a session's state: its container and shared name (or its own name)."""
+    name = op._attrs.get("shared_name") or op.name
+    container = op._attrs.get("container")
+    return f"{container}/{name}" if container else name
+
+
+class _Variable:
+    """A variable while the program is built."""
+
+    __slots__ = ("current", "in_loops", "index", "op", "start", "write_mask")
+
+    def __init__(self, op: Operation, index: int, start: int, current: int) -> None:
+        self.op = op
+        self.index = index
+        self.start = start
+        self.current = current
+        self.write_mask = 0
+        self.in_loops: set[Any] = set()
+
+
+class _Builder:
+    def __init__(self, fetches: Sequence[Fetch], feeds: Sequence[Tensor], total_ops: int) -> None:
+        self.fetches = fetches
+        self.feeds = feeds
+        self.total_ops = total_ops
+        self.values: list[ValueInfo] = []
+        self.constants: dict[int, Any] = {}
+        self.value_of: dict[Tensor, int] = {}
+        self.variables: dict[str, _Variable] = {}
+        self.refs: dict[Tensor, _Variable] = {}
+        self.masks: dict[Operation, int] = {}
+        self.write_bits: dict[Operation, int] = {}
+        self.frames: list[Any] = []
+        self.fetched = {f for f in fetches if isinstance(f, Tensor)}
+
+    # the whole ----------------------------------------------------------------------------------
+    def build(self) -> Program:
+        feed_ids = tuple(self._feed(t) for t in self.feeds)
+        fed = set(self.feeds)
+        roots: dict[Operation, None] = {}
+        for f in self.fetches:
+            if isinstance(f, Tensor):
+                if f not in fed:
+                    roots[f._op] = None
+            else:
+                roots[f.op if isinstance(f, FinalValue) else f] = None
+        needed = needed_ops(roots, fed)
+        units = schedule(needed)
+        self._find_writes(units)
+        body = self._block(units)
+        fetch_ids = tuple(self._fetch(f) for f in self.fetches)
+        variables = tuple(
+            VariableInfo(
+                variable_key(v.op), v.op.name, v.op._attrs["dtype"], v.op, v.start, v.current, v.write_mask != 0
+            )
+            for v in self.variables.values()
+        )
+        return Program(feed_ids, fetch_ids, body, self.values, self.constants, variables, self.total_ops)
+
+    def _new(self, dtype: dtypes.DType, shape: Shape, tensor: Tensor | None) -> int:
+        self.values.append(ValueInfo(dtype, shape, tensor))
+        return len(self.values) - 1
+
+    def _feed(self, tensor: Tensor) -> int:
+        value = self._new(tensor._dtype._base, tensor._shape, tensor)
+        self.value_of[tensor] = value
+        return value
+
+    def _fetch(self, fetch: Fetch) -> int | None:
+        if isinstance(fetch, FinalValue):
+            return self._variable(fetch.op).current
+        if isinstance(fetch, Operation):
+            return None
+        value = self.value_of.get(fetch)
+        if value is not None:
+            return value
+        variable = self.refs.get(fetch)
+        if variable is None:
+            raise AssertionError(f"no value for fetched tensor {fetch.name}")
+        if fetch._op.type in _VARIABLES:
+            return variable.current
+        return self._version(fetch._op, variable)
+
+    # variables ----------------------------------------------------------------------------------
+    def _variable(self, op: Operation) -> _Variable:
+        key = variable_key(op)
+        variable = self.variables.get(key)
+        if variable is None:
+            dtype, shape = op._attrs["dtype"], op._attrs.get("shape")
+            start = self._new(dtype, shape, None)
+            variable = _Variable(op, len(self.variables), start, self._new(dtype, shape, None))
+            self.variables[key] = variable
+        return variable
+
+    def _find_writes(self, units: Sequence[Unit]) -> None:
+        """Resolve references and note every write before reads are given a meaning."""
+        stack: list[tuple[Unit, tuple[Any, ...]]] = [(u, ()) for u in reversed(units)]
+        while stack:
+            unit, loops = stack.pop()
+            if isinstance(unit, Loop):
+                inner = (*loops, unit.context)
+                stack.extend((u, inner) for u in reversed([*unit.test, *unit.body]))
+                continue
+            kind = unit.type
+            if kind in _VARIABLES:
+                if unit._outputs[0] not in self.value_of:
+                    self.refs[unit._outputs[0]] = self._variable(unit)
+                continue
+            if kind in _FORWARD or kind == "Merge" or kind == "RefMerge":
+                variable = next((self.refs[t] for t in unit._inputs if t in self.refs), None)
+                if variable is not None and self._looks_through(unit):
+                    for out in unit._outputs:
+                        if out not in self.value_of:
+                            self.refs[out] = variable
+                continue
+            writes = unit._opdef.traits.writes
+            if writes:
+                self._note_writes(unit, writes, loops)
+
+    @staticmethod
+    def _looks_through(op: Operation) -> bool:
+        """Identity of a reference is a read of its own only when control dependencies order it."""
+        return not (op.type == "Identity" and op._control_inputs and op._inputs[0]._dtype._is_ref)
+
+    def _note_writes(self, op: Operation, writes: tuple[int, ...], loops: tuple[Any, ...]) -> None:
+        bit = 1 << len(self.write_bits)
+        self.write_bits[op] = bit
+        first: _Variable | None = None
+        for i in writes:
+            variable = self.refs.get(op._inputs[i])
+            if variable is None:
+                raise ValueError(
+                    f"'{op.name}' ({op.type}) writes to {op._inputs[i].name}, which is not a variable in this run"
+                )
+            variable.write_mask |= bit
+            variable.in_loops.update(loops)
+            first = first or variable
+        for out in op._outputs:
+            if out._dtype._is_ref and first is not None:
+                self.refs[out] = first
+
+    def _version(self, op: Operation, variable: _Variable) -> int:
+        if variable.write_mask == 0:
+            return variable.start
+        if self.masks.get(op, 0) & variable.write_mask:
+            return variable.current
+        if variable.in_loops and any(f in variable.in_loops for f in self.frames):
+            return variable.current
+        return variable.start
+
+    def _note_mask(self, op: Operation) -> None:
+        """Which writes an operation comes after."""
+        mask = 0
+        masks = self.masks
+        for t in op._inputs:
+            mask |= masks.get(t._op, 0)
+        for c in op._control_inputs:
+            mask |= masks.get(c, 0)
+        if op._context is not None:
+            for guard in guard_of(op):
+                mask |= masks.get(guard.pred._op, 0)
+        if mask:
+            masks[op] = mask
+
+    # statements ---------------------------------------------------------------------------------
+    def _block(self, units: Sequence[Unit]) -> Block:
+        """Units in order; those under branches go into nested If statements."""
+        top: list[Statement] = []
+        open_guards: list[tuple[CondBase, list[Statement]]] = []
+
+        def close_to(depth: int) -> None:
+            while len(open_guards) > depth:
+                guard, statements = open_guards.pop()
+                if statements:
+                    target = open_guards[-1][1] if open_guards else top
+                    target.append(If(self.value_of[guard.pred], bool(guard.branch), tuple(statements)))
+
+        for unit in units:
+            guards = guard_of(unit)
+            common = 0
+            while (
+                common < min(len(guards), len(open_guards))
+                and guards[common].pred is open_guards[common][0].pred
+                and guards[common].branch == open_guards[common][0].branch
+            ):
+                common += 1
+            close_to(common)
+            for guard in guards[common:]:
+                open_guards.append((guard, []))
+            target = open_guards[-1][1] if open_guards else top
+            if isinstance(unit, Loop):
+                target.append(self._loop(unit))
+            else:
+                self._operation(unit, target)
+        close_to(0)
+        return tuple(top)
+
+    def _operation(self, op: Operation, target: list[Statement]) -> None:
+        if self.write_bits:
+            self._note_mask(op)
+        kind = op.type
+        if kind == "Const":
+            out = op._outputs[0]
+            if out not in self.value_of:
+                value = self.value_of[out] = self._new(out._dtype, op._attrs["value"].shape, out)
+                self.constants[value] = op._attrs["value"]
+        elif kind in _VARIABLES or kind in _NOTHING:
+            return
+        elif kind in _FORWARD:
+            self._forward(op, target)
+        elif kind in ("Merge", "RefMerge"):
+            self._merge(op, target)
+        else:
+            self._node(op, target)
+
+    def _forward(self, op: Operation, target: list[Statement]) -> None:
+        """Operations that only pass a value on."""
+        source = op._inputs[0]
+        if op._outputs[0] in self.refs:
+            return
+        if source in self.refs:  # an ordered read of a reference
+            self._node(op, target)
+            return
+        if op.type in ("NextIteration", "RefNextIteration"):
+            return
+        value = self.value_of.get(source)
+        if value is None:
+            raise ValueError(f"'{op.name}' ({op.type}) uses {source.name}, which has no value there")
+        for out in op._outputs:
+            self.value_of.setdefault(out, value)
+
+    def _merge(self, op: Operation, target: list[Statement]) -> None:
+        if op._outputs[0] in self.refs or op._outputs[0] in self.value_of:
+            return  # a loop variable (given by the loop) or a reference
+        pred = op.__dict__.get("_cond_pred")
+        if pred is None:
+            raise ValueError(f"Merge '{op.name}' does not belong to a tf.cond")
+        inputs = (self.value_of[pred], *(self._input(op, i) for i in range(2)))
+        outputs = tuple(self._new(t._dtype._base, t._shape, t) for t in op._outputs)
+        for t, value in zip(op._outputs, outputs):
+            self.value_of[t] = value
+        target.append(Node(op._opdef, inputs, outputs, op._attrs, op))
+
+    def _input(self, op: Operation, i: int) -> int:
+        tensor = op._inputs[i]
+        value = self.value_of.get(tensor)
+        if value is not None:
+            return value
+        variable = self.refs.get(tensor)
+        if variable is None:
+            raise ValueError(
+                f"'{op.name}' ({op.type}) uses {tensor.name}, which has no value there; "
+                "was it made inside another branch or loop?"
+            )
+        return self._version(op, variable)
+
+    def _node(self, op: Operation, target: list[Statement]) -> None:
+        opdef: OpDef = op._opdef
+        value_of = self.value_of
+        inputs = tuple([value_of[t] if t in value_of else self._input(op, i) for i, t in enumerate(op._inputs)])
+        outputs = []
+        for t in op._outputs:
+            if t in value_of:  # fed, though another output of the operation is needed
+                outputs.append(self._new(t._dtype._base, t._shape, t))
+                continue
+            value = self._new(t._dtype._base, t._shape, t)
+            outputs.append(value)
+            value_of[t] = value
+        writes: tuple[int, ...] = ()
+        bit = self.write_bits.get(op)
+        if bit is not None:
+            self.masks[op] = self.masks.get(op, 0) | bit
+            writes = tuple(self.refs[op._inputs[i]].index for i in opdef.traits.writes)
+            for t in op._outputs:
+                if t._dtype._is_ref:
+                    # readers of the reference mean the variable; only a fetch means this very value
+                    if t not in self.fetched:
+                        del value_of[t]
+        target.append(Node(opdef, inputs, tuple(outputs), op._attrs, op, writes))
+
+    # loops --------------------------------------------------------------------------------------
+    def _loop(self, loop: Loop) -> While:
+        ops = [u for u in [*loop.test, *loop.body] if isinstance(u, Operation)]
+        enters = [o for o in ops if o.type in ("Enter", "RefEnter")]
+        merges = [o for o in ops if o.type in ("Merge", "RefMerge") and o._inputs[0]._op.type in ("Enter", "RefEnter")]
+        before = 0
+        for enter in enters:
+            before |= self.masks.get(enter._inputs[0]._op, 0)
+            if enter._outputs[0] not in self.refs:
+                self.value_of[enter._outputs[0]] = self._input(enter, 0)
+            self.masks[enter] = self.masks.get(enter._inputs[0]._op, 0)
+        started: list[tuple[int, int, Operation]] = []
+        for merge in merges:
+            if merge._outputs[0] in self.refs:
+                continue
+            out = merge._outputs[0]
+            value = self._new(out._dtype._base, out._shape, out)
+            self.value_of[out] = value
+            started.append((value, self.value_of[merge._inputs[0]], merge))
+            self.masks[merge] = before
+        self.frames.append(loop.context)
+        skip = {*enters, *merges}
+        test = self._block([u for u in loop.test if u not in skip])
+        cond_op = next(o for o in ops if o.type == "LoopCond")
+        cond = self.value_of[cond_op._outputs[0]]
+        body = self._block([u for u in loop.body if u not in skip])
+        self.frames.pop()
+        values = []
+        after = before
+        for o in _all_ops(loop):
+            after |= self.masks.get(o, 0)
+        for value, init, merge in started:
+            values.append(LoopValue(value, init, self._input(merge._inputs[1]._op, 0)))
+        for o in ops:
+            if o.type in ("Switch", "RefSwitch") and after:
+                self.masks[o] = after
+        return While(tuple(values), test, cond, body, cond_op)
+
+
+def _all_ops(loop: Loop) -> list[Operation]:
+    out: list[Operation] = []
+    stack: list[Unit] = [loop]
+    while stack:
+        unit = stack.pop()
+        if isinstance(unit, Loop):
+            stack.extend([*unit.test, *unit.body])
+        else:
+            out.append(unit)
+    return out

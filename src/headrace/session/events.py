@@ -1,0 +1,74 @@
+"""Counts of what sessions did. One stream of events: ``explain``, the report and later the doctor read it.
+
+Counters are always on (a few additions where a plan is made); times of runs are taken only while someone listens.
+
+    >>> snapshot()["runs"]
+    12
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["EVENTS", "listen", "snapshot", "timing"]
+
+
+class Events:
+    """The process-wide counters."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.listeners: list[Callable[[str, dict[str, Any]], None]] = []
+        self.timing = False
+        self.runs = 0
+        self.run_seconds = 0.0
+        self.sessions = 0
+        self.sessions_closed = 0
+        self.plans = 0
+        self.plan_seconds = 0.0
+        self.plan_hits = 0
+        self.failed_runs = 0
+
+    def emit(self, name: str, **data: Any) -> None:
+        for listener in self.listeners:
+            listener(name, data)
+
+
+EVENTS = Events()
+
+
+def listen(listener: Callable[[str, dict[str, Any]], None]) -> Callable[[], None]:
+    """Call ``listener(name, data)`` for every event from now on; returns a function that stops it."""
+    EVENTS.listeners.append(listener)
+    timing(True)
+
+    def stop() -> None:
+        EVENTS.listeners.remove(listener)
+        timing(bool(EVENTS.listeners))
+
+    return stop
+
+
+def timing(on: bool) -> None:
+    """Whether runs are timed (and each is an event)."""
+    EVENTS.timing = on
+
+
+def snapshot() -> dict[str, Any]:
+    """The counters now."""
+    from headrace.executors.codegen import _counts
+
+    return {
+        "runs": EVENTS.runs,
+        "run_seconds": EVENTS.run_seconds,
+        "failed_runs": EVENTS.failed_runs,
+        "sessions": EVENTS.sessions,
+        "sessions_closed": EVENTS.sessions_closed,
+        "plans": EVENTS.plans,
+        "plan_seconds": EVENTS.plan_seconds,
+        "plan_hits": EVENTS.plan_hits,
+        "code_compiled": _counts["compiled"],
+        "code_shared": _counts["shared"],
+    }

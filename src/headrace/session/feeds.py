@@ -1,0 +1,171 @@
+"""Feeding: which tensors a feed_dict means, and how values become arrays.
+
+A converter is made once per fed tensor and checks every value: type, then shape, as TF 1.15 does and with its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+from headrace.core.convert import _string_array
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["TensorFed", "expand_feeds", "make_converter"]
+
+Converter = Callable[[Any], Any]
+
+
+class TensorFed(Exception):
+    """A tensor stands among the feed values; the session evaluates it first."""
+
+
+def make_converter(tensor: Tensor) -> Converter:
+    """A function from a user's value to what the plan takes."""
+    dtype = tensor._dtype._base
+    if dtype._kind in "rs":
+        return _string_converter(tensor) if dtype._kind == "s" else lambda value: value
+    want, shape = dtype.np_dtype, tensor._shape
+    exact = tuple(shape) if shape is not None and None not in shape else None
+    ndarray = np.ndarray
+    make = want.type
+
+    if exact == ():
+
+        def scalar(value: Any) -> Any:
+            if type(value) is float or (type(value) is int and want.kind == "f"):
+                return make(value)
+            array = _as_array(value, tensor, want)
+            if array.ndim:
+                _check_shape(array.shape, tensor)
+            return array[()]
+
+        return scalar
+
+    def convert(value: Any) -> Any:
+        if type(value) is ndarray and value.dtype == want:
+            array = value
+        elif shape is None and type(value) is float:
+            return make(value)
+        else:
+            array = _as_array(value, tensor, want)
+        if exact is not None:
+            if array.shape != exact:
+                _check_shape(array.shape, tensor)
+        elif shape is not None:
+            _check_shape(array.shape, tensor)
+        return array if array.ndim else array[()]
+
+    return convert
+
+
+def _as_array(value: Any, tensor: Tensor, want: np.dtype[Any]) -> Any:
+    if value is None:
+        raise TypeError(f"The value fed to {tensor.name} is None. Feed an array or a number.")
+    if isinstance(value, (Tensor, Operation)):
+        raise TensorFed
+    try:
+        array = np.asarray(value, dtype=want)
+    except (ValueError, TypeError, OverflowError) as error:
+        if isinstance(value, int):
+            raise _too_wide(value, tensor) from None
+        raise type(error)(
+            f"Cannot turn the value fed to {tensor.name} into an array of {tensor._dtype.name}: {error}"
+        ) from None
+    if type(value) is int and want.kind in "iu" and int(array) != value:
+        raise _too_wide(value, tensor)
+    return array
+
+
+def _too_wide(value: int, tensor: Tensor) -> TypeError:
+    return TypeError(
+        f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
+        f"{tensor._dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger type "
+        "(e.g. int64)."
+    )
+
+
+def _check_shape(shape: tuple[int, ...], tensor: Tensor) -> None:
+    want = tensor._shape
+    if want is not None and len(want) == len(shape):
+        for d, w in zip(shape, want):
+            if w is not None and w != d:
+                break
+        else:
+            return
+    elif want is None:
+        return
+    raise ValueError(
+        f"Cannot feed value of shape {shape!r} for Tensor {tensor.name!r}, which has shape {str(tensor.shape)!r}"
+    )
+
+
+def _string_converter(tensor: Tensor) -> Converter:
+    def convert(value: Any) -> Any:
+        if value is None:
+            raise TypeError(f"The value fed to {tensor.name} is None. Feed a string or an array of strings.")
+        array = _string_array(np.asarray(value, dtype=object))
+        _check_shape(array.shape, tensor)
+        return array if array.ndim else array[()]
+
+    return convert
+
+
+# keys -------------------------------------------------------------------------------------------
+
+
+def expand_feeds(graph: Any, feed_dict: Any) -> list[tuple[Tensor, Callable[[Any], Any]]]:
+    """For each fed tensor, how to find its value in the feed_dict value that belongs to it.
+
+    The result is in the order of the dictionary; a composite key gives several entries.
+    """
+    out: list[tuple[Tensor, Callable[[Any], Any]]] = []
+    for n, key in enumerate(feed_dict):
+        for tensor, pick in _expand_key(graph, key):
+            out.append((tensor, _from(n, pick)))
+    return out
+
+
+def _from(n: int, pick: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    if pick is None:
+        return lambda values: values[n]
+    return lambda values: pick(values[n])
+
+
+def _expand_key(graph: Any, key: Any) -> list[tuple[Tensor, Callable[[Any], Any] | None]]:
+    if isinstance(key, IndexedSlices):
+        parts = [(key.values, lambda v: v[0]), (key.indices, lambda v: v[1])]
+        if key.dense_shape is not None:
+            parts.append((key.dense_shape, lambda v: v[2]))
+        return [(t, p) for t, p in parts]
+    if hasattr(key, "dense_shape") and hasattr(key, "indices"):  # SparseTensor
+        return [
+            (key.indices, lambda v: v[0]),
+            (key.values, lambda v: v[1]),
+            (key.dense_shape, lambda v: v[2]),
+        ]
+    if isinstance(key, tuple):
+        out: list[tuple[Tensor, Callable[[Any], Any] | None]] = []
+        for i, part in enumerate(key):
+            for tensor, pick in _expand_key(graph, part):
+                out.append((tensor, _nested(i, pick)))
+        return out
+    try:
+        tensor = graph.as_graph_element(key, allow_operation=False)
+    except Exception as error:
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
+    if not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor} may not be fed.")
+    return [(tensor, None)]
+
+
+def _nested(i: int, pick: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    if pick is None:
+        return lambda value: value[i]
+    return lambda value: pick(value[i])
+
+

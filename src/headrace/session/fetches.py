@@ -1,0 +1,121 @@
+"""Fetching: any nesting of fetchable things, and its result in the same shape.
+
+``plan_fetches`` flattens a structure into unique graph elements and returns a function that rebuilds the structure from
+their values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.tensor import Operation, Tensor
+from headrace.program.snapshot import FinalValue
+
+__all__ = ["plan_fetches"]
+
+Rebuild = Callable[[tuple[Any, ...]], Any]
+Element = Tensor | Operation | FinalValue
+
+
+class Slots:
+    """Unique elements in the order in which they are first met."""
+
+    def __init__(self) -> None:
+        self.index: dict[Element, int] = {}
+
+    def add(self, element: Element) -> int:
+        return self.index.setdefault(element, len(self.index))
+
+
+def plan_fetches(graph: Any, fetches: Any) -> tuple[list[Element], Rebuild]:
+    """The unique elements that ``fetches`` needs, and how its result is put together from their values."""
+    if fetches is None:
+        raise TypeError("Fetch argument None has invalid type <class 'NoneType'>")
+    slots = Slots()
+    rebuild = _plan(graph, fetches, slots)
+    return list(slots.index), rebuild
+
+
+def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
+    if isinstance(fetch, (list, tuple)):
+        return _sequence(graph, fetch, slots)
+    if isinstance(fetch, Mapping):
+        parts = [(k, _plan(graph, v, slots)) for k, v in fetch.items()]
+        kind: Any = type(fetch) if type(fetch) is not dict else dict
+        return lambda values: _mapping(kind, [(k, p(values)) for k, p in parts])
+    if isinstance(fetch, IndexedSlices):
+        return _composite(graph, fetch, slots, "IndexedSlicesValue", ("values", "indices", "dense_shape"))
+    if hasattr(fetch, "dense_shape") and hasattr(fetch, "indices") and hasattr(fetch, "values"):
+        return _composite(graph, fetch, slots, "SparseTensorValue", ("indices", "values", "dense_shape"))
+    if dataclasses.is_dataclass(fetch) and not isinstance(fetch, type):
+        names = [f.name for f in dataclasses.fields(fetch)]
+        inner = [_plan(graph, getattr(fetch, n), slots) for n in names]
+        cls = type(fetch)
+        return lambda values: cls(**{n: p(values) for n, p in zip(names, inner)})
+    if hasattr(type(fetch), "__attrs_attrs__"):
+        names = [a.name for a in type(fetch).__attrs_attrs__]
+        inner = [_plan(graph, getattr(fetch, n), slots) for n in names]
+        cls = type(fetch)
+        return lambda values: cls(**{n: p(values) for n, p in zip(names, inner)})
+    slot = slots.add(_element(graph, fetch))
+    return lambda values: values[slot]
+
+
+def _sequence(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
+    parts = [_plan(graph, f, slots) for f in fetch]
+    if isinstance(fetch, list):
+        return lambda values: [p(values) for p in parts]
+    if hasattr(fetch, "_fields"):
+        cls = type(fetch)
+        return lambda values: cls(*[p(values) for p in parts])
+    return lambda values: tuple([p(values) for p in parts])
+
+
+def _mapping(kind: Any, items: list[tuple[Any, Any]]) -> Any:
+    try:
+        return kind(items)
+    except TypeError:  # defaultdict and the like take something else first
+        return dict(items)
+
+
+def _composite(graph: Any, fetch: Any, slots: Slots, result: str, names: tuple[str, ...]) -> Rebuild:
+    cls = _VALUE_CLASSES[result]
+    indices = [None if getattr(fetch, n) is None else slots.add(_element(graph, getattr(fetch, n))) for n in names]
+    return lambda values: cls(*[None if i is None else values[i] for i in indices])
+
+
+def _value_classes() -> dict[str, Any]:
+    from collections import namedtuple
+
+    return {
+        "IndexedSlicesValue": namedtuple("IndexedSlicesValue", ["values", "indices", "dense_shape"]),
+        "SparseTensorValue": namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"]),
+    }
+
+
+_VALUE_CLASSES = _value_classes()
+
+
+def _element(graph: Any, fetch: Any) -> Element:
+    handle = getattr(fetch, "_final_value_op", None)  # a resource variable
+    try:
+        if handle is not None:
+            graph.as_graph_element(handle)
+            return FinalValue(handle)
+        element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
+    except TypeError as error:
+        raise TypeError(
+            f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. ({error})"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})") from None
+    except KeyError as error:
+        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
+    if not graph.is_fetchable(element):
+        raise ValueError(f"{fetch!r} may not be fetched.")
+    if isinstance(element, Tensor) and element._op.type == "VarHandleOp":
+        return FinalValue(element._op)
+    return element  # type: ignore[no-any-return]

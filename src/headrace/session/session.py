@@ -1,0 +1,458 @@
+"""Session: runs parts of a graph and keeps its variables.
+
+The way of a call: look the fetches and feed keys up in a dictionary, convert the fed values, call the plan's function.
+Everything else (flattening structures, pruning, planning, generating code) happens when a combination is seen first.
+Plans belong to the graph and are shared by its sessions; variables belong to the session.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from headrace import errors
+from headrace.arrays.quiet import restore, silence
+from headrace.core import stacks
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.tensor import Operation, Tensor
+from headrace.executors import Executable, Options, make_executable
+from headrace.executors.base import op_error
+from headrace.executors.state import State
+from headrace.program.snapshot import snapshot
+from headrace.session.events import EVENTS
+from headrace.session.feeds import TensorFed, expand_feeds, make_converter
+from headrace.session.fetches import plan_fetches
+
+__all__ = ["InteractiveSession", "Session", "default_options"]
+
+#: Calls that a session remembers, plans that a graph remembers.
+MAX_CALLS = 1024
+MAX_PLANS = 512
+
+_default_executor = ["numpy"]
+
+
+def default_options() -> Options:
+    return Options(executor=_default_executor[0])
+
+
+class PlanCache:
+    """The plans of one graph, least recently used first."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.plans: OrderedDict[Any, Executable] = OrderedDict()
+        self.sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
+        self.changes = 0
+
+    def get(self, key: Any) -> Executable | None:
+        with self.lock:
+            found = self.plans.get(key)
+            if found is not None:
+                self.plans.move_to_end(key)
+            return found
+
+    def put(self, key: Any, executable: Executable) -> None:
+        with self.lock:
+            self.plans[key] = executable
+            while len(self.plans) > MAX_PLANS:
+                self.plans.popitem(last=False)
+
+    def forget(self) -> None:
+        """An existing operation changed: nothing that was planned may be used again."""
+        with self.lock:
+            self.plans.clear()
+        for session in list(self.sessions):
+            session._calls.clear()
+
+
+def plans_of(graph: Graph) -> PlanCache:
+    cache: PlanCache | None = graph._plans
+    if cache is None:
+        with graph._lock:
+            cache = graph._plans
+            if cache is None:
+                cache = graph._plans = PlanCache()
+    return cache
+
+
+_SEPARATOR = object()
+_LEAVES = frozenset([Tensor, Operation])
+
+
+class BaseSession:
+    """What Session and InteractiveSession share."""
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: Any = None, executor: str | None = None
+    ) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
+        if config is not None and type(config).__name__ != "ConfigProto":
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        self._graph = graph if graph is not None else get_default_graph()
+        self._target = target
+        self._config = config
+        self._options = default_options() if executor is None else Options(executor=executor)
+        self._state = State()
+        self._calls: dict[Any, Callable[[Any], Any]] = {}
+        self._closed = False
+        self._partial_runs: dict[str, Any] = {}
+        plans_of(self._graph).sessions.add(self)
+        EVENTS.sessions += 1
+
+    # what it is ---------------------------------------------------------------------------------
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        return self._target
+
+    def list_devices(self) -> list[Any]:
+        from headrace.session.devices import local_devices
+
+        self._check_open()
+        return local_devices()
+
+    # life ---------------------------------------------------------------------------------------
+    def close(self) -> None:
+        """Give everything back. A run under way on another thread finishes first."""
+        if not self._closed:
+            self._closed = True
+            self._calls = {}
+            EVENTS.sessions_closed += 1
+            self._partial_runs.clear()
+            self._state = State()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+
+    def as_default(self) -> Any:
+        return stacks.default_sessions.entered(self)
+
+    def reset(self, *_: Any) -> None:
+        self._state.clear()
+
+    # running ------------------------------------------------------------------------------------
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Compute ``fetches`` with the values in ``feed_dict``."""
+        kind = type(fetches)
+        try:
+            if kind is Tensor or kind is Operation:
+                key = (fetches, *feed_dict) if feed_dict else fetches
+            elif kind is list:
+                for f in fetches:
+                    if type(f) not in _LEAVES:
+                        return self._run_any(fetches, feed_dict, options, run_metadata)
+                key = (*fetches, _SEPARATOR, *feed_dict) if feed_dict else (*fetches, _SEPARATOR)
+            else:
+                return self._run_any(fetches, feed_dict, options, run_metadata)
+            call = self._calls[key]
+        except (KeyError, TypeError):
+            return self._run_any(fetches, feed_dict, options, run_metadata)
+        EVENTS.runs += 1
+        if EVENTS.timing or run_metadata is not None:
+            return self._timed(call, feed_dict, run_metadata)
+        return call(feed_dict)
+
+    def _timed(self, call: Callable[[Any], Any], feed_dict: Any, run_metadata: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return call(feed_dict)
+        finally:
+            seconds = time.perf_counter() - start
+            EVENTS.run_seconds += seconds
+            EVENTS.emit("run", session=self, seconds=seconds)
+
+    def _run_any(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+        """The general way: structures of any kind, and calls that are seen for the first time."""
+        self._check_open()
+        feed_dict = self._plain_feeds(feed_dict)
+        call, key = None, None
+        try:
+            key = (_structure_key(fetches), _SEPARATOR, *feed_dict)
+            call = self._calls.get(key)
+        except TypeError:
+            key = None
+        if call is None:
+            call = self._prepare(fetches, feed_dict)
+            if key is not None:
+                self._remember(key, call)
+            self._remember_fast(fetches, feed_dict, call)
+        EVENTS.runs += 1
+        if EVENTS.timing or run_metadata is not None:
+            return self._timed(call, feed_dict, run_metadata)
+        return call(feed_dict)
+
+    def _plain_feeds(self, feed_dict: Any) -> dict[Any, Any]:
+        if not feed_dict:
+            return {}
+        if not isinstance(feed_dict, dict):
+            try:
+                feed_dict = dict(feed_dict)
+            except (TypeError, ValueError):
+                raise TypeError(f"feed_dict must be a dictionary, not {type(feed_dict)}") from None
+        if any(isinstance(v, (Tensor, Operation)) for v in feed_dict.values()):
+            # TF refuses tensors here; people write them. Their values are computed first, in this session.
+            tensors = {k: v for k, v in feed_dict.items() if isinstance(v, Tensor)}
+            values = self.run(dict(enumerate(tensors.values())))
+            feed_dict = {**feed_dict, **dict(zip(tensors, values.values()))}
+        return feed_dict  # type: ignore[no-any-return]
+
+    def _remember(self, key: Any, call: Callable[[Any], Any]) -> None:
+        calls = self._calls
+        while len(calls) >= MAX_CALLS:
+            try:
+                del calls[next(iter(calls))]
+            except (KeyError, StopIteration, RuntimeError):
+                break
+        calls[key] = call
+
+    def _remember_fast(self, fetches: Any, feed_dict: dict[Any, Any], call: Callable[[Any], Any]) -> None:
+        """Under the key that ``run`` looks up directly."""
+        kind = type(fetches)
+        try:
+            if kind in _LEAVES:
+                self._remember((fetches, *feed_dict) if feed_dict else fetches, call)
+            elif kind is list and all(type(f) in _LEAVES for f in fetches):
+                self._remember((*fetches, _SEPARATOR, *feed_dict) if feed_dict else (*fetches, _SEPARATOR), call)
+        except TypeError:
+            return
+
+    # preparing ----------------------------------------------------------------------------------
+    def _prepare(self, fetches: Any, feed_dict: dict[Any, Any]) -> Callable[[Any], Any]:
+        elements, rebuild = plan_fetches(self._graph, fetches)
+        feeds = expand_feeds(self._graph, feed_dict)
+        executable = self._executable(elements, [t for t, _ in feeds])
+        converters = [make_converter(t) for t, _ in feeds]
+        if type(fetches) is Tensor:
+            rebuild = _first
+        elif type(fetches) is Operation:
+            rebuild = _nothing
+        elif type(fetches) is list and all(type(f) in _LEAVES for f in fetches) and len(elements) == len(fetches):
+            rebuild = list
+        direct = len(feeds) == len(feed_dict) and all(k is t for k, (t, _) in zip(feed_dict, feeds))
+        picks = None if direct else [pick for _, pick in feeds]
+        return make_call(self, executable, converters, picks, rebuild)
+
+    def _executable(self, elements: list[Any], feeds: list[Tensor]) -> Executable:
+        cache = plans_of(self._graph)
+        if cache.changes != self._graph._changes:
+            cache.changes = self._graph._changes
+            cache.forget()
+        key = (tuple(elements), tuple(feeds), self._options)
+        found = cache.get(key)
+        if found is not None:
+            EVENTS.plan_hits += 1
+            return found
+        start = time.perf_counter()
+        program = snapshot(elements, feeds, len(self._graph._ops))
+        made = make_executable(program, self._options)
+        cache.put(key, made)
+        EVENTS.plans += 1
+        EVENTS.plan_seconds += time.perf_counter() - start
+        if EVENTS.listeners:
+            EVENTS.emit("plan", session=self, executable=made)
+        return made
+
+    # other ways to run --------------------------------------------------------------------------
+    def make_callable(
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of the fed values, in the order of ``feed_list``."""
+        self._check_open()
+        feed_list = list(feed_list or [])
+        call = self._prepare(fetches, dict.fromkeys(feed_list))
+        n = len(feed_list)
+
+        def callable_(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if len(args) != n:
+                raise TypeError(f"make_callable() was given {n} tensors to feed; it was called with {len(args)} values")
+            self._check_open()
+            EVENTS.runs += 1
+            return call(dict(zip(feed_list, args)))
+
+        return callable_
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+        from headrace.session.partial import setup
+
+        self._check_open()
+        return setup(self, fetches, feeds)
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        from headrace.session.partial import run
+
+        self._check_open()
+        return run(self, handle, fetches, self._plain_feeds(feed_dict))
+
+    def explain(self, fetches: Any, feed_dict: Any = None) -> Any:
+        """What a run would do, as data; printing it gives text. ``feed_dict`` may be just the keys."""
+        from headrace.session.explain import explain
+
+        self._check_open()
+        if isinstance(feed_dict, Tensor):
+            feed_dict = [feed_dict]
+        keys = dict.fromkeys(feed_dict) if feed_dict is not None and not isinstance(feed_dict, dict) else feed_dict
+        elements, _ = plan_fetches(self._graph, fetches)
+        feeds = expand_feeds(self._graph, keys or {})
+        return explain(self, self._executable(elements, [t for t, _ in feeds]), elements)
+
+
+def _structure_key(fetches: Any) -> Any:
+    """A hashable stand-in for a fetch structure that tells list, tuple and named tuple apart."""
+    if isinstance(fetches, (list, tuple)):
+        return (type(fetches), *[_structure_key(f) for f in fetches])
+    if isinstance(fetches, dict):
+        return (type(fetches), *[(k, _structure_key(v)) for k, v in fetches.items()])
+    if type(fetches) in _LEAVES or isinstance(fetches, str) or hasattr(fetches, "_as_graph_element"):
+        return fetches
+    raise TypeError("no key")
+
+
+def _first(values: tuple[Any, ...]) -> Any:
+    return values[0]
+
+
+def _nothing(values: tuple[Any, ...]) -> Any:
+    return None
+
+
+def make_call(
+    session: BaseSession, executable: Executable, converters: list[Any], picks: list[Any] | None, rebuild: Any
+) -> Callable[[Any], Any]:
+    """The function behind one kind of call: feed_dict in, result out."""
+    run = executable.run
+    state = session._state
+    values = state.values
+
+    def fail(error: BaseException) -> BaseException:
+        EVENTS.failed_runs += 1
+        found = executable.locate(error)
+        if found is None:
+            return error
+        original = getattr(error, "original", error)
+        return op_error(original, *found)
+
+    def convert_all(feed_dict: Any) -> list[Any]:
+        if picks is None:
+            return [convert(value) for convert, value in zip(converters, feed_dict.values())]
+        given = list(feed_dict.values())
+        return [convert(pick(given)) for convert, pick in zip(converters, picks)]
+
+    def raise_from(error: Exception) -> NoReturn:
+        wrapped = fail(error)
+        if wrapped is error:
+            raise error
+        raise wrapped from (None if isinstance(error, errors.OpError) else error)
+
+    def call(feed_dict: Any) -> Any:
+        try:
+            feeds = convert_all(feed_dict)
+        except TensorFed:
+            feeds = convert_all(session._plain_feeds(feed_dict))
+        token = silence()
+        try:
+            return rebuild(run(state, values, *feeds))
+        except Exception as error:
+            raise_from(error)
+        finally:
+            restore(token)
+
+    def call_without_feeds(_: Any) -> Any:
+        token = silence()
+        try:
+            return rebuild(run(state, values))
+        except Exception as error:
+            raise_from(error)
+        finally:
+            restore(token)
+
+    return call if converters else call_without_feeds
+
+
+class Session(BaseSession):
+    """``with tf.Session() as sess: sess.run(...)``."""
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: Any = None, executor: str | None = None
+    ) -> None:
+        super().__init__(target, graph, config, executor)
+        self._entered: list[Any] = []
+
+    def __enter__(self) -> Session:
+        graph = self._graph.as_default()
+        graph.__enter__()
+        session = self.as_default()
+        session.__enter__()
+        self._entered.append((graph, session))
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        graph, session = self._entered.pop()
+        session.__exit__(*exc)
+        graph.__exit__(*exc)
+        if not self._entered:
+            self.close()
+
+    @staticmethod
+    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:  # type: ignore[override]
+        """TF's way to clear the containers of a remote target; in this process there is nothing to clear."""
+
+
+_interactive_sessions: weakref.WeakSet[InteractiveSession] = weakref.WeakSet()
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default from its creation on, for notebooks and shells."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        if any(not s._closed for s in _interactive_sessions):
+            warnings.warn(
+                "An interactive session is already active. This can cause out-of-memory errors in some cases. You must "
+                "explicitly call `InteractiveSession.close()` to release resources held by the other session(s).",
+                stacklevel=2,
+            )
+        _interactive_sessions.add(self)
+        self._explicit_graph = graph
+        self._pushed_graph = None
+        if graph is not None:
+            stacks.default_graphs.items.append(graph)
+            self._pushed_graph = graph
+        stacks.default_sessions.items.append(self)
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        super().close()
+        for stack, item in (
+            (stacks.default_sessions.items, self),
+            (stacks.default_graphs.items, self._pushed_graph),
+        ):
+            if item is not None and item in stack:
+                stack.remove(item)
+
+
+@contextmanager
+def using_executor(name: str) -> Iterator[None]:
+    """Sessions made inside use this executor."""
+    old = _default_executor[0]
+    _default_executor[0] = name
+    try:
+        yield
+    finally:
+        _default_executor[0] = old
