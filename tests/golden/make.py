@@ -76,10 +76,10 @@ class Run(object):
         return placeholder
 
     def _attrs(self):
-        """Attributes that inputs determine are left out: TensorFlow refuses them."""
+        """Attributes that inputs determine are left out, TensorFlow refuses them; None asks for a default."""
         inferred = {a for arg in self.op_def.input_arg for a in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
         kinds = {a.name: a.type for a in self.op_def.attr}
-        attrs = {}
+        attrs = {a.name: None for a in self.op_def.attr if a.HasField("default_value") and a.name not in inferred}
         for name, value in self.sample.attrs.items():
             if name in inferred:
                 continue

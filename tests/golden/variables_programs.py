@@ -139,8 +139,11 @@ def partitioned(tf):
     with tf.variable_scope("p", partitioner=tf.fixed_size_partitioner(2)):
         w = tf.get_variable("w", [5, 2], initializer=tf.zeros_initializer())
     tf.identity(w, name="whole")
-    tf.get_variable("t", initializer=tf.constant(np.ones([4], np.float32)),
-                    partitioner=tf.fixed_size_partitioner(2))
+    tf.get_variable(
+        "t",
+        initializer=tf.constant(np.ones([4], np.float32)),
+        partitioner=tf.fixed_size_partitioner(2),
+    )
     tf.create_partitioned_variables([4], [2], tf.zeros_initializer(), name="old")
 
 
@@ -184,8 +187,64 @@ def initializer_ops(tf):
     tf.global_variables_initializer()
 
 
+def dependent_initial_value(tf):
+    a = tf.Variable([1.0, 2.0], name="a")
+    tf.Variable(tf.identity(a, name="double"), name="b")
+    tf.Variable(a.initialized_value(), name="c")
+    a.initialized_value()
+
+
+def in_control_dependencies(tf):
+    with tf.control_dependencies([tf.no_op(name="first")]):
+        with tf.name_scope("s"):
+            v = tf.Variable(1.0, name="v")
+            v.assign(2.0)
+        tf.get_variable("g", [1], initializer=tf.zeros_initializer())
+
+
+def caching(tf):
+    with tf.variable_scope("s", caching_device="/cpu:0"):
+        tf.get_variable("g", [1], initializer=tf.zeros_initializer())
+        tf.get_variable("r", [1], initializer=tf.zeros_initializer(), use_resource=True)
+
+
+def getters(tf):
+    def suffix(getter, name, *args, **kwargs):
+        return getter(name + "_x", *args, **kwargs)
+
+    def twice(getter, name, shape=None, *args, **kwargs):
+        return tf.identity(getter(name, shape, *args, **kwargs), name="seen")
+
+    with tf.variable_scope("s", custom_getter=suffix):
+        tf.get_variable("a", [1], initializer=tf.zeros_initializer())
+        with tf.variable_scope("t", custom_getter=twice):
+            tf.get_variable("b", [1], initializer=tf.zeros_initializer())
+
+
+def explicit_dtype(tf):
+    tf.get_variable("a", dtype=tf.float32, initializer=[1.0, 2.0])
+    tf.get_variable("b", dtype=tf.int32, initializer=3)
+    tf.get_variable("c", [2], dtype=tf.float64, initializer=tf.ones_initializer())
+
+
 PROGRAMS = [
-    ref_basic, ref_callable, ref_tensor, ref_assign, resource_basic, resource_assign, get_variable_basic,
-    get_variable_initializers, get_variable_resource, scope_names, partitioned, templates, regularized,
+    ref_basic,
+    ref_callable,
+    ref_tensor,
+    ref_assign,
+    resource_basic,
+    resource_assign,
+    get_variable_basic,
+    get_variable_initializers,
+    get_variable_resource,
+    scope_names,
+    partitioned,
+    templates,
+    regularized,
     initializer_ops,
+    dependent_initial_value,
+    in_control_dependencies,
+    caching,
+    getters,
+    explicit_dtype,
 ]

@@ -10,13 +10,30 @@ from .base import Sample, f64
 
 POSITIVE = ("accum", "v", "vhat", "ms", "accum_update", "gradient_squared_accumulator")
 VALUES = {
-    "alpha": 0.3, "lr": 0.3, "rho": 0.9, "momentum": 0.8, "epsilon": 0.01, "beta1": 0.8, "beta2": 0.9,
-    "beta1_power": 0.64, "beta2_power": 0.81, "l1": 0.1, "l2": 0.05, "l2_shrinkage": 0.02, "lr_power": -0.5,
-    "logbase": 0.7, "sign_decay": 0.9, "beta": 0.85,
+    "alpha": 0.3,
+    "lr": 0.3,
+    "rho": 0.9,
+    "momentum": 0.8,
+    "epsilon": 0.01,
+    "beta1": 0.8,
+    "beta2": 0.9,
+    "beta1_power": 0.64,
+    "beta2_power": 0.81,
+    "l1": 0.1,
+    "l2": 0.05,
+    "l2_shrinkage": 0.02,
+    "lr_power": -0.5,
+    "logbase": 0.7,
+    "sign_decay": 0.9,
+    "beta": 0.85,
 }
 NESTEROV = [{"use_nesterov": False}, {"use_nesterov": True}]
 SLOTS = [{"update_slots": True}, {"update_slots": False}]
-NO_HALF = ("ProximalGradientDescent", "ProximalAdagrad", "AdagradDA")  # as references, in TensorFlow
+NO_HALF = (
+    "ProximalGradientDescent",
+    "ProximalAdagrad",
+    "AdagradDA",
+)  # as references, in TensorFlow
 DA = "gradient_accumulator gradient_squared_accumulator"
 
 # name, variables besides var, the other inputs in order, attribute variants, forms
@@ -44,7 +61,9 @@ TABLE = [
 
 def _array(name, shape, dtype):
     low = 1.5 if name in POSITIVE else -1.0
-    return f64(*shape, low=low, high=low + 1.0 if name in POSITIVE else 1.0, salt=name).astype(dtype)
+    return f64(*shape, low=low, high=low + 1.0 if name in POSITIVE else 1.0, salt=name).astype(
+        dtype
+    )
 
 
 def _inputs(variables, rest, variant, shape, dtype, indices):
@@ -68,7 +87,9 @@ def _samples():
     unique, repeated = np.array([3, 0], np.int32), np.array([1, 3, 1, 1], np.int64)
     for name, variables, rest, variants, forms in TABLE:
         prefixes = (["Apply"] if "ref" in forms else []) + ["ResourceApply"]
-        sparse = (["SparseApply"] if "ref" in forms and "sparse" in forms else []) + ["ResourceSparseApply"]
+        sparse = (["SparseApply"] if "ref" in forms and "sparse" in forms else []) + [
+            "ResourceSparseApply"
+        ]
         for variant in variants:
             attrs = dict({k: v for k, v in variant.items() if k not in VALUES}, use_locking=False)
             cases = [(p, (2, 3), "float32", None) for p in prefixes]
@@ -76,14 +97,29 @@ def _samples():
                 cases += [(p, (4, 2), "float32", i) for p in sparse for i in (unique, repeated)]
                 cases += [(p, (4,), "float32", unique) for p in sparse]
             if variant is variants[0]:
-                cases += [(p, s, d, None) for p in prefixes for s, d in (((3,), "float64"), ((), "float32"), ((0, 2), "float32"), ((5,), "float16"))]
+                cases += [
+                    (p, s, d, None)
+                    for p in prefixes
+                    for s, d in (
+                        ((3,), "float64"),
+                        ((), "float32"),
+                        ((0, 2), "float32"),
+                        ((5,), "float16"),
+                    )
+                ]
                 if "sparse" in forms:
                     cases += [(p, (4, 1), "float64", unique) for p in sparse]
             for prefix, shape, dtype, indices in cases:
                 if dtype == "float16" and prefix == "Apply" and name in NO_HALF:
                     continue
                 inputs = _inputs(variables, rest, variant, shape, dtype, indices)
-                label = "%s%s-%s-%s-%s" % (prefix, name, dtype, "x".join(map(str, shape)), "_".join("%s=%s" % kv for kv in sorted(variant.items())))
+                label = "%s%s-%s-%s-%s" % (
+                    prefix,
+                    name,
+                    dtype,
+                    "x".join(map(str, shape)),
+                    "_".join("%s=%s" % kv for kv in sorted(variant.items())),
+                )
                 if indices is not None:
                     label += "-repeated" if indices is repeated else ""
                 out.append(Sample(prefix + name, inputs, attrs, id=label))

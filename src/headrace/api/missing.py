@@ -6,17 +6,21 @@ the nearest names that do exist.
 
 from __future__ import annotations
 
-import difflib
 import functools
-from collections.abc import Iterable
-from importlib import resources
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Any
 
-__all__ = ["explain", "known_symbols"]
+__all__ = ["explain", "known_symbols", "module_getattr"]
 
 
 @functools.cache
 def known_symbols() -> frozenset[str]:
     """Dotted names (without ``tf.``) of TensorFlow 1.15's public API."""
+    from importlib import resources
+
     text = resources.files(__package__).joinpath("known.txt").read_text()
     names: set[str] = set()
     for line in text.splitlines():
@@ -28,6 +32,8 @@ def known_symbols() -> frozenset[str]:
 
 def explain(namespace: str, name: str, available: Iterable[str]) -> str:
     """A message for ``tf.<namespace>.<name>``; ``available`` are the names that the namespace has."""
+    import difflib
+
     full = f"{namespace}.{name}".lstrip(".")
     if full in known_symbols():
         head = f"tf.{full} is part of TensorFlow 1.15, but Headrace does not have it yet"
@@ -37,7 +43,52 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
         head = f"TensorFlow 1.15 has no tf.{full}, and neither has Headrace"
     near = difflib.get_close_matches(name, [n for n in available if not n.startswith("_")], 3, 0.7)
     prefix = f"tf.{namespace}." if namespace else "tf."
-    elsewhere = sorted(k for k in known_symbols() if k.endswith("." + name) and k != full)[:2]
-    hints = [prefix + n for n in near]
-    hints += [f"tf.{k}" for k in elsewhere if full not in known_symbols()]
+    hints = [prefix + n for n in near] + [f"tf.{k}" for k in _elsewhere(name, full)]
     return f"{head}. Near: {', '.join(hints)}." if hints else f"{head}."
+
+
+def _elsewhere(name: str, full: str) -> list[str]:
+    """Up to two other places of TensorFlow's API where Headrace does have ``name``."""
+    places = sorted(k for k in known_symbols() if k.rpartition(".")[2] == name and k != full)
+    return [k for k in places if _have(k)][:2]
+
+
+def _have(path: str) -> bool:
+    found: Any = sys.modules.get("headrace.api.v1")
+    for part in path.split("."):
+        found = vars(found).get(part) if isinstance(found, ModuleType) else None
+    return found is not None
+
+
+_NOTHING: Mapping[str, str] = {}
+
+
+def module_getattr(
+    namespace: str,
+    module_name: str,
+    messages: Mapping[str, str] = _NOTHING,
+    modules: Mapping[str, str] = _NOTHING,
+    names: Mapping[str, str] = _NOTHING,
+) -> Callable[[str], Any]:
+    """A namespace's ``__getattr__``: finds what is imported late, and explains what is missing.
+
+    ``messages``: protocol messages (see platform.messages); ``modules``: whole modules; ``names``: the module of a name.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name in messages:
+            from headrace.api.platform.messages import find
+
+            value = find(name, messages)
+        elif name in modules:
+            value = importlib.import_module(modules[name])
+        elif name in names:
+            value = getattr(importlib.import_module(names[name]), name)
+        else:
+            # dunder names are asked for by Python's own machinery, which only wants to know that they are absent
+            here = [] if name.startswith("__") else dir(sys.modules[module_name])
+            raise AttributeError(explain(namespace, name, here) if here else name)
+        setattr(sys.modules[module_name], name, value)
+        return value
+
+    return __getattr__

@@ -1,7 +1,9 @@
-"""Gamma, Poisson and bounded normal numbers by TensorFlow's rejection methods, on its random stream.
+"""Gamma, Poisson and bounded normal numbers by TensorFlow's rejection methods, on its random
+stream.
 
-Where each output has a stretch of the stream to itself (gamma, Poisson), all outputs are worked on at once: a round
-draws one candidate for every output that is still open. :class:`_Streams` keeps how far each has read.
+Where each output has a stretch of the stream to itself (gamma, Poisson), all outputs are worked on
+at once: a round draws one candidate for every output that is still open. :class:`_Streams` keeps
+how far each has read.
 
     >>> gamma(Philox(1, 2, 0), np.array([0.5, 3.0]), 4).shape
     (2, 4)
@@ -9,7 +11,6 @@ draws one candidate for every output that is still open. :class:`_Streams` keeps
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,7 @@ _STRETCH = 256
 
 
 class _Streams:
-    """One stream per output. A kind of number is read from groups of ``width`` numbers, last one first."""
+    """One stream per output. Numbers are made in groups and read from them, last one first."""
 
     def __init__(self, gen: Philox, n: int) -> None:
         self._gen = gen
@@ -57,7 +58,7 @@ class _Streams:
 
 
 def gamma(gen: Philox, alpha: Array, samples: int) -> Array:
-    """(alphas, samples) numbers in float64, by Marsaglia and Tsang's method; alpha 1 is the exponential distribution."""
+    """(alphas, samples) numbers in float64, by Marsaglia and Tsang; alpha 1 is exponential."""
     shape_param = np.repeat(alpha.astype(np.float64), samples)
     out = np.empty(shape_param.size)
     streams = _Streams(gen, out.size)
@@ -91,8 +92,9 @@ def gamma(gen: Philox, alpha: Array, samples: int) -> Array:
 def gamma_grad(alpha: Array, sample: Array) -> Array:
     """d sample / d alpha at a fixed value of the distribution function: -(dP/dalpha) / density.
 
-    Where the sample is below alpha, P comes from its power series, above from the continued fraction of 1 - P; both
-    are differentiated term by term, with the density's factor already divided out.
+    Where the sample is below alpha, P comes from its power series, above from the continued
+    fraction of 1 - P; both are differentiated term by term, with the density's factor already
+    divided out.
     """
     alpha, sample = np.broadcast_arrays(alpha.astype(np.float64), sample.astype(np.float64))
     out = np.full(alpha.shape, np.nan)
@@ -158,15 +160,18 @@ def _gamma_grad_fraction(a: Array, x: Array) -> Array:
 
 
 def poisson(gen: Philox, rate: Array, samples: int) -> Array:
-    """(rates, samples) counts in float64: Knuth's product of uniforms below rate 10, else Hoermann's rejection."""
+    """(rates, samples) counts in float64: Knuth's product of uniforms below rate 10, else
+    Hoermann's rejection.
+
+    A negative rate gives 0, an infinite one NaN, as in TensorFlow.
+    """
     rates = np.repeat(rate.astype(np.float64), samples)
     out = np.zeros(rates.size)
     uniforms = _Streams(gen, out.size).reader(2, philox.uniform_double)
     low = rates < 10
     _poisson_low(uniforms, rates, np.flatnonzero(low & (rates > 0)), out)
     _poisson_high(uniforms, rates, np.flatnonzero(~low & np.isfinite(rates)), out)
-    out[np.isposinf(rates)] = np.inf
-    out[np.isnan(rates) | (rates < 0)] = np.nan
+    out[~(rates < np.inf)] = np.nan
     return out.reshape(rate.size, samples)
 
 
@@ -179,7 +184,9 @@ def _poisson_low(uniforms: Callable[[Array], Array], rates: Array, left: Array, 
         out[left] += 1
 
 
-def _poisson_high(uniforms: Callable[[Array], Array], rates: Array, left: Array, out: Array) -> None:
+def _poisson_high(
+    uniforms: Callable[[Array], Array], rates: Array, left: Array, out: Array
+) -> None:
     if not left.size:
         return
     from scipy.special import gammaln
@@ -216,7 +223,7 @@ class NotAccepted(Exception):
 def bounded_normal(
     gen: Philox, count: int, mean: Any, stddev: Any, low: Any, high: Any
 ) -> tuple[Array, Philox]:
-    """``count`` normal numbers in [low, high] and the place behind what was read. Parameters are NumPy scalars."""
+    """``count`` normal numbers in [low, high] and the place behind what was read."""
     kind = type(mean)
     if (np.isinf(low) and low < 0) or high < mean:  # make the bounded side the lower one
         low, high, stddev = high, low, -stddev
@@ -278,7 +285,7 @@ def _exponential_proposals(lower: Any, upper: Any, dtype: np.dtype[Any]) -> Prop
 def _accepted(
     gen: Philox, count: int, groups: int, propose: Callable[[Philox, int], tuple[Array, Array]]
 ) -> tuple[Array, Philox]:
-    """The first ``count`` accepted candidates. A round reads ``groups`` groups; the last one is read to its end."""
+    """The first ``count`` accepted candidates. A round reads ``groups`` groups, always whole."""
     parts: list[Array] = []
     rounds = max(8, count // 2)
     while True:

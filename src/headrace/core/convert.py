@@ -57,8 +57,24 @@ def convert(
     kind = type(value)
     if kind in _PLAIN:
         return _from_python(value, dtype, name, preferred, full_name)
-    if full_name is not None and (kind is list or kind is tuple):
-        name = full_name + "/"  # a list with tensors in it becomes a Pack op below the op that it is made for
+    if full_name is not None:
+        if kind is list or kind is tuple:
+            name = full_name + "/"  # a list with tensors in it becomes a Pack op below the op that it is made for
+        else:  # what a conversion adds (a variable's read) belongs below that op too
+            graph = get_default_graph()
+            outer, graph._name_stack = graph._name_stack, full_name.rpartition("/")[0]
+            try:
+                return _registered(value, dtype, name, preferred, as_ref, full_name)
+            finally:
+                graph._name_stack = outer
+    return _registered(value, dtype, name, preferred, as_ref, full_name)
+
+
+def _registered(
+    value: Any, dtype: DType | None, name: str | None, preferred: Any, as_ref: bool, full_name: str | None
+) -> Tensor:
+    """By the registry, or else as a Python value."""
+    kind = type(value)
     for base, function in _converters_for(kind):
         del base
         result = NotImplemented

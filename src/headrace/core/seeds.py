@@ -1,9 +1,10 @@
 """Where an op's two seeds come from, as in TF 1.15.
 
-The graph has a seed (``set_random_seed``), an op may have one (``seed=``); a random op gets a pair made of both. An op
-without a seed of its own in a graph with one gets, as its second seed, the number of operations that the graph had
-when it was made. TensorFlow counts in the same way, so a program with a graph-level seed gives TensorFlow's numbers
-as long as the same operations were added before; a seed on the op itself does not depend on that.
+The graph has a seed (``set_random_seed``), an op may have one (``seed=``); a random op gets a pair
+made of both. An op without a seed of its own in a graph with one gets, as its second seed, the
+number of operations that the graph had when it was made. TensorFlow counts in the same way, so a
+program with a graph-level seed gives TensorFlow's numbers as long as the same operations were added
+before; a seed on the op itself does not depend on that.
 
     >>> set_random_seed(1)
     >>> get_seed(None)  # in an empty graph
@@ -31,7 +32,7 @@ def set_random_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: Any) -> tuple[int | None, int | None]:
-    """The pair of seeds for an op that was given ``op_seed``; (None, None) means: not reproducible."""
+    """The pair of seeds for an op that was given ``op_seed``; (None, None) means any."""
     graph = get_default_graph()
     graph_seed = graph.seed
     if graph_seed is None and op_seed is None:

@@ -20,6 +20,7 @@ import numpy as np
 from headrace import errors
 from headrace.core import shapes
 from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
@@ -118,7 +119,7 @@ def sum_all(x: Tensor, keep_dims: bool = False) -> Tensor:
     if x._shape is None:
         axes = apply_op("Range", 0, apply_op("Rank", x), 1)
     else:
-        axes = np.arange(len(x._shape), dtype=np.int32)
+        axes = convert_to_tensor(np.arange(len(x._shape), dtype=np.int32))
     return apply_op("Sum", x, axes, keep_dims=keep_dims)  # type: ignore[no-any-return]
 
 

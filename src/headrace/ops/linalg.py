@@ -140,7 +140,8 @@ def _products(
     """Gradients of ``op(a) @ op(b)``: four cases, none of which needs a transpose."""
 
     def product(x: Any, y: Any, tx: bool, ty: bool) -> Any:
-        return apply_op(op_type, x, y, **{flags[0]: tx, flags[1]: ty})
+        attrs: dict[str, Any] = {flags[0]: tx, flags[1]: ty}
+        return apply_op(op_type, x, y, **attrs)
 
     grad_a = product(b, g, tb, True) if ta else product(g, b, False, not tb)
     grad_b = product(g, a, True, ta) if tb else product(a, g, not ta, False)

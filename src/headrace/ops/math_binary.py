@@ -8,7 +8,7 @@ point ``FloorDiv`` is ``floor(x / y)``, which is not always Python's ``//``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -313,7 +313,7 @@ ATAN2 = define(
     shape=shape_fns.broadcast, ufunc="arctan2", grad=_atan2_grad, elementwise=True,
 )  # fmt: skip
 NEXT_AFTER = define(
-    "NextAfter", "x1: T, x2: T -> output: T; T: type(float)=float32",
+    "NextAfter", "x1: T, x2: T -> output: T; T: type(wide)=float32",
     shape=shape_fns.broadcast, ufunc="nextafter", grad=_next_after_grad, elementwise=True,
 )  # fmt: skip
 ADD_N = define(
@@ -482,21 +482,16 @@ scalar_mul_v2 = scalar_mul
 
 
 def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
-    if isinstance(inputs, (Tensor, str, bytes)) or not isinstance(inputs, Sequence) or not inputs:
-        inputs = list(inputs) if hasattr(inputs, "__iter__") and not isinstance(inputs, Tensor) else []
-    if not inputs:
-        raise ValueError(
-            f"{function}: inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
-        )
-    dtype = next((t.dtype.base_dtype for t in inputs if hasattr(t, "dtype")), None)
-    want = dtype if isinstance(dtype, dtypes.DType) else None
+    wanted = f"{function}: inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape"
+    single = isinstance(inputs, (Tensor, str, bytes)) or not isinstance(inputs, Iterable)
+    items = [] if single else list(inputs)
+    if not items:
+        raise ValueError(wanted)
+    dtype = next((t.dtype.base_dtype for t in items if type(t) is Tensor), None)
     try:
-        return [t if type(t) is Tensor else convert(t, None, "inputs", want) for t in inputs]
+        return [t if type(t) is Tensor else convert(t, None, "inputs", dtype) for t in items]
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{function}: inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape: "
-            f"{error}"
-        ) from error
+        raise ValueError(f"{wanted}: {error}") from error
 
 
 def add_n(inputs: Any, name: str | None = None) -> Any:

@@ -1,8 +1,9 @@
 """Element-wise functions of one tensor: ``tf.exp``, ``tf.sqrt``, ``tf.sigmoid`` and their like.
 
 Most kernels are one NumPy ufunc. The constants in the others are integers: a Python float would turn bfloat16 into
-float32. Derivatives that TensorFlow computes from the output have their own ops (``TanhGrad(y, dy)``); their kernels
-take the conjugate of ``y``, as complex derivatives need it.
+float32. Derivatives that TensorFlow computes from the output have their own ops (``TanhGrad(y, dy)``).
+Complex derivatives need the conjugate of ``y``: as in TensorFlow ``SqrtGrad``, ``RsqrtGrad`` and ``ReciprocalGrad`` take
+it themselves, ``TanhGrad`` and ``SigmoidGrad`` are given it.
 
     >>> y = tf.sigmoid(x, name="gate")
 """
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core import shape_fns
+from headrace.core import dtypes, shape_fns
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.indexed_slices import IndexedSlices
@@ -29,7 +30,8 @@ __all__ = [
     "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
 ]  # fmt: skip
 
-GROUPS["complex"] = frozenset(d for d in (GROUPS["number"] or ()) if d.is_complex)
+GROUPS["complex"] = frozenset((dtypes.complex64, dtypes.complex128))
+GROUPS["wide"] = frozenset((dtypes.float32, dtypes.float64))
 
 Grad = Callable[..., list[Any]]
 
@@ -68,13 +70,12 @@ def _round(xp: Any, x: Any) -> Any:
 
 
 def _tanh_grad(xp: Any, y: Any, dy: Any) -> Any:
-    t = _one_minus(xp, xp.square(_conjugate(xp, y)))
+    t = _one_minus(xp, xp.square(y))
     t *= dy
     return t
 
 
 def _sigmoid_grad(xp: Any, y: Any, dy: Any) -> Any:
-    y = _conjugate(xp, y)
     t = xp.subtract(1, y)
     t *= y
     t *= dy
@@ -121,8 +122,13 @@ def _times(derivative: Callable[[Operation], Any]) -> Grad:
 
 
 def _from_output(grad_op: str) -> Grad:
-    """A gradient that has its own op: ``TanhGrad(y, dy)``."""
+    """A gradient that has its own op, which takes the conjugate: ``SqrtGrad(y, dy)``."""
     return lambda op, g: [apply_op(grad_op, op._outputs[0], g)]
+
+
+def _from_conjugate(grad_op: str) -> Grad:
+    """A gradient that has its own op, which is given the conjugate: ``TanhGrad(y, dy)``."""
+    return lambda op, g: [apply_op(grad_op, _y(op), g)]
 
 
 def _call(op_type: str, x: Any) -> Any:
@@ -161,21 +167,21 @@ def _sigmoid_grad_gradient(op: Operation, g: Any) -> list[Any]:
 
 
 def _sqrt_grad_gradient(op: Operation, g: Any) -> list[Any]:
-    # z = dy / (2 y)
-    over = gu.div(g, gu.conj(op._inputs[0]))
-    return [gu.neg(gu.mul(over, gu.conj(op._outputs[0]))), gu.mul(over, 0.5)]
+    # z = dy / (2 conj(y))
+    over = gu.div(g, op._inputs[0])
+    return [gu.neg(gu.mul(gu.conj(over), op._outputs[0])), gu.mul(over, 0.5)]
 
 
 def _rsqrt_grad_gradient(op: Operation, g: Any) -> list[Any]:
-    # z = -dy y^3 / 2
-    y, dy = (gu.conj(t) for t in op._inputs)
-    return [gu.mul(gu.mul(gu.mul(g, -1.5), dy), gu.square(y)), apply_op("RsqrtGrad", y, g)]
+    # z = -dy conj(y)^3 / 2
+    y, dy = gu.conj(op._inputs[0]), op._inputs[1]
+    return [gu.mul(gu.mul(gu.mul(gu.conj(g), -1.5), dy), gu.square(y)), apply_op("RsqrtGrad", y, g)]
 
 
 def _reciprocal_grad_gradient(op: Operation, g: Any) -> list[Any]:
-    # z = -dy y^2
-    y, dy = (gu.conj(t) for t in op._inputs)
-    return [gu.mul(gu.mul(gu.mul(g, -2), dy), y), apply_op(op.type, y, g)]
+    # z = -dy conj(y)^2
+    y, dy = gu.conj(op._inputs[0]), op._inputs[1]
+    return [gu.mul(gu.mul(gu.mul(gu.conj(g), -2), dy), y), apply_op(op.type, y, g)]
 
 
 # definitions ------------------------------------------------------------------------------------
@@ -205,7 +211,7 @@ def _define_grad(op_type: str, kernel: Callable[..., Any], grad: Any) -> OpDef:
 NEG = _define("Neg", "negative", lambda op, g: [gu.neg(g)], "number")
 ABS = _define("Abs", "absolute", _times(lambda op: _call("Sign", op._inputs[0])), "real")
 COMPLEX_ABS = define(
-    "ComplexAbs", "x: T -> y: Tout; T: type(complex)=complex64, Tout: type(float)=float32",
+    "ComplexAbs", "x: T -> y: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
     shape=shape_fns.unchanged, ufunc="absolute", grad=_complex_abs_gradient, elementwise=True,
 )  # fmt: skip
 SIGN = _define("Sign", "sign", lambda op, g: [gu.zeros_like(op._inputs[0])], "number")
@@ -226,11 +232,11 @@ ACOS = _define("Acos", "arccos", lambda op, g: [gu.neg(gu.mul(g, _arc_slope(op))
 ATAN = _define("Atan", "arctan", _times(lambda op: _reciprocal(gu.add(1, gu.square(_x(op))))))
 SINH = _define("Sinh", "sinh", _times(lambda op: _call("Cosh", _x(op))))
 COSH = _define("Cosh", "cosh", _times(lambda op: _call("Sinh", _x(op))))
-TANH = _define("Tanh", "tanh", _from_output("TanhGrad"))
+TANH = _define("Tanh", "tanh", _from_conjugate("TanhGrad"))
 ASINH = _define("Asinh", "arcsinh", lambda op, g: [gu.div(g, _call("Cosh", _y(op)))])
 ACOSH = _define("Acosh", "arccosh", lambda op, g: [gu.div(g, _call("Sinh", _y(op)))])
 ATANH = _define("Atanh", "arctanh", _times(lambda op: _reciprocal(gu.sub(1, gu.square(_x(op))))))
-SIGMOID = _define_kernel("Sigmoid", _sigmoid, _from_output("SigmoidGrad"))
+SIGMOID = _define_kernel("Sigmoid", _sigmoid, _from_conjugate("SigmoidGrad"))
 FLOOR = _define("Floor", "floor", NOT_DIFFERENTIABLE, "float")
 CEIL = _define("Ceil", "ceil", NOT_DIFFERENTIABLE, "float")
 RINT = _define("Rint", "rint", NOT_DIFFERENTIABLE, "float")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,20 +22,21 @@ __all__ = [
 ]  # fmt: skip
 
 
-def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    return apply_op("AddV2", x, y, name=name or "add")  # type: ignore[no-any-return]
+def _binary(op_type: str, default: str) -> Callable[..., Tensor]:
+    """An arithmetic op that takes a plain number on either side."""
+
+    def build(x: Any, y: Any, name: str | None = None) -> Tensor:
+        if type(y) is Tensor and isinstance(x, (int, float)):
+            return apply_op(op_type, x, y, T=y._dtype._base, name=name or default)  # type: ignore[no-any-return]
+        return apply_op(op_type, x, y, name=name or default)  # type: ignore[no-any-return]
+
+    return build
 
 
-def sub(x: Any, y: Any, name: str | None = None) -> Tensor:
-    return apply_op("Sub", x, y, name=name or "sub")  # type: ignore[no-any-return]
-
-
-def mul(x: Any, y: Any, name: str | None = None) -> Tensor:
-    return apply_op("Mul", x, y, name=name or "mul")  # type: ignore[no-any-return]
-
-
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    return apply_op("RealDiv", x, y, name=name or "truediv")  # type: ignore[no-any-return]
+add = _binary("AddV2", "add")
+sub = _binary("Sub", "sub")
+mul = _binary("Mul", "mul")
+div = _binary("RealDiv", "truediv")
 
 
 def neg(x: Any) -> Tensor:

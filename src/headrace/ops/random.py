@@ -1,10 +1,11 @@
-"""Random tensors: uniform, normal and truncated normal numbers, shuffling and drawing from categories.
+"""Random tensors: uniform, normal and truncated normal numbers, shuffling, drawing from classes.
 
-An op's generator belongs to the session and moves on with every run, so a session gives a new value each time and a new
-session starts over. With fixed seeds the numbers are TensorFlow's (see :mod:`headrace.arrays.philox`).
+An op's generator belongs to the session and moves on with every run, so a session gives a new value
+each time and a new session starts over. With fixed seeds the numbers are TensorFlow's (see
+:mod:`headrace.arrays.philox`).
 
-``Multinomial``: TensorFlow splits a large batch over its threads, and its numbers then depend on how many there are. The
-numbers here are those of one thread, always.
+``Multinomial``: TensorFlow splits a large batch over its threads, and its numbers then depend on
+how many there are. The numbers here are those of one thread, always.
 
     x = random_uniform([2, 3], -1.0, 1.0, seed=7)
 """
@@ -25,25 +26,23 @@ from headrace.core.convert import convert, convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, KernelNode, define
 from headrace.core.runtime import Runtime
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import get_seed, set_random_seed
 from headrace.core.shape_fns import unchanged
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
+from headrace.ops.array_shape import shape as shape_op
 from headrace.ops.basic import constant
 
 __all__ = [
-    "categorical", "get_seed", "multinomial", "random_crop", "random_normal", "random_shuffle", "random_uniform",
-    "set_random_seed", "set_seed", "truncated_normal",
+    "categorical", "get_seed", "multinomial", "random_crop", "random_normal", "random_shuffle",
+    "random_uniform", "set_random_seed", "set_seed", "truncated_normal",
 ]  # fmt: skip
 
 #: The TF 2 name.
 set_seed = set_random_seed
-
-#: Positions of the stream that TensorFlow sets aside for each number that an op makes.
-PER_NUMBER = 256
 
 # kernels ----------------------------------------------------------------------------------------
 
@@ -69,23 +68,22 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 def _uniform_kernel(xp: Any, shape: Any, *, dtype: DType, rt: Runtime, node: KernelNode) -> Any:
     wanted = shape_of(shape)
-    count = math.prod(wanted)
-    start = generator(rt, node).reserve(PER_NUMBER * count)
-    return philox.uniform(start, count, dtype.np_dtype).reshape(wanted)
+    numbers = generator(rt, node).numbers(philox.uniform, math.prod(wanted), dtype.np_dtype)
+    return numbers.reshape(wanted)
 
 
 def _normal_kernel(xp: Any, shape: Any, *, dtype: DType, rt: Runtime, node: KernelNode) -> Any:
     wanted = shape_of(shape)
-    count = math.prod(wanted)
-    start = generator(rt, node).reserve(PER_NUMBER * count)
-    return philox.normal(start, count, dtype.np_dtype).reshape(wanted)
+    numbers = generator(rt, node).numbers(philox.normal, math.prod(wanted), dtype.np_dtype)
+    return numbers.reshape(wanted)
 
 
 def _truncated_kernel(xp: Any, shape: Any, *, dtype: DType, rt: Runtime, node: KernelNode) -> Any:
     wanted = shape_of(shape)
-    count = math.prod(wanted)
-    start = generator(rt, node).reserve(PER_NUMBER * count)
-    return philox.truncated_normal(start, count, dtype.np_dtype).reshape(wanted)
+    numbers = generator(rt, node).numbers(
+        philox.truncated_normal, math.prod(wanted), dtype.np_dtype
+    )
+    return numbers.reshape(wanted)
 
 
 def int_range(minval: Any, maxval: Any) -> tuple[int, int]:
@@ -108,8 +106,8 @@ def _uniform_int_kernel(
     if not count:
         return np.empty(wanted, Tout.np_dtype)
     low, high = int_range(minval, maxval)
-    start = generator(rt, node).reserve(PER_NUMBER * count)
-    return philox.uniform_int(start, count, low, high, Tout.np_dtype).reshape(wanted)
+    bits = generator(rt, node).numbers(philox.words, count, Tout.np_dtype)
+    return philox.into_range(bits, low, high, Tout.np_dtype).reshape(wanted)
 
 
 def _shuffle_kernel(xp: Any, value: Any, *, rt: Runtime, node: KernelNode) -> Any:
@@ -130,24 +128,30 @@ def check_draw(logits: Any, num_samples: Any) -> int:
     """The number of draws, after TensorFlow's checks of the inputs."""
     if np.ndim(logits) != 2:
         given = shapes.show(np.shape(logits)).replace(" ", "")
-        raise errors.InvalidArgumentError(None, None, f"logits should be a matrix, got shape {given}")
+        raise errors.InvalidArgumentError(
+            None, None, f"logits should be a matrix, got shape {given}"
+        )
     if np.ndim(num_samples):
         given = shapes.show(np.shape(num_samples)).replace(" ", "")
-        raise errors.InvalidArgumentError(None, None, f"num_samples should be a scalar, got shape {given}")
+        raise errors.InvalidArgumentError(
+            None, None, f"num_samples should be a scalar, got shape {given}"
+        )
     count = int(num_samples)
     if count < 0:
-        raise errors.InvalidArgumentError(None, None, f"num_samples should be nonnegative, got {count}")
+        raise errors.InvalidArgumentError(
+            None, None, f"num_samples should be nonnegative, got {count}"
+        )
     if logits.shape[1] == 0:
         raise errors.InvalidArgumentError(None, None, "num_classes should be positive, got 0")
     return count
 
 
 def draws_reserved(batch: int, count: int) -> int:
-    return batch * (-(-count // 4) * 4 * 2) * PER_NUMBER
+    return batch * (-(-count // 4) * 4 * 2) * philox.PER_NUMBER
 
 
 def draw(start: philox.Philox, logits: Any, count: int, dtype: np.dtype[Any]) -> Any:
-    """``count`` class numbers for each row: the place of a uniform number in the running sum of the row's weights."""
+    """``count`` class numbers for each row: places of uniform numbers in its running sum."""
     batch = logits.shape[0]
     weights = logits.astype(np.float64)
     finite = np.isfinite(weights)
@@ -194,6 +198,10 @@ def draw_shape(c: Inference) -> list[Shape]:
     batch = c.require_rank(0, 2)
     c.require_rank(1, 0)
     count = c.value(1)
+    if count is not None and count < 0:
+        raise ValueError(
+            f"Dimension size, given by scalar input 1, must be non-negative but is {int(count)}"
+        )
     return [(batch[0] if batch is not None else None, None if count is None else int(count))]
 
 
@@ -205,7 +213,8 @@ RANDOM_UNIFORM = define(
     stateful=True, random=True, known_inputs=(0,),
 )  # fmt: skip
 RANDOM_STANDARD_NORMAL = define(
-    "RandomStandardNormal", f"shape: T -> output: dtype; {_SEEDS}, dtype: type(float), T: type(index)",
+    "RandomStandardNormal",
+    f"shape: T -> output: dtype; {_SEEDS}, dtype: type(float), T: type(index)",
     shape=shape_input, kernel=_normal_kernel, grad=NOT_DIFFERENTIABLE,
     stateful=True, random=True, known_inputs=(0,),
 )  # fmt: skip
@@ -216,13 +225,14 @@ TRUNCATED_NORMAL = define(
 )  # fmt: skip
 RANDOM_UNIFORM_INT = define(
     "RandomUniformInt",
-    f"shape: T, minval: Tout, maxval: Tout -> output: Tout; {_SEEDS}, Tout: type(index), T: type(index)",
+    f"shape: T, minval: Tout, maxval: Tout -> output: Tout; {_SEEDS}, "
+    "Tout: type(index), T: type(index)",
     shape=_uniform_int_shape, kernel=_uniform_int_kernel, grad=NOT_DIFFERENTIABLE,
     stateful=True, random=True, known_inputs=(0,),
 )  # fmt: skip
 RANDOM_SHUFFLE = define(
     "RandomShuffle", f"value: T -> output: T; {_SEEDS}",
-    shape=unchanged, kernel=_shuffle_kernel, grad=NOT_DIFFERENTIABLE,
+    shape=unchanged, kernel=_shuffle_kernel, grad=NO_GRADIENT_YET,
     stateful=True, random=True, view=True,
 )  # fmt: skip
 MULTINOMIAL = define(
@@ -247,7 +257,7 @@ def shape_tensor(shape: Any) -> Tensor:
     return convert(shape, None, "shape")
 
 
-def op_seeds(seed: Any) -> dict[str, int]:
+def op_seeds(seed: Any) -> dict[str, Any]:
     """The seed attributes of an op that was given ``seed``."""
     first, second = get_seed(seed)
     return {"seed": first or 0, "seed2": second or 0}
@@ -297,7 +307,9 @@ def random_normal(
 ) -> Tensor:
     """Normally distributed numbers."""
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
-        return _scaled(RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtypes.as_dtype(dtype), seed, scope)
+        return _scaled(
+            RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtypes.as_dtype(dtype), seed, scope
+        )
 
 
 def truncated_normal(
@@ -308,12 +320,14 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers; those more than two standard deviations from the mean are drawn again."""
+    """Normal numbers; those more than two standard deviations off are drawn again."""
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
         return _scaled(TRUNCATED_NORMAL, shape, mean, stddev, dtypes.as_dtype(dtype), seed, scope)
 
 
-def _scaled(opdef: Any, shape: Any, mean: Any, stddev: Any, dtype: DType, seed: Any, scope: str) -> Tensor:
+def _scaled(
+    opdef: Any, shape: Any, mean: Any, stddev: Any, dtype: DType, seed: Any, scope: str
+) -> Tensor:
     shape = shape_tensor(shape)
     mean = convert(mean, dtype, "mean")
     stddev = convert(stddev, dtype, "stddev")
@@ -331,30 +345,26 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert(size, dtypes.int32, "size")
-        shape = _shape(value)
+        shape = shape_op(value)
         fits = apply_op("GreaterEqual", shape, size)
         fits = apply_op("All", fits, constant([0], dtypes.int32), keep_dims=False)
         check = _assert_fits(fits, shape, size)
         with get_default_graph().control_dependencies([check]):
             shape = apply_op("Identity", shape, name="control_dependency")
         limit = apply_op("AddV2", apply_op("Sub", shape, size, name="sub"), 1, name="add")
-        offset = random_uniform(_shape(shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed)
+        offset = random_uniform(
+            shape_op(shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed
+        )
         offset = apply_op("FloorMod", offset, limit, name="mod")
         return apply_op("Slice", value, offset, size, name=scope)  # type: ignore[no-any-return]
-
-
-def _shape(x: Tensor) -> Tensor:
-    """The shape of x, a constant where it is known."""
-    known = shapes.known(x._shape)
-    if known is None:
-        return apply_op("Shape", x, out_type=dtypes.int32)  # type: ignore[no-any-return]
-    return constant(np.array(known, np.int32), name="Shape")
 
 
 def _assert_fits(fits: Tensor, shape: Tensor, size: Tensor) -> Any:
     text = "Need value.shape >= size, got "
     with name_scope("Assert"):
-        constant(text)  # TensorFlow makes this one too; without it the seeds of later ops would differ
+        constant(
+            text
+        )  # TensorFlow makes this one too; without it the seeds of later ops would differ
         return apply_op("Assert", fits, [text, shape, size], summarize=1000)
 
 

@@ -1,7 +1,7 @@
 """Gamma, Poisson and bounded normal numbers.
 
-The numbers are TensorFlow's for the same seeds (``ParameterizedTruncatedNormal``: those it makes on one thread; split
-over several it starts each part elsewhere in the stream).
+The numbers are TensorFlow's for the same seeds (``ParameterizedTruncatedNormal``: those it makes on
+one thread; split over several it starts each part elsewhere in the stream).
 
     x = random_gamma([10], alpha=[0.5, 2.0], seed=1)  # shape (10, 2)
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.arrays import rejection
+from headrace.arrays import philox, rejection
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert
@@ -27,7 +27,9 @@ from headrace.core.scopes import name_scope
 from headrace.core.shape_fns import broadcast
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.random import PER_NUMBER, generator, op_seeds, shape_input, shape_of, shape_tensor
+from headrace.ops.array_shape import shape as shape_op
+from headrace.ops.array_shape import zeros_like
+from headrace.ops.random import generator, op_seeds, shape_input, shape_of, shape_tensor
 
 __all__ = ["parameterized_truncated_normal", "random_gamma", "random_poisson", "random_poisson_v2"]
 
@@ -40,7 +42,7 @@ def _gamma_kernel(xp: Any, shape: Any, alpha: Any, *, rt: Runtime, node: KernelN
     full = wanted + alphas.shape
     if not samples or not alphas.size:
         return np.empty(full, alphas.dtype)
-    start = generator(rt, node).reserve(PER_NUMBER * samples * alphas.size)
+    start = generator(rt, node).reserve(philox.PER_NUMBER * samples * alphas.size)
     drawn = rejection.gamma(start, alphas.reshape(-1), samples)
     return drawn.T.reshape(full).astype(alphas.dtype)
 
@@ -49,13 +51,15 @@ def _gamma_grad_kernel(xp: Any, alpha: Any, sample: Any) -> Any:
     return rejection.gamma_grad(np.asarray(alpha), np.asarray(sample)).astype(sample.dtype)
 
 
-def _poisson_kernel(xp: Any, shape: Any, rate: Any, *, dtype: DType, rt: Runtime, node: KernelNode) -> Any:
+def _poisson_kernel(
+    xp: Any, shape: Any, rate: Any, *, dtype: DType, rt: Runtime, node: KernelNode
+) -> Any:
     wanted = shape_of(shape)
     samples, rates = math.prod(wanted), np.asarray(rate)
     full = wanted + rates.shape
     if not samples or not rates.size:
         return np.empty(full, dtype.np_dtype)
-    start = generator(rt, node).reserve(PER_NUMBER * samples * rates.size)
+    start = generator(rt, node).reserve(philox.PER_NUMBER * samples * rates.size)
     drawn = rejection.poisson(start, rates.reshape(-1), samples)
     return drawn.T.reshape(full).astype(dtype.np_dtype)
 
@@ -90,7 +94,9 @@ def _bounded_kernel(
             out[lo:hi], start = rejection.bounded_normal(start, hi - lo, mean, stddev, low, high)
         except rejection.NotAccepted:
             raise errors.InternalError(
-                None, None, f"TruncatedNormal rejection sampler failed to accept a sample in [{low}, {high}]."
+                None,
+                None,
+                f"TruncatedNormal rejection sampler failed to accept a sample in [{low}, {high}].",
             ) from None
     return out.reshape(wanted)
 
@@ -112,13 +118,13 @@ def _check_bounds(params: list[Any], batches: int) -> None:
 
 
 def _gamma_gradient(op: Operation, grad: Tensor) -> list[Any]:
-    """Through the sample at a fixed value of its distribution function, summed over the samples of each alpha."""
+    """At a fixed value of the distribution function, summed over the samples of each alpha."""
     shape, alpha = op.inputs
     sample = op.outputs[0]
     with get_default_graph().control_dependencies([grad]):
         count = apply_op("Size", shape, out_type=dtypes.int32)
         ones = apply_op("Fill", apply_op("Reshape", count, [1]), 1)
-        spread = apply_op("ConcatV2", [ones, apply_op("Shape", alpha, out_type=dtypes.int32)], 0)
+        spread = apply_op("ConcatV2", [ones, shape_op(alpha)], 0)
         partial = apply(RANDOM_GAMMA_GRAD, apply_op("Reshape", alpha, spread), sample)
         axes = apply_op("Range", 0, count, 1)
         return [None, apply_op("Sum", apply_op("Mul", grad, partial), axes, keep_dims=False)]
@@ -142,16 +148,13 @@ RANDOM_GAMMA = define(
 )  # fmt: skip
 RANDOM_GAMMA_GRAD = define(
     "RandomGammaGrad", "alpha: T, sample: T -> output: T; T: type(float)",
-    shape=broadcast, kernel=_gamma_grad_kernel, grad=NO_GRADIENT_YET, elementwise=True, host_only=True,
-)  # fmt: skip
-RANDOM_POISSON = define(
-    "RandomPoisson", f"shape: S, rate: dtype -> output: dtype; {_SEEDS}, S: type(index), dtype: type(float)",
-    shape=_per_parameter, kernel=_poisson_kernel, grad=NOT_DIFFERENTIABLE,
-    stateful=True, random=True, known_inputs=(0,), host_only=True,
+    shape=broadcast, kernel=_gamma_grad_kernel, grad=NO_GRADIENT_YET,
+    elementwise=True, host_only=True,
 )  # fmt: skip
 RANDOM_POISSON_V2 = define(
     "RandomPoissonV2",
-    f"shape: S, rate: R -> output: dtype; {_SEEDS}, S: type(index), R: type(real)=float64, dtype: type(real)=int64",
+    f"shape: S, rate: R -> output: dtype; {_SEEDS}, S: type(index), "
+    "R: type(real)=float64, dtype: type(real)=int64",
     shape=_per_parameter, kernel=_poisson_kernel, grad=NOT_DIFFERENTIABLE,
     stateful=True, random=True, known_inputs=(0,), host_only=True,
 )  # fmt: skip
@@ -176,9 +179,11 @@ def parameterized_truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers between bounds; each parameter is one number or one per element of the first dimension."""
+    """Normal numbers between bounds; a parameter is one number or one for each row."""
     dtype = dtypes.as_dtype(dtype)
-    with name_scope(name, "parameterized_truncated_normal", [shape, means, stddevs, minvals, maxvals]):
+    with name_scope(
+        name, "parameterized_truncated_normal", [shape, means, stddevs, minvals, maxvals]
+    ):
         shape = shape_tensor(shape)
         values = (means, stddevs, minvals, maxvals)
         params = [convert(v, dtype, n) for v, n in zip(values, _NAMES)]
@@ -199,29 +204,30 @@ def random_gamma(
         shape = convert(shape, dtypes.int32, "shape")
         alpha = convert(alpha, dtype, "alpha")
         beta = convert(1 if beta is None else beta, dtype, "beta")
-        spread = apply_op("AddV2", alpha, _zeros_like(beta), name="add")
+        spread = apply_op("AddV2", alpha, zeros_like(beta), name="add")
         drawn = apply(RANDOM_GAMMA, shape, spread, **op_seeds(seed))
         scaled = apply_op("RealDiv", drawn, beta, name="truediv")
         tiny = np.finfo(dtype.np_dtype).tiny  # a sample of zero would have no logarithm
         return apply_op("Maximum", tiny, scaled)  # type: ignore[no-any-return]
 
 
-def _zeros_like(x: Tensor) -> Tensor:
-    known = shapes.known(x._shape)
-    if known is None:
-        return apply_op("ZerosLike", x, name="zeros_like")  # type: ignore[no-any-return]
-    return convert(np.zeros(known, x.dtype.base_dtype.np_dtype), None, "zeros_like")
-
-
 def random_poisson(
-    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    lam: Any,
+    shape: Any,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Poisson counts of shape ``shape + lam.shape``."""
     return random_poisson_v2(shape, lam, dtype, seed, name)
 
 
 def random_poisson_v2(
-    shape: Any, lam: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    lam: Any,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """:func:`random_poisson` with TF 2's order of parameters."""
     with name_scope(name, "random_poisson", [lam, shape]):

@@ -1,6 +1,7 @@
-"""Random tensors that are functions of a seed tensor: the same seed gives the same numbers, in every run.
+"""Random tensors that are functions of a seed tensor: the same seed gives the same numbers, in
+every run.
 
-    x = stateless_random_normal([2, 3], seed=[1, 2])
+x = stateless_random_normal([2, 3], seed=[1, 2])
 """
 
 from __future__ import annotations
@@ -21,11 +22,20 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
-from headrace.ops.random import check_draw, draw, draw_shape, int_range, shape_input, shape_of, shape_tensor, uniform_bounds
+from headrace.ops.random import (
+    check_draw,
+    draw,
+    draw_shape,
+    int_range,
+    shape_input,
+    shape_of,
+    shape_tensor,
+    uniform_bounds,
+)
 
 __all__ = [
-    "stateless_categorical", "stateless_multinomial", "stateless_random_normal", "stateless_random_uniform",
-    "stateless_truncated_normal",
+    "stateless_categorical", "stateless_multinomial", "stateless_random_normal",
+    "stateless_random_uniform", "stateless_truncated_normal",
 ]  # fmt: skip
 
 # kernels ----------------------------------------------------------------------------------------
@@ -56,10 +66,13 @@ def _truncated_kernel(xp: Any, shape: Any, seed: Any, *, dtype: DType) -> Any:
 def _int_kernel(xp: Any, shape: Any, seed: Any, minval: Any, maxval: Any, *, dtype: DType) -> Any:
     wanted = shape_of(shape)
     low, high = int_range(minval, maxval)
-    return philox.uniform_int(_stream(seed), math.prod(wanted), low, high, dtype.np_dtype).reshape(wanted)
+    bits = philox.words(_stream(seed), math.prod(wanted), dtype.np_dtype)
+    return philox.into_range(bits, low, high, dtype.np_dtype).reshape(wanted)
 
 
-def _multinomial_kernel(xp: Any, logits: Any, num_samples: Any, seed: Any, *, output_dtype: DType) -> Any:
+def _multinomial_kernel(
+    xp: Any, logits: Any, num_samples: Any, seed: Any, *, output_dtype: DType
+) -> Any:
     count = check_draw(logits, num_samples)
     return draw(_stream(seed), logits, count, output_dtype.np_dtype)
 
@@ -95,21 +108,25 @@ _FLOAT = "dtype: type(float)=float32, T: type(index)=int32, Tseed: type(index)=i
 
 STATELESS_UNIFORM = define(
     "StatelessRandomUniform", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
-    shape=_stateless_shape, kernel=_uniform_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(0,), host_only=True,
+    shape=_stateless_shape, kernel=_uniform_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,), host_only=True,
 )  # fmt: skip
 STATELESS_NORMAL = define(
     "StatelessRandomNormal", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
-    shape=_stateless_shape, kernel=_normal_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(0,), host_only=True,
+    shape=_stateless_shape, kernel=_normal_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,), host_only=True,
 )  # fmt: skip
 STATELESS_TRUNCATED = define(
     "StatelessTruncatedNormal", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
-    shape=_stateless_shape, kernel=_truncated_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(0,), host_only=True,
+    shape=_stateless_shape, kernel=_truncated_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,), host_only=True,
 )  # fmt: skip
 STATELESS_INT = define(
     "StatelessRandomUniformInt",
     "shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype; "
     "dtype: type(index), T: type(index), Tseed: type(index)=int64",
-    shape=_stateless_int_shape, kernel=_int_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(0,), host_only=True,
+    shape=_stateless_int_shape, kernel=_int_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,), host_only=True,
 )  # fmt: skip
 STATELESS_MULTINOMIAL = define(
     "StatelessMultinomial",
@@ -167,10 +184,14 @@ def stateless_truncated_normal(
 ) -> Tensor:
     """Truncated normal numbers that depend on ``seed`` (two integers) alone."""
     with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
-        return _scaled(STATELESS_TRUNCATED, shape, seed, mean, stddev, dtypes.as_dtype(dtype), scope)
+        return _scaled(
+            STATELESS_TRUNCATED, shape, seed, mean, stddev, dtypes.as_dtype(dtype), scope
+        )
 
 
-def _scaled(opdef: Any, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: DType, scope: str) -> Tensor:
+def _scaled(
+    opdef: Any, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: DType, scope: str
+) -> Tensor:
     shape = shape_tensor(shape)
     mean = convert(mean, dtype, "mean")
     stddev = convert(stddev, dtype, "stddev")
@@ -179,9 +200,13 @@ def _scaled(opdef: Any, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: DT
 
 
 def stateless_multinomial(
-    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = dtypes.int64, name: str | None = None
+    logits: Any,
+    num_samples: Any,
+    seed: Any,
+    output_dtype: Any = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
-    """Class numbers for each row of log-probabilities that depend on ``seed`` (two integers) alone."""
+    """Class numbers for each row of log-probabilities, a function of ``seed``."""
     with name_scope(name, "stateless_multinomial", [logits, seed]):
         logits = convert_to_tensor(logits, name="logits")
         return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=output_dtype)  # type: ignore[no-any-return]
@@ -190,7 +215,7 @@ def stateless_multinomial(
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """Class numbers for each row of log-probabilities that depend on ``seed`` (two integers) alone."""
+    """Class numbers for each row of log-probabilities, a function of ``seed``."""
     with name_scope(name, "stateless_categorical", [logits, seed]):
         logits = convert_to_tensor(logits, name="logits")
         return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=dtype)  # type: ignore[no-any-return]

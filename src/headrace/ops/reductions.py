@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace.core import convert, shape_fns, shapes
 from headrace.core.build import apply, apply_op
-from headrace.core.dtypes import as_dtype, int32, int64, string
+from headrace.core.dtypes import as_dtype, bfloat16, int32, int64, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
@@ -31,7 +31,7 @@ __all__ = [
     "reduce_variance",
 ]  # fmt: skip
 
-GROUPS["half_single_double"] = GROUPS["float"] - {as_dtype("bfloat16")}  # type: ignore[operator]
+GROUPS["half_single_double"] = (GROUPS["float"] or frozenset()) - {bfloat16}
 
 # shapes -----------------------------------------------------------------------------------------
 
@@ -274,7 +274,7 @@ L2_LOSS = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def _one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
+def one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
     """The value of an argument that has an older name."""
     if deprecated is None:
         return value
@@ -284,8 +284,8 @@ def _one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
 
 
 def _reduce(opdef: OpDef, x: Any, axis: Any, keep: Any, name: str | None, old_axis: Any = None, old_keep: Any = None) -> Any:  # fmt: skip
-    axis = _one_of("axis", axis, "reduction_indices", old_axis)
-    keep = bool(_one_of("keepdims", keep, "keep_dims", old_keep))
+    axis = one_of("axis", axis, "reduction_indices", old_axis)
+    keep = bool(one_of("keepdims", keep, "keep_dims", old_keep))
     if type(x) is not Tensor:
         x = convert.convert(x, name="input_tensor")
     if axis is not None:
@@ -367,8 +367,8 @@ def reduce_logsumexp(
     reduction_indices: Any = None, keep_dims: Any = None,
 ) -> Any:  # fmt: skip
     """log(sum(exp(x))), without overflow."""
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
-    keep = bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    axis = one_of("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "ReduceLogSumExp", [input_tensor]):
         x = convert.convert(input_tensor, name="input_tensor")
         raw = reduce_max(x, axis, True)
@@ -401,10 +401,10 @@ def count_nonzero(
     reduction_indices: Any = None, keep_dims: Any = None, input: Any = None,
 ) -> Any:  # fmt: skip
     """How many elements differ from zero (for strings: from the empty one)."""
-    keep = _one_of("keepdims", keepdims, "keep_dims", keep_dims)
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
+    axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     return count_nonzero_v2(
-        _one_of("input_tensor", input_tensor, "input", input), axis, keep, dtype, name
+        one_of("input_tensor", input_tensor, "input", input), axis, keep, dtype, name
     )
 
 
@@ -433,7 +433,7 @@ def argmax(
     output_type: Any = int64,
 ) -> Any:
     """The index of the largest value along an axis (0 if none is given); of equal ones the first."""
-    axis = _one_of("axis", axis, "dimension", dimension)
+    axis = one_of("axis", axis, "dimension", dimension)
     return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
@@ -444,7 +444,7 @@ def argmin(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Any:
-    axis = _one_of("axis", axis, "dimension", dimension)
+    axis = one_of("axis", axis, "dimension", dimension)
     return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 

@@ -89,10 +89,14 @@ def _scatter_nd_shape(c: Inference) -> list[Shape]:
 
 
 def variable_kernel(xp: Any, *, node: KernelNode) -> Any:
-    raise errors.InternalError(None, node.op, f"variable '{node.name}' is read by the executor, not computed")
+    raise errors.InternalError(
+        None, node.op, f"variable '{node.name}' is read by the executor, not computed"
+    )
 
 
-def _assign_kernel(xp: Any, current: Any, value: Any, *, validate_shape: bool, node: KernelNode) -> Any:
+def _assign_kernel(
+    xp: Any, current: Any, value: Any, *, validate_shape: bool, node: KernelNode
+) -> Any:
     if validate_shape:
         want = _declared_shape(node) if current is None else np.shape(current)
         have = np.shape(value)
@@ -232,16 +236,28 @@ STRIDED_SLICE_ASSIGN = define(
 # wrappers ---------------------------------------------------------------------------------------
 
 
-def variable_op_v2(shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = "") -> Tensor:
+def variable_op_v2(
+    shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
+) -> Tensor:
     """The variable operation alone, without initialiser or snapshot."""
     box = container or get_default_graph()._container
     return apply(  # type: ignore[no-any-return]
-        VARIABLE_V2, shape=to_plain(shape), dtype=as_dtype(dtype), container=box, shared_name=shared_name, name=name
+        VARIABLE_V2,
+        shape=to_plain(shape),
+        dtype=as_dtype(dtype),
+        container=box,
+        shared_name=shared_name,
+        name=name,
     )
 
 
 def variable_op(
-    shape: Any, dtype: Any, name: str = "Variable", set_shape: bool = True, container: str = "", shared_name: str = ""
+    shape: Any,
+    dtype: Any,
+    name: str = "Variable",
+    set_shape: bool = True,
+    container: str = "",
+    shared_name: str = "",
 ) -> Tensor:
     """The pre-1.0 spelling of :func:`variable_op_v2`."""
     return variable_op_v2(shape if set_shape else None, dtype, name, container, shared_name)
@@ -255,11 +271,17 @@ def is_ref(ref: Any) -> bool:
 
 def _require_variable(ref: Any, op: str) -> None:
     if not hasattr(ref, "handle"):
-        raise TypeError(f"'{op}' Op requires that input 'ref' be a mutable tensor (e.g.: a tf.Variable)")
+        raise TypeError(
+            f"'{op}' Op requires that input 'ref' be a mutable tensor (e.g.: a tf.Variable)"
+        )
 
 
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """Give a variable a new value; the result is the variable after the assignment."""
     if is_ref(ref):
@@ -270,20 +292,24 @@ def assign(
     return ref.assign(value, name=name)
 
 
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_add(
+    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
     """Add to a variable."""
     if is_ref(ref):
         return apply(ASSIGN_ADD, ref, value, use_locking=bool(use_locking), name=name)
     _require_variable(ref, "AssignAdd")
-    return ref.assign_add(value, name=name)
+    return ref.assign_add(value)  # TF 1.15 drops the name here
 
 
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_sub(
+    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
     """Subtract from a variable."""
     if is_ref(ref):
         return apply(ASSIGN_SUB, ref, value, use_locking=bool(use_locking), name=name)
     _require_variable(ref, "AssignSub")
-    return ref.assign_sub(value, name=name)
+    return ref.assign_sub(value)  # TF 1.15 drops the name here
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
@@ -303,7 +329,13 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
 
 
 def _scatter(
-    ref_op: OpDef, resource_op: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None
+    ref_op: OpDef,
+    resource_op: str,
+    ref: Any,
+    indices: Any,
+    updates: Any,
+    use_locking: bool,
+    name: str | None,
 ) -> Any:
     if is_ref(ref):
         return apply(ref_op, ref, indices, updates, use_locking=use_locking, name=name)
@@ -311,57 +343,87 @@ def _scatter(
     return ref._scatter(resource_op, indices, updates, name)
 
 
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
     """``ref[indices[i]] = updates[i]``; of equal indices the last wins."""
-    return _scatter(SCATTER_UPDATE, "ResourceScatterUpdate", ref, indices, updates, use_locking, name)
+    return _scatter(
+        SCATTER_UPDATE, "ResourceScatterUpdate", ref, indices, updates, use_locking, name
+    )
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """``ref[indices[i]] += updates[i]``; equal indices accumulate."""
     return _scatter(SCATTER_ADD, "ResourceScatterAdd", ref, indices, updates, use_locking, name)
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """``ref[indices[i]] -= updates[i]``."""
     return _scatter(SCATTER_SUB, "ResourceScatterSub", ref, indices, updates, use_locking, name)
 
 
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """``ref[indices[i]] *= updates[i]``."""
     return _scatter(SCATTER_MUL, "ResourceScatterMul", ref, indices, updates, use_locking, name)
 
 
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """``ref[indices[i]] /= updates[i]``."""
     return _scatter(SCATTER_DIV, "ResourceScatterDiv", ref, indices, updates, use_locking, name)
 
 
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """``ref[indices[i]] = min(ref[indices[i]], updates[i])``."""
     return _scatter(SCATTER_MIN, "ResourceScatterMin", ref, indices, updates, use_locking, name)
 
 
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """``ref[indices[i]] = max(ref[indices[i]], updates[i])``."""
     return _scatter(SCATTER_MAX, "ResourceScatterMax", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
     """``ref[tuple(indices[i])] = updates[i]``."""
-    return _scatter(SCATTER_ND_UPDATE, "ResourceScatterNdUpdate", ref, indices, updates, use_locking, name)
+    return _scatter(
+        SCATTER_ND_UPDATE, "ResourceScatterNdUpdate", ref, indices, updates, use_locking, name
+    )
 
 
-def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """``ref[tuple(indices[i])] += updates[i]``."""
-    return _scatter(SCATTER_ND_ADD, "ResourceScatterNdAdd", ref, indices, updates, use_locking, name)
+    return _scatter(
+        SCATTER_ND_ADD, "ResourceScatterNdAdd", ref, indices, updates, use_locking, name
+    )
 
 
-def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """``ref[tuple(indices[i])] -= updates[i]``."""
-    return _scatter(SCATTER_ND_SUB, "ResourceScatterNdSub", ref, indices, updates, use_locking, name)
+    return _scatter(
+        SCATTER_ND_SUB, "ResourceScatterNdSub", ref, indices, updates, use_locking, name
+    )
 
 
-def batch_scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
     """``ref[i, .., indices[i, .., j]] = updates[i, .., j]``: a scatter along the last dimension of ``indices``."""
     with name_scope(name, "BatchScatterUpdate", [indices, updates]):
         indices = convert_to_tensor(indices, name="indices")
@@ -377,7 +439,9 @@ def batch_scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool
 def _batch_numbers(indices: Tensor, points: Tensor, axis: int) -> Tensor:
     """0, 1, 2, … along ``axis``, in the shape of ``points``."""
     rank = len(indices._shape or ())
-    size = apply_op("StridedSlice", apply_op("Shape", indices), [axis], [axis + 1], [1], shrink_axis_mask=1)
+    size = apply_op(
+        "StridedSlice", apply_op("Shape", indices), [axis], [axis + 1], [1], shrink_axis_mask=1
+    )
     numbers = apply_op("Range", 0, size, 1)
     dims = [size if i == axis else 1 for i in range(rank + 1)]
     column = apply_op("Reshape", numbers, apply_op("Pack", dims))

@@ -92,7 +92,9 @@ def _apply_at(how: str, ref: Array, rows: Array, updates: Array) -> None:
         values = updates.reshape(-1) if updates.ndim else updates
         _UFUNCS[how].at(ref.reshape(-1), flat, values)
     else:
-        _UFUNCS[how].at(ref.reshape(ref.shape[0]) if width == 1 else ref, rows, _column(updates, rows, width))
+        _UFUNCS[how].at(
+            ref.reshape(ref.shape[0]) if width == 1 else ref, rows, _column(updates, rows, width)
+        )
 
 
 def _column(updates: Array, rows: Array, width: int) -> Array:
@@ -175,7 +177,9 @@ def _scatter_nd(how: str, ref: Array, indices: Array, updates: Array) -> None:
         flat_ref = ref.reshape((1, *ref.shape))
     else:
         rows = flat_nd_index(indices, ref.shape)
-        flat_ref = ref.reshape((int(np.prod(ref.shape[:depth], dtype=np.int64)), *ref.shape[depth:]))
+        flat_ref = ref.reshape(
+            (int(np.prod(ref.shape[:depth], dtype=np.int64)), *ref.shape[depth:])
+        )
     _apply_at(how, flat_ref, rows, updates.reshape((rows.size, *flat_ref.shape[1:])))
 
 
@@ -224,7 +228,9 @@ def strided_index(
     return tuple(index)
 
 
-def _checked_index(ref: Array, value: Array, begin: Array, end: Array, strides: Array, masks: dict[str, int]) -> Any:
+def _checked_index(
+    ref: Array, value: Array, begin: Array, end: Array, strides: Array, masks: dict[str, int]
+) -> Any:
     index = strided_index(np.asarray(begin), np.asarray(end), np.asarray(strides), **masks)
     try:
         target = ref[index]

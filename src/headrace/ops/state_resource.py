@@ -150,7 +150,9 @@ def _gather_nd_kernel(xp: Any, params: Any, indices: Any) -> Any:
 
 def _destroy_kernel(xp: Any, current: Any, *, ignore_lookup_error: bool, node: KernelNode) -> Any:
     if current is None and not ignore_lookup_error:
-        raise errors.NotFoundError(None, node.op, "Resource does not exist: the variable was never initialized.")
+        raise errors.NotFoundError(
+            None, node.op, "Resource does not exist: the variable was never initialized."
+        )
     return None
 
 
@@ -165,7 +167,9 @@ def _gather_grad(op: Operation, grad: Any) -> list[Any]:
     """The rows that were read, as IndexedSlices of the variable."""
     handle, indices = op.inputs
     if op._attrs["batch_dims"]:
-        raise LookupError("The gradient of ResourceGather with batch_dims is not defined (nor is it in TF 1.15).")
+        raise LookupError(
+            "The gradient of ResourceGather with batch_dims is not defined (nor is it in TF 1.15)."
+        )
     shape = variable_shape(handle)
     plain = handle_shape(handle)
     if plain is not None and None not in plain and 0 not in plain[1:]:
@@ -278,11 +282,18 @@ RESOURCE_SCATTER_ND_SUB = _define_scatter_nd("ResourceScatterNdSub", "sub")
 # wrappers (tensorflow.python.ops.resource_variable_ops) ------------------------------------------
 
 
-def var_handle_op(dtype: Any, shape: Any, container: str = "", shared_name: str = "", name: str | None = None) -> Tensor:
+def var_handle_op(
+    dtype: Any, shape: Any, container: str = "", shared_name: str = "", name: str | None = None
+) -> Tensor:
     """A handle to the variable of this name."""
     box = container or get_default_graph()._container
     return apply(  # type: ignore[no-any-return]
-        VAR_HANDLE, container=box, shared_name=shared_name, dtype=dtype, shape=shapes.to_plain(shape), name=name
+        VAR_HANDLE,
+        container=box,
+        shared_name=shared_name,
+        dtype=dtype,
+        shape=shapes.to_plain(shape),
+        name=name,
     )
 
 
@@ -321,11 +332,15 @@ def resource_gather(
     )  # fmt: skip
 
 
-def resource_scatter_add(resource: Tensor, indices: Any, updates: Any, name: str | None = None) -> Operation:
+def resource_scatter_add(
+    resource: Tensor, indices: Any, updates: Any, name: str | None = None
+) -> Operation:
     return apply(RESOURCE_SCATTER_ADD, resource, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
-def resource_scatter_update(resource: Tensor, indices: Any, updates: Any, name: str | None = None) -> Operation:
+def resource_scatter_update(
+    resource: Tensor, indices: Any, updates: Any, name: str | None = None
+) -> Operation:
     return apply(RESOURCE_SCATTER_UPDATE, resource, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
@@ -335,4 +350,6 @@ def variable_shape(handle: Tensor, out_type: DType = int32) -> Tensor:
     if plain is None or None in plain:
         return apply(VARIABLE_SHAPE, handle, out_type=out_type)  # type: ignore[no-any-return]
     graph = handle.graph
-    return make_const(graph, np.array(plain, out_type.np_dtype), out_type, graph._full_name("Const"))
+    return make_const(
+        graph, np.array(plain, out_type.np_dtype), out_type, graph._full_name("Const")
+    )

@@ -67,7 +67,9 @@ def gradient_descent(var: Any, alpha: Any, delta: Any) -> None:
     in_blocks(block, (var,), delta)
 
 
-def momentum(var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool) -> None:
+def momentum(
+    var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
+) -> None:
     def block(var: Any, accum: Any, g: Any) -> None:
         t, u, _ = scratch(g)
         multiply(accum, momentum, accum)
@@ -84,7 +86,9 @@ def momentum(var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nes
     in_blocks(block, (var, accum), grad)
 
 
-def keras_momentum(var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool) -> None:
+def keras_momentum(
+    var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
+) -> None:
     def block(var: Any, accum: Any, g: Any) -> None:
         t, u, _ = scratch(g)
         multiply(g, lr, t)
@@ -146,7 +150,7 @@ def adam_with_amsgrad(
         _average(m, g, rest1, t)
         multiply(g, g, t)
         _average(v, t, rest2, t)
-        maximum(vhat, v, vhat)
+        maximum(vhat, v, out=vhat)
         sqrt(vhat, t)
         add(t, epsilon, t)
         multiply(m, rate, u)
@@ -157,7 +161,15 @@ def adam_with_amsgrad(
 
 
 def ada_max(
-    var: Any, m: Any, v: Any, beta1_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
 ) -> None:
     rate, rest = lr / (1 - beta1_power), 1 - beta1
 
@@ -166,7 +178,7 @@ def ada_max(
         _average(m, g, rest, t)
         multiply(v, beta2, v)
         absolute(g, t)
-        maximum(v, t, v)
+        maximum(v, t, out=v)
         add(v, epsilon, t)
         divide(m, t, u)
         multiply(u, rate, u)
@@ -232,7 +244,9 @@ def adagrad(var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool) -> 
     in_blocks(block, (var, accum), grad)
 
 
-def adagrad_v2(var: Any, accum: Any, lr: Any, epsilon: Any, grad: Any, *, update_slots: bool) -> None:
+def adagrad_v2(
+    var: Any, accum: Any, lr: Any, epsilon: Any, grad: Any, *, update_slots: bool
+) -> None:
     def block(var: Any, accum: Any, g: Any) -> None:
         t, u, _ = scratch(g)
         if update_slots:
@@ -279,7 +293,7 @@ def _shrink(x: Any, by: Any, t: Any) -> None:
     """Soft threshold of x in place; ``by`` is not negative."""
     absolute(x, t)
     subtract(t, by, t)
-    maximum(t, x.dtype.type(0), t)
+    maximum(t, x.dtype.type(0), out=t)
     sign(x, x)
     multiply(x, t, x)
 
@@ -307,7 +321,7 @@ def proximal_adagrad(var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any)
         multiply(g, rate, t)
         subtract(var, t, var)
         multiply(rate, l1, by)
-        maximum(by, g.dtype.type(0), by)
+        maximum(by, g.dtype.type(0), out=by)
         _shrink(var, by, t)
         multiply(rate, l2, rate)
         add(rate, 1, rate)
@@ -345,13 +359,29 @@ def ftrl(
 
 
 def ftrl_v2(
-    var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, l2_shrinkage: Any, lr_power: Any
+    var: Any,
+    accum: Any,
+    linear: Any,
+    grad: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    l2_shrinkage: Any,
+    lr_power: Any,
 ) -> None:
     _ftrl(var, accum, linear, grad, lr, l1, l2, 2 * l2_shrinkage, lr_power)
 
 
 def _ftrl(
-    var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, pull: Any, lr_power: Any
+    var: Any,
+    accum: Any,
+    linear: Any,
+    grad: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    pull: Any,
+    lr_power: Any,
 ) -> None:
     squared, exponent = bool(lr_power == -0.5), -lr_power
 
@@ -377,8 +407,8 @@ def _ftrl(
             add(g, u, u)
             subtract(u, t, t)
         add(linear, t, linear)
-        maximum(linear, -l1, t)
-        minimum(t, l1, t)
+        maximum(linear, -l1, out=t)
+        minimum(t, l1, out=t)
         subtract(t, linear, t)
         divide(rooted, lr, rooted)
         add(rooted, 2 * l2, rooted)
@@ -397,9 +427,7 @@ def _sign_average(m: Any, g: Any, beta: Any, rest: Any, t: Any, u: Any) -> None:
     multiply(t, u, t)
 
 
-def add_sign(
-    var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: Any
-) -> None:
+def add_sign(var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: Any) -> None:
     rest = 1 - beta
 
     def block(var: Any, m: Any, g: Any) -> None:

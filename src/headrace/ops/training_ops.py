@@ -16,11 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import errors
-from headrace.core import shapes
+from headrace.core import dtypes, shapes
 from headrace.core.build import apply
 from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
+from headrace.ops.state_resource import handle_shape
 from headrace.ops.training_inplace import INPLACE
 from headrace.ops.training_rules import RULES, Rule
 
@@ -40,7 +41,11 @@ def signature(rule: Rule, variable: str, *, sparse: bool) -> str:
         else:
             inputs.append(f"{name}: int64" if name == "global_step" else f"{name}: T")
     output = "out: &T" if variable == "&T" else ""
-    attrs = ["T: type(number)", *(["Tindices: type(index)"] if sparse else []), "use_locking: bool=False"]
+    attrs = [
+        "T: type(number)",
+        *(["Tindices: type(index)"] if sparse else []),
+        "use_locking: bool=False",
+    ]
     attrs += [rule.attrs] if rule.attrs else []
     return f"{', '.join(inputs)} -> {output}; {', '.join(attrs)}"
 
@@ -48,9 +53,7 @@ def signature(rule: Rule, variable: str, *, sparse: bool) -> str:
 def variable_shape(c: Inference, i: int) -> Shape:
     """Shape of the variable that input i refers to."""
     tensor = c.op._inputs[i]
-    if not tensor._dtype._base.name == "resource":
-        return tensor._shape
-    return tensor._op._attrs.get("shape") if tensor._op.type == "VarHandleOp" else None
+    return handle_shape(tensor) if tensor._dtype._base is dtypes.resource else tensor._shape
 
 
 def dense_shape(rule: Rule, *, resource: bool) -> Callable[[Inference], list[Shape]]:
@@ -94,7 +97,9 @@ def _unequal(name: str, shape: Any, other: Any) -> errors.InvalidArgumentError:
 
 
 def not_a_scalar(name: str, value: Any) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, f"{name} is not a scalar: {shapes.show(value.shape)}")
+    return errors.InvalidArgumentError(
+        None, None, f"{name} is not a scalar: {shapes.show(value.shape)}"
+    )
 
 
 def dense_kernel(rule: Rule) -> Callable[..., Any]:
@@ -145,7 +150,11 @@ def _snake(name: str) -> str:
 def _by_function_name() -> dict[str, OpDef]:
     from headrace.ops import training_resource, training_sparse  # noqa: F401  (they add their ops)
 
-    return {_snake(name): opdef for name, opdef in ALL_OPS.items() if re.match("(Resource)?(Sparse)?Apply", name)}
+    return {
+        _snake(name): opdef
+        for name, opdef in ALL_OPS.items()
+        if re.match("(Resource)?(Sparse)?Apply", name)
+    }
 
 
 def __getattr__(name: str) -> Any:

@@ -37,14 +37,18 @@ def gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> Any:
     return var - delta * alpha
 
 
-def momentum(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool) -> Any:
+def momentum(
+    xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
+) -> Any:
     accum = accum * momentum + grad
     if use_nesterov:
         return var - (grad * lr + accum * momentum * lr), accum
     return var - accum * lr, accum
 
 
-def keras_momentum(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool) -> Any:
+def keras_momentum(
+    xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
+) -> Any:
     """Keras keeps the step itself, learning rate included, in the accumulator."""
     step = grad * lr
     accum = accum * momentum - step
@@ -76,7 +80,16 @@ def adam_with_amsgrad(
 
 
 def ada_max(
-    xp: Any, var: Any, m: Any, v: Any, beta1_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any
+    xp: Any,
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
 ) -> Any:
     m = m + (grad - m) * (1 - beta1)
     v = xp.maximum(v * beta2, xp.abs(grad))
@@ -92,7 +105,16 @@ def rms_prop(
 
 
 def centered_rms_prop(
-    xp: Any, var: Any, mg: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+    xp: Any,
+    var: Any,
+    mg: Any,
+    ms: Any,
+    mom: Any,
+    lr: Any,
+    rho: Any,
+    momentum: Any,
+    epsilon: Any,
+    grad: Any,
 ) -> Any:
     ms = ms + (grad * grad - ms) * (1 - rho)
     mg = mg + (grad - mg) * (1 - rho)
@@ -106,7 +128,9 @@ def adagrad(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: 
     return var - grad * lr / xp.sqrt(accum), accum
 
 
-def adagrad_v2(xp: Any, var: Any, accum: Any, lr: Any, epsilon: Any, grad: Any, *, update_slots: bool) -> Any:
+def adagrad_v2(
+    xp: Any, var: Any, accum: Any, lr: Any, epsilon: Any, grad: Any, *, update_slots: bool
+) -> Any:
     if update_slots:
         accum = accum + grad * grad
     return var - grad * lr / (xp.sqrt(accum) + epsilon), accum
@@ -162,7 +186,16 @@ def ftrl(
 
 
 def ftrl_v2(
-    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, l2_shrinkage: Any, lr_power: Any
+    xp: Any,
+    var: Any,
+    accum: Any,
+    linear: Any,
+    grad: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    l2_shrinkage: Any,
+    lr_power: Any,
 ) -> Any:
     """The gradient of the shrinkage term enters ``linear`` but not ``accum``."""
     pulled = grad + var * (2 * l2_shrinkage)
@@ -170,7 +203,16 @@ def ftrl_v2(
 
 
 def _ftrl(
-    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, pulled: Any, lr: Any, l1: Any, l2: Any, lr_power: Any
+    xp: Any,
+    var: Any,
+    accum: Any,
+    linear: Any,
+    grad: Any,
+    pulled: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    lr_power: Any,
 ) -> Any:
     new = accum + grad * grad
     rooted = root(xp, new, lr_power)

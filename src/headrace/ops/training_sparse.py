@@ -66,7 +66,9 @@ def check_sparse(rule: Rule, variables: Any, rest: Any, grad: Any, indices: Any)
     if grad.shape[:1] != indices.shape:
         raise _invalid("grad must be the same size as indices in the first dimension.")
     if grad.shape[1:] != var.shape[1:]:
-        raise _invalid(f"var and grad must match in dimension 1: {shapes.show(var.shape)} {shapes.show(grad.shape)}")
+        raise _invalid(
+            f"var and grad must match in dimension 1: {shapes.show(var.shape)} {shapes.show(grad.shape)}"
+        )
 
 
 def check_rows(indices: Any, rows: int) -> None:
@@ -109,11 +111,15 @@ def _updated(rule: Rule, xp: Any, rows: list[Any], rest: list[Any], grad: Any, a
     return new if len(rows) > 1 else (new,)
 
 
-def _update_rows(rule: Rule, variables: Any, rest: list[Any], grad: Any, indices: Any, attrs: Any) -> None:
+def _update_rows(
+    rule: Rule, variables: Any, rest: list[Any], grad: Any, indices: Any, attrs: Any
+) -> None:
     for part in layers(indices):
         at = indices[part]
         rows = [v[at] for v in variables]
-        for variable, new in zip(variables, _updated(rule, numpy_xp, rows, rest, grad[part], attrs)):
+        for variable, new in zip(
+            variables, _updated(rule, numpy_xp, rows, rest, grad[part], attrs)
+        ):
             variable[at] = new
 
 

@@ -38,10 +38,12 @@ def guarded(scope: str, value: Tensor) -> Tensor:
             found = _initialized_value(op)
             if found is not None:
                 replaced[op._outputs[0]] = found
-        elif any(t in replaced for t in op._inputs):
+        elif op.type not in _KEPT and any(t in replaced for t in op._inputs):
             inputs = [replaced.get(t, t) for t in op._inputs]
             op_type = "Switch" if op.type == "RefSwitch" else op.type
-            copy = create_op(op.graph, op_type, inputs, f"{op.name}_{scope}".replace(":", "_"), dict(op._attrs))
+            copy = create_op(
+                op.graph, op_type, inputs, f"{op.name}_{scope}".replace(":", "_"), dict(op._attrs)
+            )
             replaced.update(zip(op._outputs, copy._outputs))
     return replaced.get(value, value)
 

@@ -1,6 +1,6 @@
 """Lists of variables by collection, and the operations that initialise or check whole lists.
 
-    >>> sess.run(global_variables_initializer())
+>>> sess.run(global_variables_initializer())
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.core.build import apply_op
 from headrace.core.graph import GraphKeys, get_default_graph
-from headrace.core.scopes import name_scope
+from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.basic import constant, no_op
 from headrace.ops.state import is_variable_initialized
@@ -136,5 +136,7 @@ def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
         var_list = global_variables() + local_variables()
     if not var_list:
         return None
-    ranks = [apply_op("Rank", v) for v in var_list]
-    return ranks[0] if len(ranks) == 1 else apply_op("Pack", ranks)
+    # a rank may be known without looking at the variable: the read makes sure that it has a value
+    with control_dependencies([v.read_value() for v in var_list]):
+        ranks = [apply_op("Rank", v) for v in var_list]
+        return ranks[0] if len(ranks) == 1 else apply_op("Pack", ranks)  # type: ignore[no-any-return]

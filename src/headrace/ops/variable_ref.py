@@ -56,14 +56,24 @@ class RefVariable(Variable):
         self._caching_device = caching_device
         listed = checked_collections(collections, self._trainable)
         want = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        self._build(initial_value, name, want, validate_shape, None if shape is None else as_shape(shape))
+        self._build(
+            initial_value, name, want, validate_shape, None if shape is None else as_shape(shape)
+        )
         self.graph.add_to_collections(listed, self)
 
     def _build(
-        self, initial_value: Any, name: str | None, dtype: DType | None, validate: bool, shape: TensorShape | None
+        self,
+        initial_value: Any,
+        name: str | None,
+        dtype: DType | None,
+        validate: bool,
+        shape: TensorShape | None,
     ) -> None:
         from_function = callable(initial_value)
-        with init_scope(), name_scope(name, "Variable", [] if from_function else [initial_value]) as scope:
+        with (
+            init_scope(),
+            name_scope(name, "Variable", [] if from_function else [initial_value]) as scope,
+        ):
             graph = get_default_graph()
             if from_function:
                 with graph._attribute_scope({"_class": [b"loc:@" + scope[:-1].encode()]}):
@@ -75,13 +85,19 @@ class RefVariable(Variable):
                 self._make_variable(value, scope, validate, shape)
             self._initial_value = value
             assigned = apply(
-                state.ASSIGN, self._variable, guarded(scope, value), validate_shape=validate, use_locking=True
+                state.ASSIGN,
+                self._variable,
+                guarded(scope, value),
+                validate_shape=validate,
+                use_locking=True,
             )
             self._initializer_op = assigned.op
             with self._read_place(graph):
                 self._snapshot: Tensor = apply(IDENTITY, self._variable, name="read")
 
-    def _make_variable(self, value: Tensor, scope: str, validate: bool, shape: TensorShape | None) -> None:
+    def _make_variable(
+        self, value: Tensor, scope: str, validate: bool, shape: TensorShape | None
+    ) -> None:
         if value._op._context is not None:
             raise ValueError(
                 f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop or "
@@ -107,7 +123,7 @@ class RefVariable(Variable):
     def value(self) -> Tensor:
         return self._snapshot
 
-    def _AsTensor(self) -> Tensor:  # noqa: N802 (TensorFlow's name)
+    def _AsTensor(self) -> Tensor:
         return self._snapshot
 
     def read_value(self) -> Tensor:
@@ -148,15 +164,21 @@ class RefVariable(Variable):
         self._snapshot.set_shape(shape)
 
     # writing ------------------------------------------------------------------------------------
-    def assign(self, value: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         out = state.assign(self._variable, value, use_locking=bool(use_locking), name=name)
         return out if read_value else out.op
 
-    def assign_add(self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         out = state.assign_add(self._variable, delta, use_locking=bool(use_locking), name=name)
         return out if read_value else out.op
 
-    def assign_sub(self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         out = state.assign_sub(self._variable, delta, use_locking=bool(use_locking), name=name)
         return out if read_value else out.op
 

@@ -75,9 +75,14 @@ class ResourceVariable(Variable):
         self._build(initial_value, name, want, None if shape is None else as_shape(shape))
         self.graph.add_to_collections(listed, self)
 
-    def _build(self, initial_value: Any, name: str | None, dtype: DType | None, shape: TensorShape | None) -> None:
+    def _build(
+        self, initial_value: Any, name: str | None, dtype: DType | None, shape: TensorShape | None
+    ) -> None:
         from_function = callable(initial_value)
-        with init_scope(), name_scope(name, "Variable", [] if from_function else [initial_value]) as scope:
+        with (
+            init_scope(),
+            name_scope(name, "Variable", [] if from_function else [initial_value]) as scope,
+        ):
             graph = get_default_graph()
             handle_name = scope[:-1]
             with graph._attribute_scope({"_class": [b"loc:@" + handle_name.encode()]}):
@@ -86,13 +91,17 @@ class ResourceVariable(Variable):
                     value = conversion.convert(given, dtype, "initial_value")
                 self._shape = self._variable_shape(value, scope, shape)
                 self._dtype = value.dtype.base_dtype
-                self._handle = ops.var_handle_op(self._dtype, self._shape, shared_name=handle_name, name=scope)
+                self._handle = ops.var_handle_op(
+                    self._dtype, self._shape, shared_name=handle_name, name=scope
+                )
             self._handle_name = handle_name
             self._initial_value = value
             with graph.name_scope("IsInitialized"):
                 self._is_initialized_op = ops.var_is_initialized_op(self._handle)
             with graph.name_scope("Assign") as assign_scope, self._on_device():
-                self._initializer_op = ops.assign_variable_op(self._handle, guarded(scope, value), name=assign_scope)
+                self._initializer_op = ops.assign_variable_op(
+                    self._handle, guarded(scope, value), name=assign_scope
+                )
             with graph.name_scope("Read"):
                 with self._on_device():
                     self._graph_element = self._read()
@@ -146,10 +155,17 @@ class ResourceVariable(Variable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Some rows of the variable, without reading the others."""
-        return identity(ops.resource_gather(self._handle, indices, self._dtype, name=name or "Gather"))  # type: ignore[no-any-return]
+        value = ops.resource_gather(self._handle, indices, self._dtype, name=name or "Gather")
+        return identity(value)  # type: ignore[no-any-return]
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        value = apply(ops.RESOURCE_GATHER_ND, self._handle, indices, dtype=self._dtype, name=name or "GatherNd")
+        value = apply(
+            ops.RESOURCE_GATHER_ND,
+            self._handle,
+            indices,
+            dtype=self._dtype,
+            name=name or "GatherNd",
+        )
         return identity(value)  # type: ignore[no-any-return]
 
     @property
@@ -196,13 +212,19 @@ class ResourceVariable(Variable):
             op = apply(opdef, self._handle, tensor, dtype=self._dtype, name=name)
             return self._lazy_read(op) if read_value else op
 
-    def assign(self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
         return self._write(ops.ASSIGN_VARIABLE, value, name, read_value)
 
-    def assign_add(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
         return self._write(ops.ASSIGN_ADD_VARIABLE, delta, name, read_value)
 
-    def assign_sub(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
         return self._write(ops.ASSIGN_SUB_VARIABLE, delta, name, read_value)
 
     def count_up_to(self, limit: int) -> Tensor:

@@ -27,7 +27,11 @@ class SaveSliceInfo:
         if save_slice_info_def is not None:
             stored = save_slice_info_def
             full_name = f"{import_scope}/{stored.full_name}" if import_scope else stored.full_name
-            full_shape, var_offset, var_shape = stored.full_shape, stored.var_offset, stored.var_shape
+            full_shape, var_offset, var_shape = (
+                stored.full_shape,
+                stored.var_offset,
+                stored.var_shape,
+            )
         self.full_name = full_name
         self.full_shape = None if full_shape is None else list(full_shape)
         self.var_offset = None if var_offset is None else list(var_offset)
@@ -37,7 +41,9 @@ class SaveSliceInfo:
     def spec(self) -> str:
         """TensorFlow's text form: ``5 2 0,3:0,2`` is rows 0 to 3 of a [5, 2] variable."""
         full = "".join(f"{d} " for d in self.full_shape or ())
-        return full + ":".join(f"{o},{s}" for o, s in zip(self.var_offset or (), self.var_shape or ()))
+        return full + ":".join(
+            f"{o},{s}" for o, s in zip(self.var_offset or (), self.var_shape or ())
+        )
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         from headrace.ops.variable_proto import slice_info_to_proto
@@ -47,15 +53,15 @@ class SaveSliceInfo:
 
 def sliced_variable(variable: Any, key: Any) -> Tensor:
     """``variable[key]``: a tensor that can also be assigned to."""
-    result: Tensor = Tensor.__getitem__(variable.value(), key)  # type: ignore[attr-defined]
+    result: Any = variable.value()[key]
     op = result._op
     if op.type == "StridedSlice":
 
         def assign(value: Any, name: str | None = None) -> Any:
             return _assign_slice(variable, op, value, name)
 
-        result.assign = assign  # type: ignore[attr-defined]
-    return result
+        result.assign = assign
+    return result  # type: ignore[no-any-return]
 
 
 def _assign_slice(variable: Any, op: Any, value: Any, name: str | None) -> Any:
@@ -64,7 +70,17 @@ def _assign_slice(variable: Any, op: Any, value: Any, name: str | None) -> Any:
     if hasattr(variable, "handle"):
         dtype = variable.dtype
         write = apply_op(
-            "ResourceStridedSliceAssign", variable.handle, begin, end, strides, value, name=name, T=dtype, **masks
+            "ResourceStridedSliceAssign",
+            variable.handle,
+            begin,
+            end,
+            strides,
+            value,
+            name=name,
+            T=dtype,
+            **masks,
         )
         return variable._lazy_read(write)
-    return apply_op("StridedSliceAssign", variable._ref(), begin, end, strides, value, name=name, **masks)
+    return apply_op(
+        "StridedSliceAssign", variable._ref(), begin, end, strides, value, name=name, **masks
+    )

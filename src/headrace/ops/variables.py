@@ -24,7 +24,8 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import init_scope
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.variable_slices import SaveSliceInfo, sliced_variable
+from headrace.ops.variable_slices import SaveSliceInfo as _SliceInfo
+from headrace.ops.variable_slices import sliced_variable
 
 __all__ = ["Variable", "VariableAggregation", "VariableSynchronization", "default_variable_creator"]
 
@@ -56,15 +57,21 @@ def checked_distribution(
 ) -> tuple[VariableSynchronization, VariableAggregation, bool]:
     """The three arguments with their defaults: a variable that is summed on reading is not trained."""
     try:
-        aggregation = VariableAggregation(VariableAggregation.NONE if aggregation is None else aggregation)
+        aggregation = VariableAggregation(
+            VariableAggregation.NONE if aggregation is None else aggregation
+        )
     except ValueError:
-        raise ValueError(f"Invalid variable aggregation mode: {aggregation} for variable: {name}") from None
+        raise ValueError(
+            f"Invalid variable aggregation mode: {aggregation} for variable: {name}"
+        ) from None
     try:
         synchronization = VariableSynchronization(
             VariableSynchronization.AUTO if synchronization is None else synchronization
         )
     except ValueError:
-        raise ValueError(f"Invalid variable synchronization mode: {synchronization} for variable: {name}") from None
+        raise ValueError(
+            f"Invalid variable synchronization mode: {synchronization} for variable: {name}"
+        ) from None
     if trainable is None:
         trainable = synchronization is not VariableSynchronization.ON_READ
     return synchronization, aggregation, trainable
@@ -103,10 +110,10 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
     try:
         yield
     finally:
-        stack.remove(variable_creator)
+        stack.pop()
 
 
-def _create(
+def create_variable(
     initial_value: Any = None,
     trainable: bool | None = None,
     collections: Any = None,
@@ -123,6 +130,7 @@ def _create(
     aggregation: Any = VariableAggregation.NONE,
     shape: Any = None,
 ) -> Any:
+    """What ``Variable(...)`` does."""
     kwargs = dict(locals())
     creator: Callable[..., Any] = default_variable_creator
     for outer in _creators(get_default_graph()):
@@ -139,7 +147,7 @@ class _VariableFactory(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Variable:
-            return _create(*args, **kwargs)
+            return create_variable(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
 
@@ -147,7 +155,7 @@ class Variable(metaclass=_VariableFactory):
     """A value that lives in a session from one run to the next."""
 
     __array_priority__ = 100
-    SaveSliceInfo: ClassVar[type[SaveSliceInfo]] = SaveSliceInfo
+    SaveSliceInfo = _SliceInfo
 
     _trainable: bool
     _constraint: Callable[[Tensor], Any] | None
@@ -156,7 +164,7 @@ class Variable(metaclass=_VariableFactory):
     _initial_value: Tensor | None
     _initializer_op: Any
     _caching_device: Any = None
-    _save_slice_info: SaveSliceInfo | None = None
+    _save_slice_info: _SliceInfo | None = None
     _in_graph_mode = True
 
     # what the two kinds define ------------------------------------------------------------------
@@ -174,7 +182,9 @@ class Variable(metaclass=_VariableFactory):
     def _as_graph_element(self) -> Tensor:
         raise NotImplementedError
 
-    def assign(self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
         raise NotImplementedError
 
     def _scatter(self, op_type: str, indices: Any, updates: Any, name: str | None) -> Any:
@@ -248,11 +258,15 @@ class Variable(metaclass=_VariableFactory):
 
     def initialized_value(self) -> Tensor:
         """The variable's value, or its initial value while it has none."""
-        from headrace.ops.control import cond
+        from headrace.ops.control_flow import cond
         from headrace.ops.state import is_variable_initialized
 
+        def initial() -> Any:
+            # what the initialiser assigns, which does not read variables that may be uninitialised
+            return self._initializer_op.inputs[1]
+
         with init_scope():
-            return cond(is_variable_initialized(self), self.read_value, lambda: self.initial_value)  # type: ignore[no-any-return]
+            return cond(is_variable_initialized(self), self.read_value, initial)  # type: ignore[no-any-return]
 
     def eval(self, session: Any = None) -> Any:
         """The value in a session (the default one)."""
@@ -270,10 +284,10 @@ class Variable(metaclass=_VariableFactory):
             )
         session.run(self._initializer_op, {self._initializer_op.inputs[1]: value})
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo | None) -> None:
+    def _set_save_slice_info(self, save_slice_info: _SliceInfo | None) -> None:
         self._save_slice_info = save_slice_info
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> _SliceInfo | None:
         return self._save_slice_info
 
     def to_proto(self, export_scope: str | None = None) -> Any:
@@ -293,27 +307,43 @@ class Variable(metaclass=_VariableFactory):
     def _scatter_rows(self, how: str, sparse_delta: Any, name: str | None) -> Any:
         if not isinstance(sparse_delta, IndexedSlices):
             raise ValueError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
-        return self._scatter(self._scatter_prefix + how, sparse_delta.indices, sparse_delta.values, name)
+        return self._scatter(
+            self._scatter_prefix + how, sparse_delta.indices, sparse_delta.values, name
+        )
 
-    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_sub(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         return self._scatter_rows("ScatterSub", sparse_delta, name)
 
-    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_add(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         return self._scatter_rows("ScatterAdd", sparse_delta, name)
 
-    def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_max(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         return self._scatter_rows("ScatterMax", sparse_delta, name)
 
-    def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_min(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         return self._scatter_rows("ScatterMin", sparse_delta, name)
 
-    def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_mul(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         return self._scatter_rows("ScatterMul", sparse_delta, name)
 
-    def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_div(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         return self._scatter_rows("ScatterDiv", sparse_delta, name)
 
-    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         return self._scatter_rows("ScatterUpdate", sparse_delta, name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
@@ -330,7 +360,9 @@ class Variable(metaclass=_VariableFactory):
     ) -> Any:
         from headrace.ops.state import batch_scatter_update
 
-        return batch_scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
+        return batch_scatter_update(
+            self, sparse_delta.indices, sparse_delta.values, use_locking, name
+        )
 
     # Python -------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Tensor:
@@ -343,13 +375,13 @@ class Variable(metaclass=_VariableFactory):
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
     @classmethod
-    def _OverloadAllOperators(cls) -> None:  # noqa: N802 (TensorFlow's name)
+    def _OverloadAllOperators(cls) -> None:
         """Every operator of Tensor, on the variable's value."""
         for operator in Tensor.OVERLOADABLE_OPERATORS - {"__getitem__"}:
             cls._OverloadOperator(operator)
 
     @classmethod
-    def _OverloadOperator(cls, operator: str) -> None:  # noqa: N802
+    def _OverloadOperator(cls, operator: str) -> None:
         def run(self: Variable, *args: Any, **kwargs: Any) -> Any:
             return getattr(Tensor, operator)(self.value(), *args, **kwargs)
 
@@ -379,7 +411,9 @@ def gather_rows(params: Any, indices: Any, name: str | None = None) -> Tensor:
     return apply_op("GatherV2", params, indices, 0, name=name)  # type: ignore[no-any-return]
 
 
-def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _convert(
+    value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     if dtype is not None and dtype._base is not value.dtype._base:
         if dtype.name == "resource" and hasattr(value, "handle"):
             return value.handle

@@ -24,7 +24,7 @@ class Lifetimes:
     group_last: dict[int, int] = field(default_factory=dict)
     fresh: set[int] = field(default_factory=set)  # made by a step that returns memory of its own
     shared: set[int] = field(default_factory=set)  # groups that contain a feed, constant or variable
-    in_loop: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    escaped: set[int] = field(default_factory=set)  # handed to something that may keep them
 
     def root(self, value: int) -> int:
         parent = self.parent
@@ -69,6 +69,7 @@ def lifetimes(block: PlanBlock, program: Program) -> Lifetimes:
     outside = [*program.feeds, *program.constants]
     for v in program.variables:
         outside += [v.start, v.current]
+    outside += out.escaped
     for value in outside:
         out.shared.add(out.root(value))
     return out
@@ -107,6 +108,8 @@ def _visit_step(s: PlanStatement, out: Lifetimes, counter: _Counter, loops: list
         out.fresh.add(s.output)
         return
     traits = s.opdef.traits
+    if traits.stateful and not s.writes:
+        out.escaped.update(s.inputs)
     view = traits.view or s.opdef.name == "Merge" or bool(s.writes) or traits.stateful
     for o in s.outputs:
         out.born[o] = counter.n

@@ -17,7 +17,7 @@ from headrace.core.opdef import OpDef
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.program.nodes import Block, If, LoopValue, Node, Program, Statement, ValueInfo, VariableInfo, While
-from headrace.program.schedule import Loop, Unit, guard_of, needed_ops, schedule
+from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 
 __all__ = ["FinalValue", "snapshot"]
 

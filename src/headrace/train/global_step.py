@@ -9,6 +9,9 @@ from headrace.core import dtypes
 from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.scopes import add_to_collection, control_dependencies
 from headrace.core.tensor import Tensor
+from headrace.ops.initializers import zeros_initializer
+from headrace.ops.state import assign_add
+from headrace.ops.variable_scope import get_variable
 
 __all__ = [
     "assert_global_step", "create_global_step", "get_global_step", "get_or_create_global_step", "global_step",
@@ -43,9 +46,6 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 def create_global_step(graph: Graph | None = None) -> Any:
     """Make the global step (int64, zero at first); ValueError if there is one."""
-    from headrace.ops.initializers import zeros_initializer
-    from headrace.ops.variable_scope import get_variable
-
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
@@ -97,15 +97,13 @@ def _get_or_create_global_step_read(graph: Graph | None = None) -> Any:
     if step is None:
         return None
     with graph.as_default(), graph.name_scope(None), graph.name_scope(step.op.name + "/"):
-        value = step if isinstance(step, Tensor) else step.initialized_value()
+        value: Any = step if isinstance(step, Tensor) else step.initialized_value()
         add_to_collection(GLOBAL_STEP_READ_KEY, value + 0)
     return _get_global_step_read(graph)
 
 
 def _increment_global_step(increment: Any, graph: Graph | None = None) -> Any:
     """The op that adds to the global step after it was read."""
-    from headrace.ops.state import assign_add
-
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     if step is None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace.autodiff.gradients import gradients
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
@@ -26,6 +27,9 @@ from headrace.core.scopes import (
     name_scope,
 )
 from headrace.core.tensor import Operation, Tensor
+from headrace.ops import control
+from headrace.ops.state import assign_add
+from headrace.ops.variables import Variable
 from headrace.train import slots
 
 __all__ = ["Optimizer"]
@@ -91,8 +95,6 @@ class Optimizer:
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
         """(gradient, variable) pairs; the gradient is None where the loss does not depend on the variable."""
-        from headrace.autodiff.gradients import gradients
-
         if callable(loss):
             loss = loss()
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
@@ -114,15 +116,18 @@ class Optimizer:
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
         if gate_gradients == Optimizer.GATE_GRAPH:
-            from headrace.ops.control import tuple as all_at_once
-
-            grads = all_at_once(grads)
+            grads = control.tuple(grads)
         pairs = list(zip(grads, variables))
-        self._assert_valid_dtypes([v for g, v in pairs if g is not None and v.dtype != dtypes.resource])
+        self._assert_valid_dtypes(
+            [v for g, v in pairs if g is not None and v.dtype != dtypes.resource]
+        )
         return pairs
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self,
+        grads_and_vars: Iterable[tuple[Any, Any]],
+        global_step: Any = None,
+        name: str | None = None,
     ) -> Any:
         """The op that applies gradients to variables (pairs without gradient are passed over)."""
         pairs = [(_as_gradient(g), v) for g, v in grads_and_vars]
@@ -131,7 +136,9 @@ class Optimizer:
         updates = [(g, v, _update_function(v)) for g, v in pairs]
         used = [v for g, v in pairs if g is not None]
         if not used:
-            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+            raise ValueError(
+                f"No gradients provided for any variable: {[str(v) for _, v in pairs]}."
+            )
         with init_scope():
             self._create_slots(used)
         with name_scope(name, self._name) as scope:
@@ -173,14 +180,16 @@ class Optimizer:
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """A variable that is no slot (once per graph)."""
-        from headrace.ops.variables import Variable
-
         graph = colocate_with.op.graph
         variable = self._non_slot_dict.get((name, graph))
         if variable is None:
+            make: Any = Variable  # a factory in the form of a class
             with graph.colocate_with(colocate_with.op):
-                variable = Variable(
-                    initial_value, name=name, trainable=False, use_resource=_is_resource(colocate_with)
+                variable = make(
+                    initial_value,
+                    name=name,
+                    trainable=False,
+                    use_resource=_is_resource(colocate_with),
                 )
             self._non_slot_dict[name, graph] = variable
         return variable
@@ -224,7 +233,9 @@ class Optimizer:
         valid = self._valid_dtypes()
         for t in tensors:
             if t.dtype.base_dtype not in valid:
-                raise ValueError(f"Invalid type {t.dtype.base_dtype!r} for {t.name}, expected: {list(valid)}.")
+                raise ValueError(
+                    f"Invalid type {t.dtype.base_dtype!r} for {t.name}, expected: {list(valid)}."
+                )
 
     def _create_slots(self, var_list: Any) -> None:
         """Make the slots that the variables need."""
@@ -258,9 +269,7 @@ class Optimizer:
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         """The op that stands for all updates."""
-        from headrace.ops.control import group
-
-        return group(*update_ops, name=name_scope)
+        return control.group(*update_ops, name=name_scope)
 
     def _call_if_callable(self, param: Any) -> Any:
         return param() if callable(param) else param
@@ -270,7 +279,9 @@ class Optimizer:
 
 
 def _trainable() -> list[Any]:
-    return get_collection(GraphKeys.TRAINABLE_VARIABLES) + get_collection("trainable_resource_variables")
+    return get_collection(GraphKeys.TRAINABLE_VARIABLES) + get_collection(
+        "trainable_resource_variables"
+    )
 
 
 def _var_key(var: Any) -> Any:
@@ -283,8 +294,10 @@ def _is_resource(var: Any) -> bool:
 
 def _target(var: Any) -> Any:
     """What a gradient is taken with respect to."""
-    if isinstance(var, Tensor) or _is_resource(var):
+    if isinstance(var, Tensor):
         return var
+    if _is_resource(var):
+        return var.handle
     if hasattr(var, "_ref"):
         return var._ref()
     raise NotImplementedError("Trying to optimize unsupported type ", var)
@@ -349,8 +362,6 @@ def _increment(global_step: Any, scope: str) -> Operation | Tensor:
         if step_op.type == "VarHandleOp":
             one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype)
             return apply_op("AssignAddVariableOp", global_step.handle, one, name=scope)  # type: ignore[no-any-return]
-        from headrace.ops.state import assign_add
-
         return assign_add(global_step, 1, name=scope)  # type: ignore[no-any-return]
 
 

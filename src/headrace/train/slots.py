@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.build import apply_op
 from headrace.core.scopes import colocate_with
 from headrace.core.tensor import Tensor
+from headrace.ops import array_shape
+from headrace.ops.initializers import zeros_initializer
+from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.ops.variables import Variable
 
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 
@@ -22,7 +25,12 @@ def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool =
 
 
 def create_slot_with_initializer(
-    primary: Any, initializer: Any, shape: Any, dtype: Any, name: str, colocate_with_primary: bool = True
+    primary: Any,
+    initializer: Any,
+    shape: Any,
+    dtype: Any,
+    name: str,
+    colocate_with_primary: bool = True,
 ) -> Any:
     """A slot that starts with what an initializer makes for ``shape`` and ``dtype``."""
     validate_shape = shape.is_fully_defined()
@@ -33,8 +41,6 @@ def create_zeros_slot(
     primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True
 ) -> Any:
     """A slot of zeros in the shape of the primary."""
-    from headrace.ops.initializers import zeros_initializer
-
     if dtype is None:
         dtype = primary.dtype
     shape = primary.get_shape()
@@ -43,17 +49,13 @@ def create_zeros_slot(
             primary, zeros_initializer(), shape, dtype, name, colocate_with_primary
         )
     source = primary if isinstance(primary, Tensor) else primary.initialized_value()
-    zero = apply_op("Cast", 0, DstT=dtype.base_dtype)
-    return create_slot(
-        primary, apply_op("Fill", apply_op("Shape", source), zero), name, colocate_with_primary
-    )
+    zeros = array_shape.zeros(array_shape.shape(source), dtype=dtype.base_dtype)
+    return create_slot(primary, zeros, name, colocate_with_primary)
 
 
 def _create(
     primary: Any, val: Any, name: str, validate_shape: bool, shape: Any, dtype: Any, colocated: bool
 ) -> Any:
-    from headrace.ops.variable_scope import variable_scope
-
     with variable_scope(None, primary.op.name + "/" + name):
         if not colocated:
             return _variable(primary, val, validate_shape, shape, dtype)
@@ -63,8 +65,6 @@ def _create(
 
 def _variable(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: Any) -> Any:
     """The variable itself, named like the current variable scope, and never partitioned again."""
-    from headrace.ops.variable_scope import get_variable, get_variable_scope
-
     scope = get_variable_scope()
     partitioner = scope.partitioner
     scope.set_partitioner(None)
@@ -87,8 +87,6 @@ def _variable(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: A
 
 def _slice_like(primary: Any, slot: Any) -> None:
     """The slot of a part of a partitioned variable is saved as the same part of a partitioned slot."""
-    from headrace.ops.variables import Variable
-
     info = primary._save_slice_info
     own_name = slot.op.name[len(primary.op.name) + 1 :]
     slot._set_save_slice_info(

@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import app as _absl
 
-from headrace.api.platform import flags
+from headrace.api.platform import flags, tf_logging
 
 __all__ = ["flags", "run"]
 
@@ -19,4 +19,5 @@ def _parse(argv: Sequence[str] | None) -> Any:
 
 def run(main: Callable[[Any], Any] | None = None, argv: Sequence[str] | None = None) -> None:
     """Run ``main`` (default: ``main`` of the program's first module) and exit with its result."""
+    tf_logging.get_logger()  # configured before absl gives the root logger a handler and format of its own
     _absl.run(main=main or sys.modules["__main__"].main, argv=argv, flags_parser=_parse)

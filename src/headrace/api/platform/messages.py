@@ -7,6 +7,7 @@ that path.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -63,6 +64,6 @@ def module(path: str) -> ModuleType:
     return importlib.import_module(paths()[path])
 
 
-def find(name: str, table: dict[str, str] = MESSAGES) -> Any:
+def find(name: str, table: Mapping[str, str] = MESSAGES) -> Any:
     """A message class by TensorFlow's name; KeyError if there is none."""
     return getattr(importlib.import_module(f"{_PACKAGE}.{table[name]}"), name)

@@ -1,0 +1,1 @@
+"""Headrace runs TensorFlow-1 style programs on NumPy, without TensorFlow."""

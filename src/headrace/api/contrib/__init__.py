@@ -1,0 +1,7 @@
+"""``tf.contrib``: what there is of it; any other name says clearly that it is missing."""
+
+from headrace.api.missing import module_getattr
+
+__all__: list[str] = []
+
+__getattr__ = module_getattr("contrib", __name__)

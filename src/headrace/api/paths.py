@@ -1,0 +1,216 @@
+"""TensorFlow's module paths: what stands behind ``tensorflow.python.ops.array_ops`` and its like.
+
+Programs import from TensorFlow's inner modules. Each path that they use has here a list of *providers*, modules that are
+asked for a name in turn; anything below the public namespaces (``tensorflow.nn``, ``tensorflow.compat.v1.train``) needs no
+entry, it is found by walking the attributes of the API. A :class:`Facade` is the module that an importer is given.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+from headrace.api.missing import explain
+from headrace.api.platform import messages
+
+__all__ = ["PATHS", "Facade", "children", "exists", "facade"]
+
+_V1 = "headrace.api.v1"
+_GEN = "<generated>"  # the snake-case functions of all ops
+
+#: Path below ``tensorflow`` -> providers, first match wins.
+PATHS: dict[str, tuple[str, ...]] = {}
+
+
+def _inner(package: str, **modules: tuple[str, ...] | str) -> None:
+    PATHS.setdefault(package, ())
+    for name, providers in modules.items():
+        given = (providers,) if isinstance(providers, str) else providers
+        PATHS[f"{package}.{name}"] = given
+
+
+PATHS["python"] = (_V1,)
+PATHS["core"] = ()
+_inner(
+    "python.framework",
+    constant_op=_V1,
+    dtypes=("headrace.core.dtypes", _V1),
+    errors=("headrace.errors",),
+    errors_impl=("headrace.errors",),
+    ops=(
+        "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert", "headrace.core.scopes",
+        "headrace.core.indexed_slices", _V1,
+    ),
+    random_seed=("headrace.core.seeds",),
+    sparse_tensor=_V1,
+    tensor_shape=("headrace.core.shapes",),
+    tensor_util=("headrace.api.v1.tensor_util", _V1),
+    device=_V1,
+    graph_util=("headrace.api.v1.graph_util", _V1),
+)  # fmt: skip
+_inner(
+    "python.ops",
+    array_ops=(_V1, _GEN),
+    check_ops=_V1,
+    clip_ops=_V1,
+    control_flow_ops=("headrace.ops.control_flow", _V1),
+    custom_gradient=_V1,
+    data_flow_ops=(_V1, _GEN),
+    embedding_ops=("headrace.api.v1.nn", _V1),
+    functional_ops=_V1,
+    gradients=_V1,
+    gradients_impl=_V1,
+    init_ops=("headrace.api.v1.initializers", _V1),
+    linalg_ops=("headrace.api.v1.linalg", _V1, _GEN),
+    logging_ops=(_V1, _GEN),
+    map_fn=_V1,
+    math_ops=(_V1, "headrace.api.v1.math", _GEN),
+    nn=("headrace.api.v1.nn", _V1),
+    nn_impl=("headrace.api.v1.nn", _V1),
+    nn_ops=("headrace.api.v1.nn", _V1, _GEN),
+    numerics=_V1,
+    partitioned_variables=_V1,
+    random_ops=("headrace.api.v1.random", _V1, _GEN),
+    resource_variable_ops=("headrace.ops.variable_resource", "headrace.ops.state_resource", _V1, _GEN),
+    script_ops=_V1,
+    sparse_ops=("headrace.api.v1.sparse", _V1),
+    standard_ops=_V1,
+    state_ops=("headrace.ops.state", _V1, _GEN),
+    string_ops=("headrace.api.v1.strings", _V1, _GEN),
+    tensor_array_ops=_V1,
+    template=_V1,
+    variable_scope=("headrace.ops.variable_scope", _V1),
+    variables=("headrace.ops.variables", "headrace.ops.variable_lists", _V1),
+)  # fmt: skip
+for _family in ("array", "control_flow", "data_flow", "io", "linalg", "logging", "math", "nn", "random", "resource_variable", "sparse", "state", "stateless_random", "string", "training"):
+    PATHS[f"python.ops.gen_{_family}_ops"] = (_GEN,)
+_inner(
+    "python.client",
+    session=("headrace.session.session",),
+    device_lib=("headrace.session.devices",),
+)
+_inner(
+    "python.training",
+    adam=("headrace.api.v1.train",),
+    adagrad=("headrace.api.v1.train",),
+    adadelta=("headrace.api.v1.train",),
+    ftrl=("headrace.api.v1.train",),
+    gradient_descent=("headrace.api.v1.train",),
+    learning_rate_decay=("headrace.api.v1.train",),
+    momentum=("headrace.api.v1.train",),
+    moving_averages=("headrace.train.moving_averages", "headrace.api.v1.train"),
+    optimizer=("headrace.train.optimizer", "headrace.api.v1.train"),
+    rmsprop=("headrace.api.v1.train",),
+    slot_creator=("headrace.train.slots",),
+    training=("headrace.api.v1.train",),
+    training_ops=("headrace.api.v1.train", _GEN),
+    training_util=("headrace.train.global_step", "headrace.api.v1.train"),
+)
+_inner(
+    "python.platform",
+    app=("headrace.api.platform.app",),
+    flags=("headrace.api.platform.flags",),
+    gfile=("headrace.api.platform.gfile",),
+    test=("headrace.api.platform.test",),
+    tf_logging=("headrace.api.platform.tf_logging",),
+)
+_inner("python.lib")
+_inner("python.lib.io", file_io=("headrace.api.platform.file_io",))
+_inner("python.util", compat=("headrace.api.platform.compat",), nest=("headrace.core.nest",))
+_inner("python.eager", context=("headrace.api.v1.context",))
+for _path in messages.paths():
+    PATHS.setdefault(_path.rpartition(".")[0], ())
+    PATHS[_path] = (f"<message {_path}>",)
+
+
+class Facade(ModuleType):
+    """A module that takes its names from its providers."""
+
+    def __init__(self, name: str, path: str, root: str, providers: list[Any]) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
+        self._path, self._root, self._providers = path, root, providers
+        self.__all__ = sorted({n for p in providers for n in getattr(p, "__all__", ())})
+        for provider in reversed(providers):  # the first provider wins
+            have = vars(provider)
+            self.__dict__.update((n, have[n]) for n in getattr(provider, "__all__", ()) if n in have)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for provider in self._providers:
+            try:
+                value = getattr(provider, name)
+            except AttributeError:
+                continue
+            if not isinstance(provider, ModuleType) or not name.startswith("_"):
+                self.__dict__[name] = value
+            return value
+        below = f"{self._path}.{name}".lstrip(".")
+        if below in PATHS:
+            known = sys.modules.get(self.__name__) is self  # then a child is to be known by its name too
+            return importlib.import_module(f"{self._root}.{below}") if known else facade(below, self._root)
+        raise AttributeError(explain(self._path, name, self.__dir__()))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *(n for p in self._providers for n in dir(p))})
+
+
+class _Generated:
+    """The generated functions as a provider."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from headrace.api.raw_ops import generated
+
+        try:
+            return generated(name)
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def _provider(text: str) -> Any:
+    if text == _GEN:
+        return _Generated()
+    if text.startswith("<message "):
+        return messages.module(text[len("<message ") : -1])
+    return importlib.import_module(text)
+
+
+def _walk(path: str) -> ModuleType | None:
+    """The public namespace at ``path``, by attributes from the top."""
+    found: Any = importlib.import_module(_V1)
+    for part in path.split(".") if path else ():
+        found = getattr(found, part, None)
+        if not isinstance(found, ModuleType):
+            return None
+    return found
+
+
+def exists(path: str) -> bool:
+    """Whether ``tensorflow.<path>`` can be imported."""
+    return path in PATHS or _walk(path) is not None
+
+
+def children(path: str) -> list[str]:
+    """Names of the modules below ``path``."""
+    prefix = f"{path}." if path else ""
+    inner = {p[len(prefix) :].partition(".")[0] for p in PATHS if p.startswith(prefix)}
+    public = _walk(path)
+    return sorted(inner | {n for n in dir(public) if isinstance(getattr(public, n, None), ModuleType)})
+
+
+def facade(path: str, root: str) -> Facade:
+    """A module named ``<root>.<path>``."""
+    name = f"{root}.{path}" if path else root
+    if path in PATHS:
+        return Facade(name, path, root, [_provider(p) for p in PATHS[path]])
+    public = _walk(path)
+    if public is None:
+        raise ModuleNotFoundError(f"No module named {name!r}")
+    made = Facade(name, path, root, [public])
+    made.__doc__ = public.__doc__
+    return made

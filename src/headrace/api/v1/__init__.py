@@ -1,0 +1,265 @@
+"""TensorFlow 1.15's API: ``import headrace.api.v1 as tf`` (``import headrace`` gives the same names).
+
+Only re-exports. Parts that are not about graphs (files, flags, tests) and protocol messages are imported when first used,
+so that the import stays light; a name that is not here raises an AttributeError that says what it is and what is near.
+"""
+
+# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace import errors
+from headrace.api import version
+from headrace.api.missing import module_getattr
+from headrace.api.platform.messages import MESSAGES
+from headrace.api.v1 import (
+    bitwise, debugging, dtypes, initializers, io, linalg, manip, math, nn, random, signal,
+    sparse, spectral, train,
+)
+from headrace.api.platform.compat import dimension_at_index
+from headrace.api.v1.context import (
+    control_flow_v2_enabled, disable_control_flow_v2, disable_eager_execution,
+    disable_tensor_equality, disable_v2_behavior, disable_v2_tensorshape,
+    enable_control_flow_v2, enable_eager_execution, enable_tensor_equality, enable_v2_behavior,
+    enable_v2_tensorshape, executing_eagerly,
+)
+from headrace.api.version import (
+    COMPILER_VERSION, GIT_VERSION, GRAPH_DEF_VERSION, GRAPH_DEF_VERSION_MIN_CONSUMER,
+    GRAPH_DEF_VERSION_MIN_PRODUCER, HEADRACE_VERSION, VERSION,
+)
+from headrace.autodiff.gradients import AggregationMethod, gradients, hessians, UnconnectedGradients
+from headrace.autodiff.registry import NoGradient, NotDifferentiable, RegisterGradient
+from headrace.core.convert import (
+    convert_to_tensor, is_tensor, make_ndarray, register_tensor_conversion_function,
+)
+from headrace.core.dtypes import (
+    as_dtype, bfloat16, bool, complex128, complex64, double, DType, float16, float32, float64,
+    half, int16, int32, int64, int8, qint16, qint32, qint8, QUANTIZED_DTYPES, quint16, quint8,
+    resource, string, uint16, uint32, uint64, uint8, variant,
+)
+from headrace.core.graph import get_default_graph, Graph, GraphKeys, reset_default_graph
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.infer import static_value as get_static_value
+from headrace.core.scopes import (
+    add_to_collection, add_to_collections, colocate_with, container, control_dependencies,
+    device, get_all_collection_keys, get_collection, get_collection_ref, get_default_session,
+    init_scope, name_scope, op_scope,
+)
+from headrace.core.seeds import get_seed, set_random_seed
+from headrace.core.shapes import Dimension, dimension_value, TensorShape
+from headrace.core.tensor import Operation, Tensor
+from headrace.errors import OpError
+from headrace.ops.arranging import (
+    batch_to_space, batch_to_space_nd, depth_to_space, extract_image_patches, meshgrid,
+    required_space_to_batch_paddings, reverse, reverse_sequence, reverse_v2, roll,
+    space_to_batch, space_to_batch_nd, space_to_depth,
+)
+from headrace.ops.array_shape import (
+    broadcast_dynamic_shape, broadcast_static_shape, broadcast_to, ensure_shape, expand_dims,
+    fill, guarantee_const, matrix_transpose, newaxis, ones, ones_like, rank, reshape, shape,
+    shape_n, size, squeeze, transpose, zeros, zeros_like,
+)
+from headrace.ops.basic import (
+    constant, identity, identity_n, no_op, placeholder, placeholder_with_default, stop_gradient,
+)
+from headrace.ops.casting import (
+    angle, bitcast, cast, complex, conj, imag, real, saturate_cast, to_bfloat16, to_complex128,
+    to_complex64, to_double, to_float, to_int32, to_int64,
+)
+from headrace.ops.clip import (
+    check_numerics, clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value,
+    global_norm, verify_tensor_all_finite,
+)
+from headrace.ops.comparison import (
+    equal, greater, greater_equal, is_finite, is_inf, is_nan, less, less_equal, logical_and,
+    logical_not, logical_or, logical_xor, not_equal,
+)
+from headrace.ops.contraction import einsum, tensordot
+from headrace.ops.control import group, tuple
+from headrace.ops.control_flow import case, cond, switch_case, while_loop
+from headrace.ops.fft import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
+from headrace.ops.gathering import (
+    batch_gather, boolean_mask, dynamic_partition, dynamic_stitch, gather, gather_nd,
+    invert_permutation, one_hot, scatter_nd, sequence_mask, tensor_scatter_add,
+    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub, tensor_scatter_sub as
+    tensor_scatter_nd_sub, tensor_scatter_update, tensor_scatter_update as
+    tensor_scatter_nd_update, unravel_index,
+)
+from headrace.ops.initializers import (
+    constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
+    ones_initializer, orthogonal_initializer, random_normal_initializer,
+    random_uniform_initializer, truncated_normal_initializer, uniform_unit_scaling_initializer,
+    variance_scaling_initializer, zeros_initializer,
+)
+from headrace.ops.joining import (
+    concat, pack, pad, parallel_stack, repeat, split, stack, tile, unpack, unstack,
+)
+from headrace.ops.linalg import batch_matmul, matmul, sparse_matmul
+from headrace.ops.math_binary import (
+    accumulate_n, add, add_n, atan2, div, div_no_nan, divide, floor_div, floordiv, floormod,
+    maximum, minimum, mod, mul, multiply, pow, realdiv, scalar_mul, squared_difference, sub,
+    subtract, truediv, truncatediv, truncatemod,
+)
+from headrace.ops.math_unary import (
+    abs, acos, acosh, asin, asinh, atan, atanh, ceil, cos, cosh, exp, expm1, floor, inv, log,
+    log1p, log_sigmoid, neg, negative, reciprocal, rint, round, rsqrt, sigmoid, sign, sin, sinh,
+    sqrt, square, tan, tanh,
+)
+from headrace.ops.partitioning import (
+    create_partitioned_variables, fixed_size_partitioner, min_max_variable_partitioner,
+    variable_axis_size_partitioner,
+)
+from headrace.ops.random import (
+    multinomial, random_crop, random_normal, random_shuffle, random_uniform, truncated_normal,
+)
+from headrace.ops.random_rejection import random_gamma, random_poisson
+from headrace.ops.ranges import (
+    bincount, confusion_matrix, cross, histogram_fixed_width, histogram_fixed_width_bins,
+    lin_space, linspace, range,
+)
+from headrace.ops.reductions import (
+    arg_max, arg_min, argmax, argmin, count_nonzero, cumprod, cumsum, reduce_all, reduce_any,
+    reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
+)
+from headrace.ops.segments import (
+    segment_max, segment_mean, segment_min, segment_prod, segment_sum, sparse_segment_mean,
+    sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean,
+    unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n, unsorted_segment_sum,
+)
+from headrace.ops.selecting import (
+    argsort, edit_distance, is_non_decreasing, is_strictly_increasing, searchsorted, setdiff1d,
+    sort, unique, unique_with_counts, where, where_v2,
+)
+from headrace.ops.slicing import slice, strided_slice
+from headrace.ops.special import (
+    betainc, digamma, erf, erfc, igamma, igammac, lbeta, lgamma, polygamma, zeta,
+)
+from headrace.ops.state import (
+    assign, assign_add, assign_sub, batch_scatter_update, count_up_to, scatter_add, scatter_div,
+    scatter_max, scatter_min, scatter_mul, scatter_nd_add, scatter_nd_sub, scatter_nd_update,
+    scatter_sub, scatter_update,
+)
+from headrace.ops.templates import make_template
+from headrace.ops.variable_lists import (
+    all_variables, assert_variables_initialized, global_variables, global_variables_initializer,
+    initialize_all_tables, initialize_all_variables, initialize_local_variables,
+    initialize_variables, is_variable_initialized, local_variables, local_variables_initializer,
+    model_variables, moving_average_variables, report_uninitialized_variables,
+    tables_initializer, trainable_variables, variables_initializer,
+)
+from headrace.ops.variable_scope import (
+    AUTO_REUSE, disable_resource_variables, enable_resource_variables, get_local_variable,
+    get_variable, get_variable_scope, no_regularizer, resource_variables_enabled,
+    variable_creator_scope, variable_op_scope, variable_scope, VariableScope,
+)
+from headrace.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from headrace.session.session import InteractiveSession, Session
+
+#: Modules that are imported when first used.
+LAZY_MODULES = {
+    "app": "headrace.api.platform.app",
+    "compat": "headrace.api.v1.compat",
+    "contrib": "headrace.api.contrib",
+    "flags": "headrace.api.platform.flags",
+    "gfile": "headrace.api.platform.gfile",
+    "logging": "headrace.api.platform.tf_logging",
+    "raw_ops": "headrace.api.raw_ops",
+    "sysconfig": "headrace.api.platform.sysconfig",
+    "test": "headrace.api.platform.test",
+}
+#: Names in such modules that ``tf`` itself has.
+LAZY_NAMES = {
+    "CXX11_ABI_FLAG": "headrace.api.platform.sysconfig",
+    "MONOLITHIC_BUILD": "headrace.api.platform.sysconfig",
+    "get_logger": "headrace.api.platform.tf_logging",
+}
+
+__version__ = VERSION
+__git_version__ = GIT_VERSION
+__compiler_version__ = COMPILER_VERSION
+
+__all__ = [
+    "__compiler_version__", "__git_version__", "__version__", "abs", "accumulate_n", "acos",
+    "acosh", "add", "add_n", "add_to_collection", "add_to_collections", "AggregationMethod",
+    "all_variables", "angle", "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype",
+    "asin", "asinh", "assert_variables_initialized", "assign", "assign_add", "assign_sub",
+    "atan", "atan2", "atanh", "AUTO_REUSE", "batch_gather", "batch_matmul",
+    "batch_scatter_update", "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16",
+    "bincount", "bitcast", "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "case", "cast", "ceil", "check_numerics",
+    "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
+    "colocate_with", "COMPILER_VERSION", "complex", "complex128", "complex64", "concat", "cond",
+    "confusion_matrix", "conj", "constant", "constant_initializer", "container",
+    "control_dependencies", "control_flow_v2_enabled", "convert_to_tensor", "cos", "cosh",
+    "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod",
+    "cumsum", "debugging", "depth_to_space", "device", "digamma", "Dimension",
+    "dimension_at_index", "dimension_value", "disable_control_flow_v2",
+    "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality",
+    "disable_v2_behavior", "disable_v2_tensorshape", "div", "div_no_nan", "divide", "double",
+    "DType", "dtypes", "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum",
+    "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
+    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "ensure_shape",
+    "equal", "erf", "erfc", "errors", "executing_eagerly", "exp", "expand_dims", "expm1",
+    "extract_image_patches", "fft", "fft2d", "fft3d", "fill", "fixed_size_partitioner",
+    "float16", "float32", "float64", "floor", "floor_div", "floordiv", "floormod", "gather",
+    "gather_nd", "get_all_collection_keys", "get_collection", "get_collection_ref",
+    "get_default_graph", "get_default_session", "get_local_variable", "get_seed",
+    "get_static_value", "get_variable", "get_variable_scope", "GIT_VERSION", "global_norm",
+    "global_variables", "global_variables_initializer", "glorot_normal_initializer",
+    "glorot_uniform_initializer", "gradients", "Graph", "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "GraphKeys", "greater",
+    "greater_equal", "group", "guarantee_const", "half", "HEADRACE_VERSION", "hessians",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "ifft",
+    "ifft2d", "ifft3d", "igamma", "igammac", "imag", "IndexedSlices", "init_scope",
+    "initialize_all_tables", "initialize_all_variables", "initialize_local_variables",
+    "initialize_variables", "initializers", "int16", "int32", "int64", "int8",
+    "InteractiveSession", "inv", "invert_permutation", "io", "is_finite", "is_inf", "is_nan",
+    "is_non_decreasing", "is_strictly_increasing", "is_tensor", "is_variable_initialized",
+    "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace",
+    "local_variables", "local_variables_initializer", "log", "log1p", "log_sigmoid",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "make_ndarray", "make_template",
+    "manip", "math", "matmul", "matrix_transpose", "maximum", "meshgrid",
+    "min_max_variable_partitioner", "minimum", "mod", "model_variables",
+    "moving_average_variables", "mul", "multinomial", "multiply", "name_scope", "neg",
+    "negative", "newaxis", "nn", "no_op", "no_regularizer", "NoGradient", "not_equal",
+    "NotDifferentiable", "one_hot", "ones", "ones_initializer", "ones_like", "op_scope",
+    "Operation", "OpError", "orthogonal_initializer", "pack", "pad", "parallel_stack",
+    "placeholder", "placeholder_with_default", "polygamma", "pow", "qint16", "qint32", "qint8",
+    "QUANTIZED_DTYPES", "quint16", "quint8", "random", "random_crop", "random_gamma",
+    "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
+    "random_uniform", "random_uniform_initializer", "range", "rank", "real", "realdiv",
+    "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_sum", "register_tensor_conversion_function",
+    "RegisterGradient", "repeat", "report_uninitialized_variables",
+    "required_space_to_batch_paddings", "reset_default_graph", "reshape", "resource",
+    "resource_variables_enabled", "reverse", "reverse_sequence", "reverse_v2", "rint", "roll",
+    "round", "rsqrt", "saturate_cast", "scalar_mul", "scatter_add", "scatter_div",
+    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add",
+    "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update", "searchsorted",
+    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
+    "sequence_mask", "Session", "set_random_seed", "setdiff1d", "shape", "shape_n", "sigmoid",
+    "sign", "signal", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
+    "space_to_batch_nd", "space_to_depth", "sparse", "sparse_matmul", "sparse_segment_mean",
+    "sparse_segment_sqrt_n", "sparse_segment_sum", "spectral", "split", "sqrt", "square",
+    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string", "sub",
+    "subtract", "switch_case", "tables_initializer", "tan", "tanh", "Tensor",
+    "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
+    "TensorShape", "tile", "to_bfloat16", "to_complex128", "to_complex64", "to_double",
+    "to_float", "to_int32", "to_int64", "train", "trainable_variables", "transpose", "truediv",
+    "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple",
+    "uint16", "uint32", "uint64", "uint8", "UnconnectedGradients",
+    "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unpack",
+    "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
+    "Variable", "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
+    "variable_scope", "VariableAggregation", "variables_initializer", "VariableScope",
+    "VariableSynchronization", "variance_scaling_initializer", "variant",
+    "verify_tensor_all_finite", "VERSION", "version", "where", "where_v2", "while_loop",
+    "zeros", "zeros_initializer", "zeros_like", "zeta",
+]
+
+__getattr__ = module_getattr("", __name__, MESSAGES, LAZY_MODULES, LAZY_NAMES)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY_MODULES, *LAZY_NAMES, *MESSAGES})

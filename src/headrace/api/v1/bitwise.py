@@ -1,0 +1,15 @@
+"""``tf.bitwise``: bits."""
+
+# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.missing import module_getattr
+from headrace.ops.bitwise import (
+    bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift,
+)
+
+__all__ = [
+    "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
+]
+
+__getattr__ = module_getattr("bitwise", __name__)

@@ -1,0 +1,17 @@
+"""``tf.manip``: rearranging."""
+
+# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.missing import module_getattr
+from headrace.ops.arranging import batch_to_space_nd, reverse, roll, space_to_batch_nd
+from headrace.ops.array_shape import reshape
+from headrace.ops.gathering import gather_nd, scatter_nd
+from headrace.ops.joining import tile
+
+__all__ = [
+    "batch_to_space_nd", "gather_nd", "reshape", "reverse", "roll", "scatter_nd",
+    "space_to_batch_nd", "tile",
+]
+
+__getattr__ = module_getattr("manip", __name__)

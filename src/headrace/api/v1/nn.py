@@ -1,0 +1,59 @@
+"""``tf.nn``: neural-network functions."""
+
+# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.missing import module_getattr
+from headrace.ops.arranging import depth_to_space, space_to_batch, space_to_depth
+from headrace.ops.math_unary import sigmoid, tanh
+from headrace.ops.nn_activations import (
+    crelu, dropout, elu, leaky_relu, log_softmax, relu, relu6, selu, softmax, softplus,
+    softsign, swish,
+)
+from headrace.ops.nn_convolution import (
+    atrous_conv2d, atrous_conv2d_transpose, conv1d, conv1d_transpose, conv2d,
+    conv2d_backprop_filter, conv2d_backprop_input, conv2d_transpose, conv3d,
+    conv3d_backprop_filter, conv3d_backprop_filter_v2, conv3d_transpose, conv_transpose,
+    convolution, depthwise_conv2d, depthwise_conv2d_native,
+    depthwise_conv2d_native_backprop_filter, depthwise_conv2d_native_backprop_filter as
+    depthwise_conv2d_backprop_filter, depthwise_conv2d_native_backprop_input,
+    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, separable_conv2d,
+)
+from headrace.ops.nn_losses import (
+    bias_add, l2_loss, log_poisson_loss, relu_layer, sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits, weighted_cross_entropy_with_logits, xw_plus_b,
+    zero_fraction,
+)
+from headrace.ops.nn_norm import (
+    batch_norm_with_global_normalization, batch_normalization, fused_batch_norm, l2_normalize,
+    local_response_normalization, lrn, moments, normalize_moments, sufficient_statistics,
+    weighted_moments,
+)
+from headrace.ops.nn_pool import (
+    avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d,
+    max_pool3d, max_pool_v2, max_pool_with_argmax, pool,
+)
+from headrace.ops.selecting import in_top_k, top_k
+
+__all__ = [
+    "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
+    "avg_pool3d", "avg_pool_v2", "batch_norm_with_global_normalization", "batch_normalization",
+    "bias_add", "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter",
+    "conv2d_backprop_input", "conv2d_transpose", "conv3d", "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2", "conv3d_transpose", "conv_transpose", "convolution", "crelu",
+    "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input", "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
+    "dropout", "elu", "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
+    "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn", "max_pool",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "moments",
+    "normalize_moments", "pool", "relu", "relu6", "relu_layer", "selu", "separable_conv2d",
+    "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
+    "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
+    "softsign", "space_to_batch", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",
+    "sufficient_statistics", "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits",
+    "weighted_moments", "xw_plus_b", "zero_fraction",
+]
+
+__getattr__ = module_getattr("nn", __name__)

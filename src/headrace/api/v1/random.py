@@ -1,0 +1,24 @@
+"""``tf.random``: random numbers."""
+
+# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.missing import module_getattr
+from headrace.core.seeds import get_seed, set_random_seed, set_random_seed as set_seed
+from headrace.ops.random import (
+    categorical, multinomial, random_normal as normal, random_shuffle as shuffle, random_uniform
+    as uniform, truncated_normal,
+)
+from headrace.ops.random_rejection import random_gamma as gamma, random_poisson as poisson
+from headrace.ops.random_stateless import (
+    stateless_categorical, stateless_multinomial, stateless_random_normal as stateless_normal,
+    stateless_random_uniform as stateless_uniform, stateless_truncated_normal,
+)
+
+__all__ = [
+    "categorical", "gamma", "get_seed", "multinomial", "normal", "poisson", "set_random_seed",
+    "set_seed", "shuffle", "stateless_categorical", "stateless_multinomial", "stateless_normal",
+    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+]
+
+__getattr__ = module_getattr("random", __name__)

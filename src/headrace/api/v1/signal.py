@@ -1,0 +1,17 @@
+"""``tf.signal``: signals."""
+
+# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.missing import module_getattr
+from headrace.ops.fft import (
+    fft, fft2d, fft3d, fftshift, ifft, ifft2d, ifft3d, ifftshift, irfft, irfft as irfft2d, irfft
+    as irfft3d, rfft, rfft as rfft2d, rfft as rfft3d,
+)
+
+__all__ = [
+    "fft", "fft2d", "fft3d", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftshift", "irfft",
+    "irfft2d", "irfft3d", "rfft", "rfft2d", "rfft3d",
+]
+
+__getattr__ = module_getattr("signal", __name__)

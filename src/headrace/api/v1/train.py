@@ -1,0 +1,36 @@
+"""``tf.train``: optimizers, schedules, averages."""
+
+# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.missing import module_getattr
+from headrace.api.platform.messages import TRAIN_MESSAGES
+from headrace.train.global_step import (
+    assert_global_step, create_global_step, get_global_step, get_or_create_global_step,
+    global_step,
+)
+from headrace.train.moving_averages import ExponentialMovingAverage
+from headrace.train.optimizer import Optimizer
+from headrace.train.optimizers import (
+    AdadeltaOptimizer, AdagradDAOptimizer, AdagradOptimizer, AdamOptimizer, FtrlOptimizer,
+    GradientDescentOptimizer, MomentumOptimizer, ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer, RMSPropOptimizer,
+)
+from headrace.train.schedules import (
+    cosine_decay, cosine_decay_restarts, exponential_decay, inverse_time_decay,
+    linear_cosine_decay, natural_exp_decay, noisy_linear_cosine_decay, piecewise_constant,
+    piecewise_constant_decay, polynomial_decay,
+)
+
+__all__ = [
+    "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer",
+    "assert_global_step", "cosine_decay", "cosine_decay_restarts", "create_global_step",
+    "exponential_decay", "ExponentialMovingAverage", "FtrlOptimizer", "get_global_step",
+    "get_or_create_global_step", "global_step", "GradientDescentOptimizer",
+    "inverse_time_decay", "linear_cosine_decay", "MomentumOptimizer", "natural_exp_decay",
+    "noisy_linear_cosine_decay", "Optimizer", "piecewise_constant", "piecewise_constant_decay",
+    "polynomial_decay", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer",
+    "RMSPropOptimizer",
+]
+
+__getattr__ = module_getattr("train", __name__, messages=TRAIN_MESSAGES)

@@ -1,0 +1,111 @@
+"""``tf.custom_gradient`` and ``tf.recompute_grad``."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from headrace.autodiff.aggregate import as_dense
+from headrace.autodiff.registry import RegisterGradient
+from headrace.core import nest
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["custom_gradient", "grad_pass_through"]
+
+_numbers = itertools.count()
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f(*args)`` returns ``(y, grad)``; ``grad(*dys)`` gives the gradients of the args.
+
+    If f uses variables, ``grad`` must take a keyword ``variables`` and return (grads of args, grads of variables).
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise ValueError(
+                "The custom_gradient decorator currently supports keywords arguments only when eager execution is "
+                "enabled."
+            )
+        return _decorated(f, args)
+
+    return decorated
+
+
+def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The function's outputs behind an IdentityN whose gradient is the user's."""
+    with name_scope(None, "CustomGradient"):
+        graph = get_default_graph()
+        inputs = [apply_op("Identity", convert_to_tensor(a)) for a in args]
+        first = len(graph._ops)
+        result, grad_fn = f(*inputs)
+        variables = _variables_used(graph._ops[first:])
+        outputs = [convert_to_tensor(r) for r in nest.flatten(result)]
+        sources = [v._graph_anchor for v in variables]
+        name = f"CustomGradient-{next(_numbers)}"
+        count = len(outputs)
+
+        def gradient(op: Operation, *dys: Any) -> list[Any]:
+            given = [as_dense(d) for d in dys[:count]]
+            if variables:
+                grads, variable_grads = grad_fn(*given, variables=variables)
+                if len(variable_grads) != len(variables):
+                    raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+            else:
+                grads, variable_grads = grad_fn(*given), []
+            flat = nest.flatten(grads) if isinstance(grads, (list, tuple)) else [grads]
+            if len(flat) != len(inputs):
+                raise ValueError(
+                    f"The gradient function of {f!r} returned {len(flat)} gradients for {len(inputs)} arguments"
+                )
+            return [None] * count + list(flat) + list(variable_grads)
+
+        RegisterGradient(name)(gradient)
+        with graph.gradient_override_map({"IdentityN": name}):
+            wrapped = apply_op("IdentityN", [*outputs, *inputs, *sources])
+        flat_result = wrapped[:count]
+        if nest.is_sequence(result):
+            return nest.pack_sequence_as(result, flat_result)
+        return flat_result[0]
+
+
+def _variables_used(ops: list[Operation]) -> list[Any]:
+    """Trainable variables that the function's operations read."""
+    graph = get_default_graph()
+    by_tensor = {}
+    for v in graph.get_collection("trainable_variables"):
+        anchor = getattr(v, "_graph_anchor", None)
+        if anchor is not None:
+            by_tensor[anchor] = v
+            if getattr(v, "_snapshot", None) is not None:
+                by_tensor[v._snapshot] = v
+            cached = getattr(v, "_graph_element", None)
+            if cached is not None:
+                by_tensor[cached] = v
+    found: dict[int, Any] = {}
+    for op in ops:
+        for t in op._inputs:
+            v = by_tensor.get(t)
+            if v is not None:
+                found[id(v)] = v
+    return list(found.values())
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f`` forward, the identity backward."""
+
+    @custom_gradient
+    def passed(x: Any) -> Any:
+        def grad(dy: Tensor) -> Tensor:
+            return dy
+
+        return f(x), grad
+
+    return passed

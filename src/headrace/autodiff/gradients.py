@@ -1,0 +1,361 @@
+"""``tf.gradients``: new operations that compute derivatives, added to the user's graph.
+
+The operations between the xs and the ys are visited in reverse running order; each one's gradient function turns the
+gradients of its outputs into gradients of its inputs. A loop is visited as one unit (see while_grad.py). Gradient
+operations of a branch of ``tf.cond`` are made in that branch.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.autodiff.aggregate import as_dense, is_trainable, total, variable_dtype, zeros_like
+from headrace.autodiff.registry import gradient_function
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply_op
+from headrace.core.contexts import Context
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import Graph
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.schedule import Loop, Unit, schedule
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.control_contexts import CondContext, in_context, is_inside
+from headrace.ops.control_flow import merge_on
+
+__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "hessians"]
+
+
+class UnconnectedGradients(enum.Enum):
+    """What an x that no y depends on gets."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class AggregationMethod:
+    """TF's choices; all give the same sum here."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """d(sum of ys)/dx for each x, as new tensors; None where no y depends on x."""
+    mode = UnconnectedGradients(unconnected_gradients)
+    ys_list, xs_list = _as_list(ys), _as_list(xs)
+    stop_list = [] if stop_gradients is None else _as_list(stop_gradients)
+    grads_given = [None] * len(ys_list) if grad_ys is None else _as_list(grad_ys)
+    if len(grads_given) != len(ys_list):
+        raise ValueError(f"{len(ys_list)} ys need as many grad_ys, {len(grads_given)} were given")
+    with name_scope(name, "gradients", [*map(_anchor, ys_list), *map(_anchor, xs_list)]):
+        y_tensors = [_as_target(y) for y in ys_list]
+        x_tensors = [_as_source(x) for x in xs_list]
+        stops = {_as_source(s) for s in stop_list}
+        starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
+        tape = Tape(y_tensors[0].graph if y_tensors else x_tensors[0].graph)
+        found = tape.backprop(y_tensors, starts, x_tensors, stops)
+        if mode is UnconnectedGradients.ZERO:
+            found = [zeros_like(_dense_source(x)) if g is None else g for g, x in zip(found, x_tensors)]
+    return found
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _anchor(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else getattr(value, "_graph_anchor", value)
+
+
+def _as_source(x: Any) -> Tensor:
+    """The tensor that a gradient with respect to x flows to: a variable's reference or handle."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, IndexedSlices):
+        return x.values
+    handle = getattr(x, "_final_value_op", None)
+    if handle is not None:
+        return handle._outputs[0]  # type: ignore[no-any-return]
+    reference = getattr(x, "_ref", None)
+    if callable(reference):
+        return reference()  # type: ignore[no-any-return]
+    return convert_to_tensor(x)
+
+
+def _dense_source(x: Tensor) -> Tensor:
+    if x._dtype is dtypes.resource:
+        return apply_op("ReadVariableOp", x, dtype=x._op._attrs["dtype"])  # type: ignore[no-any-return]
+    return x
+
+
+def _as_target(y: Any) -> Tensor:
+    if isinstance(y, IndexedSlices):
+        return y.values
+    return convert_to_tensor(y)
+
+
+def _start(y: Tensor, given: Any, i: int) -> Any:
+    """The gradient that a y starts with: ones, or what the caller gave."""
+    if given is None:
+        if y._dtype._base.is_complex:
+            raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y._dtype!r})")
+        one = convert_to_tensor(1, y._dtype._base, name=f"grad_ys_{i}") if is_trainable(y) else None
+        if one is None:
+            return None
+        if y._shape == ():
+            return apply_op("Fill", _empty_shape(), one)
+        shape = shapes.known(y._shape)
+        return apply_op("Fill", list(shape) if shape is not None else apply_op("Shape", y, out_type=dtypes.int32), one)
+    if isinstance(given, IndexedSlices):
+        return given
+    tensor = convert_to_tensor(given, preferred_dtype=y._dtype._base, name=f"grad_ys_{i}")
+    if tensor._dtype._base is not y._dtype._base:
+        raise TypeError(f"Gradient type {tensor._dtype.name} generated for {y.name} of type {y._dtype.name}")
+    return tensor
+
+
+def _empty_shape() -> Any:
+    import numpy as np
+
+    return np.zeros(0, np.int32)
+
+
+class Tape:
+    """One backward pass. Backward loops use a tape of their own that maps contexts (see while_grad.py)."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.grads: dict[Tensor, list[Any]] = {}
+        self.called_in: Context | None = graph._context
+
+    # where gradient operations are made -----------------------------------------------------------
+    def context_for(self, context: Context | None) -> Context | None:
+        """The context for the gradient operations of an op that was made in ``context``.
+
+        Its own, unless gradients were asked for further inside.
+        """
+        called = self.called_in
+        if called is not None and (context is None or is_inside(called, context)):
+            return called
+        return context
+
+    def frame(self) -> Context | None:
+        """The loop whose operations this tape walks over; None at the top."""
+        return None
+
+    # the pass -------------------------------------------------------------------------------------
+    def backprop(
+        self, ys: Sequence[Tensor], starts: Sequence[Any], xs: Sequence[Tensor], stops: set[Tensor]
+    ) -> list[Any]:
+        between = self.ops_between(ys, xs, stops)
+        for y, g in zip(ys, starts):
+            if g is not None:
+                self.grads.setdefault(y, []).append(g)
+        wanted = set(xs)
+        for unit in reversed(self.order(between)):
+            if isinstance(unit, Loop):
+                self.loop(unit)
+            else:
+                self.operation(unit, between, wanted, stops)
+        return [self.collected(x, keep=True) for x in xs]
+
+    def collected(self, tensor: Tensor, keep: bool = False) -> Any:
+        """The summed gradient of a tensor so far."""
+        grads = self.grads.get(tensor)
+        if not grads:
+            return None
+        if len(grads) > 1:
+            # what comes out of a branch's Switch is used, and so summed up, inside that branch
+            made_in = tensor._op.__dict__.get("_cond_context", tensor._op._context)
+            with in_context(self.graph, self.context_for(made_in)):
+                grads[:] = [total(grads)]
+        return grads[0]
+
+    def add(self, tensor: Tensor, grad: Any) -> None:
+        self.grads.setdefault(tensor, []).append(grad)
+
+    def ops_between(self, ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor]) -> set[Operation]:
+        """Operations on a path from an x to a y."""
+        behind: set[Operation] = set()
+        stack = [y._op for y in ys if y not in stops]
+        behind.update(stack)
+        while stack:
+            op = stack.pop()
+            for t in op._inputs:
+                if t not in stops and t._op not in behind and self.enters(t._op):
+                    behind.add(t._op)
+                    stack.append(t._op)
+        users: dict[Operation, list[Operation]] = {}
+        for op in behind:
+            for t in op._inputs:
+                users.setdefault(t._op, []).append(op)
+        reached: set[Operation] = set()
+        start = {x: None for x in xs}
+        queue = [op for op in behind if any(t in start for t in op._inputs)]
+        reached.update(queue)
+        while queue:
+            op = queue.pop()
+            for user in users.get(op, ()):
+                if user not in reached:
+                    reached.add(user)
+                    queue.append(user)
+        # an x may be an output of an operation that only other xs lead to
+        return reached
+
+    def enters(self, op: Operation) -> bool:
+        return True
+
+    def order(self, between: set[Operation]) -> list[Unit]:
+        return schedule(self.with_loops(between))
+
+    def with_loops(self, between: set[Operation]) -> set[Operation]:
+        """A loop comes as a whole: the operations that steer it are needed to structure it."""
+        from headrace.core.contexts import frame_of
+
+        own = self.frame()
+        extra: set[Operation] = set()
+        for op in between:
+            frame = frame_of(op._context)
+            if frame is not own and frame is not None:
+                extra.update(v.merge._op for v in frame.__dict__.get("loop_variables", ()))
+        return between | extra
+
+    # one unit ---------------------------------------------------------------------------------------
+    def operation(self, op: Operation, between: set[Operation], wanted: set[Tensor], stops: set[Tensor]) -> None:
+        if op not in between:
+            return
+        out_grads = [self.collected(t) for t in op._outputs]
+        for t in op._outputs:
+            if t not in wanted:
+                self.grads.pop(t, None)
+        if all(g is None for g in out_grads):
+            return
+        if op.type in _STRUCTURAL:
+            in_grads = self.structural(op, out_grads)
+        else:
+            in_grads = self.by_function(op, out_grads)
+            if in_grads is None:
+                return
+        for t, g in zip(op._inputs, in_grads):
+            if g is not None and t not in stops and is_trainable(t):
+                self.add(t, g)
+
+    def by_function(self, op: Operation, out_grads: list[Any]) -> Sequence[Any] | None:
+        function = gradient_function(op)
+        if function is None:
+            return None
+        graph = self.graph
+        with in_context(graph, self.context_for(op._context)), graph.name_scope(op.name + "_grad"):
+            filled = [
+                zeros_like(t) if g is None and is_trainable(t) and t._dtype is not dtypes.resource else g
+                for t, g in zip(op._outputs, out_grads)
+            ]
+            with graph.colocate_with(None, ignore_existing=True):
+                result = function(op, *filled)
+        in_grads = list(result) if isinstance(result, (list, tuple)) else [result]
+        if len(in_grads) != len(op._inputs):
+            raise ValueError(
+                f"Num gradients {len(in_grads)} generated for op {op.name} do not match num inputs {len(op._inputs)}"
+            )
+        for t, g in zip(op._inputs, in_grads):
+            _check_type(op, t, g)
+        return in_grads
+
+    def structural(self, op: Operation, out_grads: list[Any]) -> list[Any]:
+        if op.type in ("Merge", "RefMerge"):
+            return [out_grads[0]] * len(op._inputs)
+        if op.type in ("Switch", "RefSwitch"):
+            return [self.switch(op, out_grads), None]
+        return [out_grads[0]]
+
+    def switch(self, op: Operation, out_grads: list[Any]) -> Any:
+        """The gradient of a tensor that a branch used: what the branch gives if it is taken, else zero."""
+        branch = 1 if out_grads[1] is not None else 0
+        inner = op.__dict__.get("_cond_context")
+        if inner is None:
+            raise LookupError(f"No gradient defined for operation '{op.name}' (op type: Switch) outside of tf.cond")
+        outer = self.context_for(op._context)
+        pred = inner.pred
+        with in_context(self.graph, outer):
+            if outer is not None:
+                pred = outer.capture(pred)
+            other = CondContext(pred, inner.pivot, 1 - branch, inner.name, outer)
+            good = as_dense(out_grads[branch])
+            source = op._inputs[0]
+            if source._dtype is dtypes.resource:
+                source = apply_op("ReadVariableOp", source, dtype=variable_dtype(source))
+            with in_context(self.graph, other):
+                zero = zeros_like(source)
+            pair = (zero, good) if branch else (good, zero)
+            return merge_on(pair[0], pair[1], pred)
+
+    def loop(self, unit: Loop) -> None:
+        from headrace.autodiff.while_grad import loop_gradient
+
+        loop_gradient(self, unit.context)
+
+
+_STRUCTURAL = frozenset(["Switch", "RefSwitch", "Merge", "RefMerge", "Exit", "RefExit", "Enter", "RefEnter", "NextIteration"])
+
+
+def _check_type(op: Operation, tensor: Tensor, grad: Any) -> None:
+    if grad is None or tensor._dtype._base in (dtypes.resource, dtypes.variant):
+        return
+    if not isinstance(grad, (Tensor, IndexedSlices)):
+        raise TypeError(f"The gradient function of {op.name} ({op.type}) returned {type(grad)}, not a Tensor")
+    if grad.dtype.base_dtype is not tensor._dtype._base and is_trainable(tensor):
+        raise TypeError(
+            f"The gradient function of {op.name} ({op.type}) gave a gradient of type {grad.dtype.name} for its input "
+            f"{tensor.name} of type {tensor._dtype.name}"
+        )
+    if isinstance(grad, Tensor) and grad._shape is None and tensor._shape is not None and grad._op.graph is tensor.graph:
+        grad._shape = tensor._shape
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+) -> list[Tensor]:
+    """The Hessian of each (scalar) y with respect to its x, of shape x.shape + x.shape."""
+    from headrace.ops.control_flow import while_loop
+    from headrace.ops.tensor_array import TensorArray
+
+    out = []
+    for y, x in zip(_as_list(ys) * len(_as_list(xs)), _as_list(xs)):
+        first = as_dense(gradients(y, x)[0])
+        source = convert_to_tensor(x)
+        flat = apply_op("Reshape", first, [-1])
+        n = apply_op("Size", flat, out_type=dtypes.int32)
+
+        def body(j: Tensor, rows: Any, flat: Tensor = flat, x: Any = x) -> Any:
+            row = as_dense(gradients(apply_op("GatherV2", flat, j, 0), x)[0])
+            return apply_op("AddV2", j, 1), rows.write(j, row)
+
+        rows = TensorArray(source.dtype.base_dtype, size=n)
+        zero = convert_to_tensor(0)
+        _, rows = while_loop(lambda j, _, n=n: apply_op("Less", j, n), body, [zero, rows])
+        shape = apply_op("Shape", source, out_type=dtypes.int32)
+        result: Tensor = apply_op("Reshape", rows.stack(), apply_op("ConcatV2", [shape, shape], 0))
+        if source._shape is not None:
+            result.set_shape(source._shape + source._shape)
+        out.append(result)
+    return out

@@ -1,0 +1,61 @@
+"""Gradient functions by op type: those that users register, else the op's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE
+from headrace.core.tensor import Operation
+
+__all__ = ["NoGradient", "NotDifferentiable", "RegisterGradient", "gradient_function"]
+
+_registered: dict[str, Any] = {}
+
+
+class RegisterGradient:
+    """``@tf.RegisterGradient("Name")`` for a function ``f(op, *grads)``; use it through gradient_override_map."""
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+        self._op_type = op_type
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        if self._op_type in _registered:
+            raise KeyError(
+                f"Registering two gradient with name '{self._op_type}'! (Previous registration was "
+                f"{_registered[self._op_type]!r})"
+            )
+        _registered[self._op_type] = f
+        return f
+
+
+def NotDifferentiable(op_type: str) -> None:  # noqa: N802 (TensorFlow's name)
+    """Gradients stop at ops of this type."""
+    _registered[op_type] = NOT_DIFFERENTIABLE
+
+
+NoGradient = NotDifferentiable
+
+
+def gradient_function(op: Operation) -> Callable[..., Any] | None:
+    """The gradient function of an operation; None if it has no derivative."""
+    kind = op._attrs.get("_gradient_op_type", op.type)
+    if isinstance(kind, bytes):
+        kind = kind.decode()
+    found = _registered.get(kind)
+    if found is None:
+        if kind != op.type:
+            raise LookupError(
+                f"No gradient defined for operation '{op.name}' (op type: {op.type}): gradient_override_map names "
+                f"'{kind}', which nobody registered with tf.RegisterGradient"
+            )
+        found = op._opdef.grad
+    if found is NOT_DIFFERENTIABLE:
+        return None
+    if found is NO_GRADIENT_YET:
+        raise LookupError(
+            f"No gradient defined for operation '{op.name}' (op type: {op.type}). Headrace does not have it yet."
+        )
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,300 @@
+"""The gradient of a loop is a loop that runs backwards.
+
+For a forward loop ``x, n = body(x), n + 1`` the backward loop starts with the gradient of the loop's result and the
+number of iterations, and in each of its iterations applies the gradient of ``body``. Values of forward tensors that it
+needs are pushed on stacks by the forward loop and popped here, last iteration first. Gradients of loop invariants add up
+over the iterations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.autodiff.aggregate import as_dense, is_trainable, variable_dtype, zeros_like
+from headrace.autodiff.gradients import Tape
+from headrace.core import dtypes
+from headrace.core.build import apply, apply_op
+from headrace.core.contexts import CondBase, Context, frame_of
+from headrace.core.infer import static_value
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.basic import constant, identity
+from headrace.ops.control_contexts import CondContext, WhileContext, in_context, is_inside
+from headrace.ops.control_flow_ops import EXIT, LOOP_COND, MERGE, NEXT_ITERATION, STACK, STACK_POP, STACK_PUSH, SWITCH
+
+__all__ = ["loop_gradient"]
+
+
+def loop_gradient(tape: Tape, forward: Any) -> None:
+    """Add the gradients of a loop's inputs to ``tape``, given those of its results."""
+    variables = forward.__dict__.get("loop_variables")
+    if variables is None:
+        raise LookupError(f"No gradient can be made for the loop '{forward.name}': its variables are not known")
+    if isinstance(forward, BackwardContext):
+        raise TypeError("Second-order gradient for while loops not supported.")
+    exit_grads = {v: tape.collected(v.exit._op._inputs[0]) for v in variables}
+    if all(g is None for g in exit_grads.values()):
+        return
+    if not forward.back_prop:
+        raise LookupError(f"The loop '{forward.name}' was made with back_prop=False: it has no gradient")
+    _Backward(tape, forward, variables, exit_grads).build()
+
+
+class BackwardContext(WhileContext):
+    """The context of a backward loop."""
+
+
+class _Backward:
+    def __init__(self, tape: Tape, forward: Any, variables: list[Any], exit_grads: dict[Any, Any]) -> None:
+        self.tape = tape
+        self.graph = tape.graph
+        self.forward = forward
+        self.variables = variables
+        self.exit_grads = exit_grads
+        self.outer = tape.context_for(forward.outer_context)
+        with in_context(self.graph, self.outer):
+            self.context = BackwardContext(
+                self.graph.unique_name(forward.name.rpartition("/")[2] + "_grad"), self.outer
+            )
+        self.context.backward = self
+        self.stacks: dict[Tensor, Tensor] = {}
+        self.contexts: dict[Any, Context] = {}
+        self.counter_add: Operation | None = None
+
+    # the loop -------------------------------------------------------------------------------------
+    def build(self) -> None:
+        active = self.active_variables()
+        invariants = [
+            (inside, outside) for inside, outside in self.forward.invariants.items() if is_trainable(outside)
+        ]
+        invariants = [p for p in invariants if self.is_used(p[0], active)]
+        with self.graph.name_scope(self.forward.name + "_grad"):
+            count = self.forward_count()
+            starts = [count, *(self.start(v) for v in active), *(self.zero(o) for _, o in invariants)]
+            exits = self.loop(starts, active, invariants)
+        for v, grad in zip(active, exits[1:]):
+            self.tape.add(v.enter._op._inputs[0], grad)
+        for (_, outside), grad in zip(invariants, exits[1 + len(active) :]):
+            self.tape.add(outside, grad)
+
+    def zero(self, outside: Tensor) -> Tensor:
+        with in_context(self.graph, self.outer):
+            if outside._dtype is dtypes.resource:
+                return zeros_like(apply_op("ReadVariableOp", outside, dtype=variable_dtype(outside)))
+            return zeros_like(outside)
+
+    def active_variables(self) -> list[Any]:
+        """Loop variables that the results with gradients depend on."""
+        chosen = [v for v in self.variables if self.exit_grads[v] is not None]
+        grown = True
+        while grown:
+            grown = False
+            reached = self.behind([v.next._op._inputs[0] for v in chosen])
+            for v in self.variables:
+                if v not in chosen and is_trainable(v.merge) and v.inside._op in reached:
+                    chosen.append(v)
+                    grown = True
+        return [v for v in self.variables if v in chosen]
+
+    def behind(self, tensors: list[Tensor]) -> set[Operation]:
+        seen: set[Operation] = {t._op for t in tensors}
+        stack = list(seen)
+        while stack:
+            op = stack.pop()
+            if op.type == "Switch" and frame_of(op._context) is self.forward and "_cond_context" not in op.__dict__:
+                continue  # a loop variable as the body sees it
+            for t in op._inputs:
+                if t._op not in seen and is_inside(t._op._context, self.forward):
+                    seen.add(t._op)
+                    stack.append(t._op)
+        return seen
+
+    def is_used(self, inside: Tensor, active: list[Any]) -> bool:
+        return inside._op in self.behind([v.next._op._inputs[0] for v in active])
+
+    def start(self, v: Any) -> Tensor:
+        grad = self.exit_grads[v]
+        with in_context(self.graph, self.outer):
+            return zeros_like(v.exit) if grad is None else as_dense(grad)
+
+    def forward_count(self) -> Tensor:
+        """A new loop variable of the forward loop that counts its iterations."""
+        forward, graph = self.forward, self.graph
+        with in_context(graph, forward.outer_context):
+            zero = constant(0, name="f_count")
+        enter = forward.enter(zero, is_constant=False, name="f_count")
+        with in_context(graph, forward):
+            merge = apply(MERGE, [enter, enter], name="Merge")[0]
+            loop_cond = self.loop_cond()
+            switch = apply(SWITCH, merge, loop_cond, name="Switch")
+            added = apply_op("AddV2", identity(switch[1]), constant(1, name="y"), name="Add")
+            following = apply(NEXT_ITERATION, added, name="NextIteration")
+        merge._op._inputs = (enter, following)
+        self.counter_add = added._op
+        with in_context(graph, forward.outer_context):
+            return apply(EXIT, switch[0], name="f_count")  # type: ignore[no-any-return]
+
+    def loop_cond(self) -> Tensor:
+        return self.variables[0].inside._op._inputs[1]  # type: ignore[no-any-return]
+
+    def loop(self, starts: list[Tensor], active: list[Any], invariants: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+        context, graph = self.context, self.graph
+        enters = [context.enter(s, is_constant=False) for s in starts]
+        context.Enter()
+        try:
+            merges = [apply(MERGE, [e, e], name="Merge")[0] for e in enters]
+            context.pivot = merges[0]._op
+            test = apply(LOOP_COND, apply_op("GreaterEqual", merges[0], constant(1, name="b_one")), name="b_count")
+            switches = [apply(SWITCH, m, test, name="Switch") for m in merges]
+            inside = [identity(s[1]) for s in switches]
+            context.pivot = inside[0]._op
+            nexts = [apply_op("Sub", inside[0], constant(1, name="b_one"))]
+            nexts += self.body(inside[1:], active, invariants)
+            followings = [apply(NEXT_ITERATION, n, name="NextIteration") for n in nexts]
+        finally:
+            context.Exit()
+        for m, e, f in zip(merges, enters, followings):
+            m._op._inputs = (e, f)
+            if m._shape != f._shape:
+                m._shape = m._shape if f._shape is None else None
+        with in_context(graph, self.outer):
+            exits = [apply(EXIT, s[0], name="Exit") for s in switches]
+        for x, s in zip(exits, starts):
+            x._shape = s._shape
+        context.__dict__["loop_variables"] = []
+        return exits
+
+    def body(self, grads: list[Tensor], active: list[Any], invariants: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+        inner = LoopTape(self)
+        ys = [v.next._op._inputs[0] for v in active]
+        xs = [v.inside for v in active] + [i for i, _ in invariants]
+        found = inner.backprop(ys, grads[: len(active)], xs, set())
+        with in_context(self.graph, self.context):
+            out = [
+                zeros_like(self.context.capture(v.inside)) if g is None else as_dense(g)
+                for v, g in zip(active, found)
+            ]
+            for sum_so_far, g in zip(grads[len(active) :], found[len(active) :]):
+                out.append(sum_so_far if g is None else apply_op("AddV2", sum_so_far, as_dense(g)))
+        return out
+
+    # values of the forward loop ---------------------------------------------------------------------
+    def value(self, tensor: Tensor) -> Tensor:
+        """A forward tensor as the backward loop sees it: its value in the iteration that is being undone."""
+        if frame_of(tensor._op._context) is not self.forward:
+            return tensor
+        outside = self.forward.invariants.get(tensor)
+        if outside is not None:
+            return outside  # type: ignore[no-any-return]
+        found = self.stacks.get(tensor)
+        if found is None:
+            found = self.stacks[tensor] = self.popped(tensor)
+        return found
+
+    def popped(self, tensor: Tensor) -> Tensor:
+        graph = self.graph
+        known = static_value(tensor) if tensor._op.type != "Const" else tensor._op._attrs["value"]
+        if known is not None:
+            with in_context(graph, self.context):
+                return constant(known, tensor._dtype._base)
+        outermost = self.outermost()
+        with in_context(graph, outermost):
+            limit = constant(-1, name="stack_size")
+            handle = apply(STACK, limit, elem_type=tensor._dtype._base, stack_name=tensor._op.name, name="f_acc")
+        with in_context(graph, tensor._op._context):
+            push = apply(STACK_PUSH, handle, tensor, name="StackPushV2")
+        assert self.counter_add is not None
+        self.counter_add._add_control_input(push._op)
+        with in_context(graph, self.context_for(tensor._op._context)):
+            out: Tensor = apply(STACK_POP, handle, elem_type=tensor._dtype._base, name="StackPopV2")
+        out._shape = tensor._shape
+        return out
+
+    def outermost(self) -> Context | None:
+        """Stacks live outside of every loop."""
+        context: Context | None = self.forward
+        found = None
+        while context is not None:
+            if isinstance(context, WhileContext):
+                found = context
+            context = context.outer_context
+        return None if found is None else found.outer_context
+
+    def context_for(self, context: Context | None) -> Context | None:
+        """The backward counterpart of a context inside the forward loop."""
+        if context is self.forward:
+            return self.context
+        if context is None or not is_inside(context, self.forward):
+            return self.context
+        if not isinstance(context, CondBase):
+            return self.context_for(context.outer_context)
+        key = (context.pred, context.branch)
+        found = self.contexts.get(key)
+        if found is None:
+            outer = self.context_for(context.outer_context)
+            assert outer is not None
+            with in_context(self.graph, outer):
+                pred = outer.capture(self.value(context.pred))
+                pivot = identity(pred)
+            made = CondContext(pred, pivot, context.branch, context.name, outer)
+            made.backward = self
+            found = self.contexts[key] = made
+        return found
+
+
+class LoopTape(Tape):
+    """The backward pass over one loop body."""
+
+    def __init__(self, backward: _Backward) -> None:
+        super().__init__(backward.graph)
+        self.backward = backward
+
+    def context_for(self, context: Context | None) -> Context | None:
+        return self.backward.context_for(context)
+
+    def frame(self) -> Context | None:
+        return self.backward.forward  # type: ignore[no-any-return]
+
+    def enters(self, op: Operation) -> bool:
+        return is_inside(op._context, self.backward.forward)
+
+    def order(self, between: set[Operation]) -> list[Any]:
+        """The body's units; the loop around them is this tape's own."""
+        from headrace.core.schedule import Loop
+
+        units = super().order(between)
+        for unit in _all_loops(units):
+            if unit.context is self.backward.forward:
+                return unit.units
+        return [u for u in units if not isinstance(u, Loop)]
+
+    def switch(self, op: Operation, out_grads: list[Any]) -> Any:
+        if "_cond_context" not in op.__dict__:
+            return out_grads[1]  # a loop variable entering the body
+        inner = op.__dict__["_cond_context"]
+        branch = 1 if out_grads[1] is not None else 0
+        outer = self.context_for(op._context)
+        assert outer is not None
+        with in_context(self.graph, outer):
+            pred = outer.capture(self.backward.value(inner.pred))
+            other = CondContext(pred, identity(pred), 1 - branch, inner.name, outer)
+            other.backward = self.backward
+            good = as_dense(out_grads[branch])
+            with in_context(self.graph, other):
+                zero = zeros_like(op._inputs[0])
+            pair = (zero, good) if branch else (good, zero)
+            from headrace.ops.control_flow import merge_on
+
+            return merge_on(pair[0], pair[1], pred)
+
+
+def _all_loops(units: list[Any]) -> list[Any]:
+    from headrace.core.schedule import Loop
+
+    found, stack = [], list(units)
+    while stack:
+        unit = stack.pop()
+        if isinstance(unit, Loop):
+            found.append(unit)
+            stack.extend(unit.units)
+    return found
+

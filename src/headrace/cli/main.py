@@ -1,0 +1,59 @@
+"""``headrace``: run a TensorFlow-1 program unmodified, list the ops, say the version.
+
+    headrace run [--report] [--executor NAME] script.py [args ...]
+    headrace run -m package.module [args ...]
+    headrace ops [--family NAME] [--json]
+    headrace version
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from headrace.cli import ops_table, run
+
+__all__ = ["main"]
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="headrace", description="Runs TensorFlow-1 programs without TensorFlow.", allow_abbrev=False
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    run.add_arguments(
+        commands.add_parser(
+            "run", help="run a program that says `import tensorflow`, unmodified", allow_abbrev=False,
+            usage="headrace run [-h] [--report] [--executor NAME] (script.py | -m module) [args ...]",
+        )
+    )  # fmt: skip
+    ops_table.add_arguments(commands.add_parser("ops", help="print the table of ops", allow_abbrev=False))
+    commands.add_parser("version", help="print the versions").set_defaults(function=_version)
+    return top
+
+
+def _version(_: argparse.Namespace) -> int:
+    import platform
+
+    import numpy as np
+
+    from headrace.api.version import HEADRACE_VERSION, VERSION
+
+    print(f"headrace {HEADRACE_VERSION} (API of TensorFlow {VERSION})")
+    print(f"python {platform.python_version()}, numpy {np.__version__}")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The entry point; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] in (["--version"], ["-V"]):
+        arguments[0] = "version"
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.function(options))
+    except BrokenPipeError:  # whoever read our output has seen enough: `headrace ops | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

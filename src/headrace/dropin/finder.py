@@ -1,0 +1,47 @@
+"""The meta-path finder and loader behind :mod:`headrace.dropin`."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+from collections.abc import Sequence
+from types import ModuleType
+
+from headrace.api import paths
+from headrace.api.missing import explain
+
+__all__ = ["ROOT", "Finder"]
+
+ROOT = "tensorflow"
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Answers for ``tensorflow`` and all modules below it."""
+
+    def __init__(self) -> None:
+        self.switch: ModuleType | None = None
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != ROOT and not fullname.startswith(ROOT + "."):
+            return None
+        below = fullname[len(ROOT) + 1 :]
+        if not paths.exists(below):
+            # without a name: the import system hides the message of `from tensorflow import x` otherwise
+            raise ModuleNotFoundError(f"No module named {fullname!r}: {_reason(below)}")
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return paths.facade(spec.name[len(ROOT) + 1 :], ROOT)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run: facades come complete."""
+
+
+def _reason(path: str) -> str:
+    namespace, _, name = path.rpartition(".")
+    available = paths.children(namespace)
+    if namespace and not path.startswith(("python", "core")):
+        return explain(namespace, name, [*available, *dir(paths.facade(namespace, ROOT))])
+    return explain(namespace, name, available)

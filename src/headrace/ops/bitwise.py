@@ -1,0 +1,83 @@
+"""Bits of integers: ``tf.bitwise``.
+
+    >>> low = tf.bitwise.bitwise_and(x, 0xFF)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import shape_fns
+from headrace.core.build import apply
+from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
+
+__all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "population_count", "right_shift"]  # fmt: skip
+
+
+def _define(op_type: str, ufunc: str | None = None, kernel: Any = None) -> OpDef:
+    return define(
+        op_type, "x: T, y: T -> z: T; T: type(int)",
+        shape=shape_fns.broadcast, ufunc=ufunc, kernel=kernel, grad=NOT_DIFFERENTIABLE, elementwise=True,
+    )  # fmt: skip
+
+
+def _shift(ufunc: str) -> Callable[..., Any]:
+    """Shifts by less than 0 or more than the width are by 0 and by width - 1."""
+
+    def kernel(xp: Any, x: Any, y: Any) -> Any:
+        return getattr(xp, ufunc)(x, xp.clip(y, 0, x.dtype.itemsize * 8 - 1))
+
+    return kernel
+
+
+def _population_count(xp: Any, x: Any) -> Any:
+    # bitwise_count counts the bits of |x|; TensorFlow those of the two's complement
+    return xp.bitwise_count(x.view(np.dtype(f"u{x.dtype.itemsize}")))
+
+
+BITWISE_AND = _define("BitwiseAnd", "bitwise_and")
+BITWISE_OR = _define("BitwiseOr", "bitwise_or")
+BITWISE_XOR = _define("BitwiseXor", "bitwise_xor")
+LEFT_SHIFT = _define("LeftShift", kernel=_shift("left_shift"))
+RIGHT_SHIFT = _define("RightShift", kernel=_shift("right_shift"))
+INVERT = define(
+    "Invert", "x: T -> y: T; T: type(int)",
+    shape=shape_fns.unchanged, ufunc="invert", grad=NOT_DIFFERENTIABLE, elementwise=True,
+)  # fmt: skip
+POPULATION_COUNT = define(
+    "PopulationCount", "x: T -> y: uint8; T: type(int)",
+    shape=shape_fns.unchanged, kernel=_population_count, grad=NOT_DIFFERENTIABLE, elementwise=True,
+)  # fmt: skip
+
+
+def bitwise_and(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(BITWISE_AND, x, y, name=name)
+
+
+def bitwise_or(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(BITWISE_OR, x, y, name=name)
+
+
+def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(BITWISE_XOR, x, y, name=name)
+
+
+def invert(x: Any, name: str | None = None) -> Any:
+    return apply(INVERT, x, name=name)
+
+
+def left_shift(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(LEFT_SHIFT, x, y, name=name)
+
+
+def right_shift(x: Any, y: Any, name: str | None = None) -> Any:
+    """Keeps the sign of signed integers."""
+    return apply(RIGHT_SHIFT, x, y, name=name)
+
+
+def population_count(x: Any, name: str | None = None) -> Any:
+    """How many bits are set."""
+    return apply(POPULATION_COUNT, x, name=name)

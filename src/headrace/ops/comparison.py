@@ -1,0 +1,162 @@
+"""Comparisons, logic, and tests for NaN and infinity. All give booleans, none has a derivative.
+
+    >>> both = tf.logical_and(tf.greater(x, 0), tf.is_finite(x))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import shape_fns, shapes
+from headrace.core.build import apply
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.shapes import Shape
+
+__all__ = [
+    "approximate_equal", "equal", "greater", "greater_equal", "is_finite", "is_inf", "is_nan", "less", "less_equal",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
+]  # fmt: skip
+
+
+def _equality_shape(c: Inference) -> list[Shape]:
+    """Broadcast; shapes that do not fit are one False if ``incompatible_shape_error`` is off."""
+    if c.attr("incompatible_shape_error"):
+        return shape_fns.broadcast(c)
+    try:
+        out = shapes.broadcast(c.shape(0), c.shape(1))
+    except ValueError:
+        return [()]
+    return [out if shapes.known(c.shape(0)) is not None and shapes.known(c.shape(1)) is not None else None]
+
+
+def _equality(ufunc: str, unequal_shapes: bool) -> Callable[..., Any]:
+    answer = np.bool_(unequal_shapes)
+
+    def kernel(xp: Any, x: Any, y: Any, *, incompatible_shape_error: bool) -> Any:
+        if not incompatible_shape_error:
+            try:
+                np.broadcast_shapes(x.shape, y.shape)
+            except ValueError:
+                return answer
+        return getattr(xp, ufunc)(x, y)
+
+    return kernel
+
+
+def _define_equality(op_type: str, ufunc: str, unequal_shapes: bool) -> OpDef:
+    return define(
+        op_type, "x: T, y: T -> z: bool; incompatible_shape_error: bool=True",
+        shape=_equality_shape, kernel=_equality(ufunc, unequal_shapes), grad=NOT_DIFFERENTIABLE, elementwise=True,
+    )  # fmt: skip
+
+
+def _define_order(op_type: str, ufunc: str) -> OpDef:
+    return define(
+        op_type, "x: T, y: T -> z: bool; T: type(real)",
+        shape=shape_fns.broadcast, ufunc=ufunc, grad=NOT_DIFFERENTIABLE, elementwise=True,
+    )  # fmt: skip
+
+
+def _define_logic(op_type: str, ufunc: str) -> OpDef:
+    return define(
+        op_type, "x: bool, y: bool -> z: bool",
+        shape=shape_fns.broadcast, ufunc=ufunc, grad=NOT_DIFFERENTIABLE, elementwise=True,
+    )  # fmt: skip
+
+
+def _define_test(op_type: str, ufunc: str) -> OpDef:
+    return define(
+        op_type, "x: T -> y: bool; T: type(float)",
+        shape=shape_fns.unchanged, ufunc=ufunc, grad=NOT_DIFFERENTIABLE, elementwise=True,
+    )  # fmt: skip
+
+
+def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
+    if x.dtype.kind == "u":  # the difference must not wrap around
+        x, y = xp.maximum(x, y), xp.minimum(x, y)
+    return xp.less(xp.absolute(xp.subtract(x, y)), tolerance)
+
+
+EQUAL = _define_equality("Equal", "equal", False)
+NOT_EQUAL = _define_equality("NotEqual", "not_equal", True)
+LESS = _define_order("Less", "less")
+LESS_EQUAL = _define_order("LessEqual", "less_equal")
+GREATER = _define_order("Greater", "greater")
+GREATER_EQUAL = _define_order("GreaterEqual", "greater_equal")
+APPROXIMATE_EQUAL = define(
+    "ApproximateEqual", "x: T, y: T -> z: bool; T: type(number), tolerance: float=1e-05",
+    shape=shape_fns.same_shape_inputs, kernel=_approximate_equal, grad=NOT_DIFFERENTIABLE, elementwise=True,
+)  # fmt: skip
+LOGICAL_AND = _define_logic("LogicalAnd", "logical_and")
+LOGICAL_OR = _define_logic("LogicalOr", "logical_or")
+LOGICAL_NOT = define(
+    "LogicalNot", "x: bool -> y: bool",
+    shape=shape_fns.unchanged, ufunc="logical_not", grad=NOT_DIFFERENTIABLE, elementwise=True,
+)  # fmt: skip
+IS_NAN = _define_test("IsNan", "isnan")
+IS_INF = _define_test("IsInf", "isinf")
+IS_FINITE = _define_test("IsFinite", "isfinite")
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(EQUAL, x, y, name=name)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(NOT_EQUAL, x, y, name=name)
+
+
+def less(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(LESS, x, y, name=name)
+
+
+def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(LESS_EQUAL, x, y, name=name)
+
+
+def greater(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(GREATER, x, y, name=name)
+
+
+def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(GREATER_EQUAL, x, y, name=name)
+
+
+def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Any:
+    """|x - y| < tolerance."""
+    return apply(APPROXIMATE_EQUAL, x, y, tolerance=tolerance, name=name)
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(LOGICAL_AND, x, y, name=name)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(LOGICAL_OR, x, y, name=name)
+
+
+def logical_not(x: Any, name: str | None = None) -> Any:
+    return apply(LOGICAL_NOT, x, name=name)
+
+
+def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
+    """(x or y) and not (x and y), four ops as in TensorFlow."""
+    either = apply(LOGICAL_OR, x, y)
+    both = apply(LOGICAL_AND, x, y)
+    return apply(LOGICAL_AND, either, apply(LOGICAL_NOT, both), name=name)
+
+
+def is_nan(x: Any, name: str | None = None) -> Any:
+    return apply(IS_NAN, x, name=name)
+
+
+def is_inf(x: Any, name: str | None = None) -> Any:
+    return apply(IS_INF, x, name=name)
+
+
+def is_finite(x: Any, name: str | None = None) -> Any:
+    return apply(IS_FINITE, x, name=name)

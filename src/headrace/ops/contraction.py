@@ -1,0 +1,299 @@
+"""Contractions of tensors by named axes: ``einsum`` and ``tensordot``.
+
+Operands are joined from left to right. Axes that two operands share and that nobody needs later are summed by one matrix
+product; shared axes that are needed later become its batch axes. Transposes and reshapes are made only where the axes do
+not already lie as the product wants them.
+
+    tf.einsum("bhqd,bhkd->bhqk", q, k)  # one BatchMatMulV2 with adj_y
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import convert
+from headrace.core.build import apply_op
+from headrace.core.infer import static_value
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
+
+__all__ = ["einsum", "tensordot"]
+
+Labels = list[Any]
+
+
+class _Part:
+    """A tensor whose axes have labels."""
+
+    def __init__(self, tensor: Tensor, labels: Iterable[Any]) -> None:
+        self.tensor = tensor
+        self.labels: Labels = list(labels)
+        self._shape: Any = None
+
+    def size(self, label: Any) -> Any:
+        """The length of an axis: an int where it is known, else a scalar tensor."""
+        i = self.labels.index(label)
+        known = self.tensor._shape[i]  # type: ignore[index]
+        if known is not None:
+            return known
+        if self._shape is None:
+            self._shape = apply_op("Shape", self.tensor)
+        return self._shape[i]
+
+    def ordered(self, labels: Labels) -> _Part:
+        if labels == self.labels:
+            return self
+        return _Part(
+            apply_op("Transpose", self.tensor, [self.labels.index(a) for a in labels]), labels
+        )
+
+    def summed(self, keep: Collection[Any]) -> _Part:
+        """Without the axes that are not in ``keep``."""
+        gone = [i for i, a in enumerate(self.labels) if a not in keep]
+        if not gone:
+            return self
+        return _Part(apply_op("Sum", self.tensor, gone), [a for a in self.labels if a in keep])
+
+    def diagonal(self) -> _Part:
+        """Repeated labels taken along the diagonal."""
+        part = self
+        for label in self.labels:
+            if part.labels.count(label) > 1:
+                at = [i for i, a in enumerate(part.labels) if a == label][:2]
+                rest = [i for i in range(len(part.labels)) if i not in at]
+                moved = apply_op("Transpose", part.tensor, rest + at)
+                labels = [part.labels[i] for i in rest] + [label]
+                part = _Part(apply_op("MatrixDiagPart", moved), labels).diagonal()
+        return part
+
+
+def _product(sizes: Iterable[Any]) -> Any:
+    """An int where every factor is known, else a scalar tensor."""
+    known, unknown = 1, None
+    for s in sizes:
+        if isinstance(s, int):
+            known *= s
+        else:
+            unknown = s if unknown is None else unknown * s
+    if unknown is None:
+        return known
+    return unknown if known == 1 else unknown * known
+
+
+def _reshape(tensor: Any, sizes: list[Any]) -> Any:
+    unknown = [i for i, s in enumerate(sizes) if not isinstance(s, int)]
+    if len(unknown) == 1 and 0 not in [s for s in sizes if isinstance(s, int)]:
+        sizes = [-1 if i == unknown[0] else s for i, s in enumerate(sizes)]
+    elif unknown:
+        return apply_op("Reshape", tensor, apply_op("Pack", sizes))
+    return apply_op("Reshape", tensor, sizes)
+
+
+def _join(a: _Part, b: _Part, wanted: Collection[Any]) -> _Part:
+    """Two operands made one. Axes that are in neither ``wanted`` nor both operands are summed first."""
+    a, b = a.summed({*wanted, *b.labels}), b.summed({*wanted, *a.labels})
+    shared = [x for x in a.labels if x in b.labels]
+    batch = [x for x in shared if x in wanted]
+    contracted = [x for x in shared if x not in wanted]
+    if not contracted:
+        return _multiplied(a, b, batch)
+    free_a = [x for x in a.labels if x not in shared]
+    free_b = [x for x in b.labels if x not in shared]
+    if [x for x in b.labels if x in contracted] != contracted and _lies_ready(
+        b, batch, contracted, free_b
+    ):
+        contracted = [x for x in b.labels if x in contracted]
+    left, flip_a = _as_matrices(a, batch, free_a, contracted, False)
+    right, flip_b = _as_matrices(b, batch, free_b, contracted, True)
+    if not batch:
+        out = apply_op("MatMul", left, right, transpose_a=flip_a, transpose_b=flip_b)
+    else:
+        out = apply_op("BatchMatMulV2", left, right, adj_x=flip_a, adj_y=flip_b)
+    labels = batch + free_a + free_b
+    if len(free_a) != 1 or len(free_b) != 1:
+        part = _Part(out, [*batch, None, None])
+        sizes = (
+            [part.size(x) for x in batch]
+            + [a.size(x) for x in free_a]
+            + [b.size(x) for x in free_b]
+        )
+        out = _reshape(out, sizes)
+    return _Part(out, labels)
+
+
+def _lies_ready(part: _Part, batch: Labels, contracted: Labels, free: Labels) -> bool:
+    middle = [x for x in part.labels if x in contracted]
+    return part.labels in (batch + middle + free, batch + free + middle)
+
+
+def _as_matrices(
+    part: _Part, batch: Labels, free: Labels, contracted: Labels, right: bool
+) -> tuple[Any, bool]:
+    """The operand as (batches of) matrices, and whether the product must transpose them."""
+    straight = batch + (contracted + free if right else free + contracted)
+    turned = batch + (free + contracted if right else contracted + free)
+    # BatchMatMul transposes with conjugation, which is the same for real numbers only
+    flip = part.labels == turned != straight and not (batch and part.tensor._dtype._kind == "c")
+    part = part if flip else part.ordered(straight)
+    if len(free) == 1 == len(contracted):
+        return part.tensor, flip
+    rows = _product(part.size(x) for x in free)
+    inner = _product(part.size(x) for x in contracted)
+    last = [inner, rows] if flip != right else [rows, inner]
+    return _reshape(part.tensor, [part.size(x) for x in batch] + last), flip
+
+
+def _multiplied(a: _Part, b: _Part, batch: Labels) -> _Part:
+    """No axis to sum: an outer or element-wise product."""
+    free_a = [x for x in a.labels if x not in batch]
+    free_b = [x for x in b.labels if x not in batch]
+    x, y = a.ordered(batch + free_a).tensor, b.ordered(batch + free_b).tensor
+    if free_b:
+        for _ in free_b:
+            x = apply_op("ExpandDims", x, -1)
+        for _ in free_a:
+            y = apply_op("ExpandDims", y, len(batch))
+    elif free_a:
+        for _ in free_a:
+            y = apply_op("ExpandDims", y, -1)
+    return _Part(apply_op("Mul", x, y), batch + free_a + free_b)
+
+
+# einsum -----------------------------------------------------------------------------------------
+
+
+def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Einstein's summation: ``einsum("ij,jk->ik", a, b)``. Ellipses broadcast; a repeated label is a diagonal."""
+    name = kwargs.pop("name", None)
+    kwargs.pop("optimize", None)
+    if kwargs:
+        raise TypeError(f"invalid keyword arguments for this function: {', '.join(sorted(kwargs))}")
+    with name_scope(name, "einsum", [*inputs]):
+        tensors = [convert.convert(x) for x in inputs]
+        terms, output = _parse(equation.replace(" ", ""), [_rank(t) for t in tensors])
+        _check_sizes(equation, tensors, terms)
+        parts = [_Part(t, labels).diagonal() for t, labels in zip(tensors, terms)]
+        joined = parts[0]
+        for i, part in enumerate(parts[1:], 2):
+            joined = _join(
+                joined, part, {*output, *(x for later in parts[i:] for x in later.labels)}
+            )
+        return joined.summed(output).ordered(output).tensor
+
+
+def _rank(tensor: Tensor) -> int:
+    if tensor._shape is None:
+        raise ValueError(
+            f"einsum needs inputs of known rank; {tensor.name} has none. Use set_shape."
+        )
+    return len(tensor._shape)
+
+
+def _parse(equation: str, ranks: list[int]) -> tuple[list[Labels], Labels]:
+    """Labels of the axes of each input and of the output; axes of an ellipsis are numbered from the right."""
+    match = re.fullmatch(r"([A-Za-z.,]*)(?:->([A-Za-z.]*))?", equation)
+    if match is None:
+        raise ValueError(f"Indices have incorrect format: {equation}")
+    texts = match.group(1).split(",")
+    if len(texts) != len(ranks):
+        raise ValueError(
+            f"Incorrect number of arguments: {len(texts)} were expected by the equation, {len(ranks)} were given"
+        )
+    terms = [_expanded(text, rank, equation) for text, rank in zip(texts, ranks)]
+    dots = [
+        x
+        for x in max(terms, key=lambda t: sum(isinstance(x, int) for x in t))
+        if isinstance(x, int)
+    ]
+    if match.group(2) is None:
+        flat = [x for t in terms for x in t if isinstance(x, str)]
+        return terms, dots + sorted(x for x in set(flat) if flat.count(x) == 1)
+    output: Labels = []
+    for piece in re.findall(r"\.\.\.|.", match.group(2)):
+        output += dots if piece == "..." else [piece]
+    unknown = [x for x in output if not any(x in t for t in terms)]
+    if unknown or len(set(output)) != len(output):
+        raise ValueError(f"Output labels must be input labels, each once: {equation}")
+    return terms, output
+
+
+def _expanded(text: str, rank: int, equation: str) -> Labels:
+    if "." not in text:
+        if len(text) != rank:
+            raise ValueError(
+                f"Unexpected number of dimensions: '{text}' in {equation} was given {rank}"
+            )
+        return list(text)
+    if text.count("...") != 1 or text.count(".") != 3:
+        raise ValueError(f"Indices have incorrect format: {equation}")
+    before, after = text.split("...")
+    hidden = rank - len(before) - len(after)
+    if hidden < 0:
+        raise ValueError(
+            f"Unexpected number of dimensions: '{text}' in {equation} was given {rank}"
+        )
+    return [*before, *range(-hidden, 0), *after]
+
+
+def _check_sizes(equation: str, tensors: list[Tensor], terms: list[Labels]) -> None:
+    known: dict[Any, int] = {}
+    for tensor, labels in zip(tensors, terms):
+        for label, size in zip(labels, tensor._shape or ()):
+            if size is None or isinstance(label, int):
+                continue
+            if known.setdefault(label, size) != size:
+                raise ValueError(
+                    f"Dimensions must be equal, but are {known[label]} and {size} for label '{label}' of {equation}"
+                )
+
+
+# tensordot --------------------------------------------------------------------------------------
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+    """The sum of products over pairs of axes; an int n means the last n of ``a`` with the first n of ``b``."""
+    with name_scope(name, "Tensordot", [a, b, axes]) as scope:
+        a = convert.convert(a, name="a")
+        b = convert.convert(b, name="b", preferred=a._dtype._base)
+        if a._shape is None or b._shape is None:
+            raise ValueError("tensordot needs tensors of known rank. Use set_shape.")
+        axes_a, axes_b = _paired_axes(axes, len(a._shape), len(b._shape))
+        labels_a: Labels = [("a", i) for i in range(len(a._shape))]
+        labels_b: Labels = [("b", i) for i in range(len(b._shape))]
+        for i, j in zip(axes_a, axes_b):
+            labels_b[j] = labels_a[i]
+        output = [x for x in labels_a if x not in labels_b] + [
+            x for x in labels_b if x not in labels_a
+        ]
+        joined = _join(_Part(a, labels_a), _Part(b, labels_b), output)
+        out = joined.ordered(output).tensor
+        return out if name is None else apply_op("Identity", out, name=scope)
+
+
+def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
+    if isinstance(axes, Tensor):
+        axes = static_value(axes)
+        if axes is None:
+            raise ValueError("The axes of tensordot must be known when the graph is built.")
+    found = np.asarray(axes) if not isinstance(axes, (list, tuple)) else axes
+    if isinstance(found, np.ndarray) and found.ndim == 0:
+        n = int(found)
+        if n < 0:
+            raise ValueError(f"'axes' must be at least 0, got {n}.")
+        if n > min(rank_a, rank_b):
+            raise ValueError(
+                f"'axes' must not be larger than the number of dimensions of tensor, got {n}."
+            )
+        return list(range(rank_a - n, rank_a)), list(range(n))
+    if len(found) != 2:
+        raise ValueError("'axes' must be an integer or have length 2.")
+    left, right = (np.atleast_1d(np.asarray(x, np.int64)).tolist() for x in found)
+    if len(left) != len(right):
+        raise ValueError(
+            f"Different number of contraction axes 'a' and 'b', {len(left)} != {len(right)}."
+        )
+    return [x % rank_a for x in left], [x % rank_b for x in right]

@@ -1,0 +1,257 @@
+"""Diagonals and bands of matrices: Diag, MatrixDiag, MatrixSetDiag, MatrixBandPart and their like.
+
+tf.matrix_diag([1., 2.])  # [[1, 0], [0, 2]]
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.dtypes import int32, int64
+from headrace.core.infer import Inference
+from headrace.core.opdef import GROUPS, define
+from headrace.core.shapes import Dim, Shape
+from headrace.core.tensor import Operation
+
+__all__ = [
+    "diag", "diag_part", "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag",
+]  # fmt: skip
+
+GROUPS["matmul"] = (GROUPS["inexact"] or frozenset()) | {int32, int64}
+
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _diag_kernel(xp: Any, diagonal: Any) -> Any:
+    return xp.diag(diagonal.reshape(-1)).reshape(diagonal.shape * 2)
+
+
+def _diag_part_kernel(xp: Any, x: Any) -> Any:
+    half = x.shape[: x.ndim // 2]
+    if x.ndim % 2 or x.ndim == 0 or half != x.shape[x.ndim // 2 :]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Input must have an even rank and equal halves of its shape, got {shapes.show(x.shape)}",
+        )
+    n = math.prod(half)
+    return xp.diagonal(x.reshape(n, n)).reshape(half)
+
+
+def _diagonal_slots(x: Any) -> Any:
+    """A writable view of the main diagonals of contiguous matrices."""
+    rows, cols = x.shape[-2:]
+    count = min(rows, cols)
+    return x.reshape(*x.shape[:-2], rows * cols)[..., : (count - 1) * (cols + 1) + 1 : cols + 1]
+
+
+def _matrix_diag_kernel(xp: Any, diagonal: Any) -> Any:
+    n = diagonal.shape[-1]
+    if xp.name != "numpy":
+        return xp.where(xp.eye(n, dtype=bool), diagonal[..., None], xp.zeros((), diagonal.dtype))
+    out = np.zeros((*diagonal.shape, n), diagonal.dtype)
+    if out.size:
+        _diagonal_slots(out)[...] = diagonal
+    return out
+
+
+def _matrix_diag_part_kernel(xp: Any, x: Any) -> Any:
+    return xp.diagonal(x, axis1=-2, axis2=-1)
+
+
+def _matrix_set_diag_kernel(xp: Any, x: Any, diagonal: Any) -> Any:
+    wanted = (*x.shape[:-2], min(x.shape[-2:]))
+    if diagonal.shape != wanted:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but received input shape: "
+            f"{shapes.show(x.shape)} and diagonal shape: {shapes.show(diagonal.shape)}",
+        )  # fmt: skip
+    if xp.name != "numpy":
+        i = np.arange(wanted[-1])
+        return xp.index_set(x, (..., i, i), diagonal)
+    out = np.array(x, order="C")
+    if diagonal.size:
+        _diagonal_slots(out)[...] = diagonal
+    return out
+
+
+def _band_kernel(xp: Any, x: Any, num_lower: Any, num_upper: Any) -> Any:
+    rows, cols = x.shape[-2:]
+    lower, upper = int(num_lower), int(num_upper)
+    for name, size, what, number in (
+        ("lower", rows, "rows", lower),
+        ("upper", cols, "columns", upper),
+    ):
+        if number > size:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"num_{name} must be negative or less or equal to number of {what} ({size}) got: {number}",
+            )
+    below = np.arange(rows)[:, None] - np.arange(cols)
+    inside = (below <= lower) if lower >= 0 else np.ones(below.shape, bool)
+    if upper >= 0:
+        inside &= below >= -upper
+    return xp.where(inside, x, xp.zeros((), x.dtype))
+
+
+# shapes -----------------------------------------------------------------------------------------
+
+
+def _diag_shape(c: Inference) -> list[Shape]:
+    shape = c.require_rank_at_least(0, 1)
+    return [None if shape is None else shape * 2]
+
+
+def _diag_part_shape(c: Inference) -> list[Shape]:
+    shape = c.shape(0)
+    if shape is None:
+        return [None]
+    if not shape or len(shape) % 2:
+        raise ValueError(f"Input must have even and non-zero rank, input rank is {len(shape)}")
+    half = len(shape) // 2
+    return [tuple(_equal(a, b) for a, b in zip(shape[:half], shape[half:]))]
+
+
+def _equal(a: Dim, b: Dim) -> Dim:
+    if a is not None and b is not None and a != b:
+        raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
+    return a if a is not None else b
+
+
+def _matrix_diag_shape(c: Inference) -> list[Shape]:
+    shape = c.require_rank_at_least(0, 1)
+    return [None if shape is None else (*shape, shape[-1])]
+
+
+def _diagonal_of(shape: Shape) -> Shape:
+    if shape is None:
+        return None
+    m, n = shape[-2:]
+    return (*shape[:-2], None if m is None or n is None else min(m, n))
+
+
+def _matrix_diag_part_shape(c: Inference) -> list[Shape]:
+    return [_diagonal_of(c.require_rank_at_least(0, 2))]
+
+
+def _set_diag_shape(c: Inference) -> list[Shape]:
+    matrix, diagonal = c.require_rank_at_least(0, 2), c.require_rank_at_least(1, 1)
+    wanted = _diagonal_of(matrix)
+    if wanted is not None and diagonal is not None:
+        if len(wanted) != len(diagonal):
+            raise ValueError(f"Shape must be rank {len(wanted)} but is rank {len(diagonal)}")
+        for a, b in zip(wanted, diagonal):
+            _equal(a, b)
+    return [matrix]
+
+
+def _band_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 0)
+    c.require_rank(2, 0)
+    return [c.require_rank_at_least(0, 2)]
+
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def _matrix_diag_part_grad(op: Operation, g: Any) -> list[Any]:
+    x = op._inputs[0]
+    if x._shape is not None and x._shape[-1] is not None and x._shape[-1] == x._shape[-2]:
+        return [apply_op("MatrixDiag", g)]
+    return [apply_op("MatrixSetDiag", apply_op("ZerosLike", x), g)]
+
+
+def _set_diag_grad(op: Operation, g: Any) -> list[Any]:
+    return [
+        apply_op("MatrixSetDiag", g, apply_op("ZerosLike", op._inputs[1])),
+        apply_op("MatrixDiagPart", g),
+    ]
+
+
+def _band_grad(op: Operation, g: Any) -> list[Any]:
+    return [apply_op("MatrixBandPart", g, op._inputs[1], op._inputs[2]), None, None]
+
+
+# definitions ------------------------------------------------------------------------------------
+
+DIAG = define(
+    "Diag", "diagonal: T -> output: T; T: type(matmul)",
+    shape=_diag_shape, kernel=_diag_kernel, grad=lambda op, g: [apply_op("DiagPart", g)],
+)  # fmt: skip
+DIAG_PART = define(
+    "DiagPart", "input: T -> diagonal: T; T: type(matmul)",
+    shape=_diag_part_shape, kernel=_diag_part_kernel, grad=lambda op, g: [apply_op("Diag", g)], view=True,
+)  # fmt: skip
+MATRIX_DIAG = define(
+    "MatrixDiag", "diagonal: T -> output: T; T: type",
+    shape=_matrix_diag_shape, kernel=_matrix_diag_kernel, grad=lambda op, g: [apply_op("MatrixDiagPart", g)],
+)  # fmt: skip
+MATRIX_DIAG_PART = define(
+    "MatrixDiagPart", "input: T -> diagonal: T; T: type",
+    shape=_matrix_diag_part_shape, kernel=_matrix_diag_part_kernel, grad=_matrix_diag_part_grad, view=True,
+)  # fmt: skip
+MATRIX_SET_DIAG = define(
+    "MatrixSetDiag", "input: T, diagonal: T -> output: T; T: type",
+    shape=_set_diag_shape, kernel=_matrix_set_diag_kernel, grad=_set_diag_grad,
+)  # fmt: skip
+MATRIX_BAND_PART = define(
+    "MatrixBandPart", "input: T, num_lower: Tindex, num_upper: Tindex -> band: T; T: type, Tindex: type(index)=int64",
+    shape=_band_shape, kernel=_band_kernel, grad=_band_grad, known_inputs=(1, 2),
+)  # fmt: skip
+
+
+# what users call --------------------------------------------------------------------------------
+
+
+def diag(diagonal: Any, name: str | None = None) -> Any:
+    """A tensor of twice the rank with ``diagonal`` on its diagonal."""
+    return apply(DIAG, diagonal, name=name)
+
+
+def diag_part(input: Any, name: str | None = None) -> Any:
+    return apply(DIAG_PART, input, name=name)
+
+
+def _main_only(k: Any) -> None:
+    if not (isinstance(k, (int, np.integer)) and k == 0):
+        raise NotImplementedError(f"Only the main diagonal (k=0) is supported, got k={k}.")
+
+
+def matrix_diag(
+    diagonal: Any, name: str | None = "diag", k: Any = 0, num_rows: int = -1, num_cols: int = -1,
+    padding_value: Any = 0,
+) -> Any:  # fmt: skip
+    """Square matrices with the last axis of ``diagonal`` on their main diagonals, zero elsewhere."""
+    _main_only(k)
+    if num_rows != -1 or num_cols != -1 or padding_value != 0:
+        raise NotImplementedError(
+            "num_rows, num_cols and padding_value of matrix_diag are not supported."
+        )
+    return apply(MATRIX_DIAG, diagonal, name=name or "diag")
+
+
+def matrix_diag_part(
+    input: Any, name: str | None = "diag_part", k: Any = 0, padding_value: Any = 0
+) -> Any:
+    """The main diagonals of the last two axes."""
+    _main_only(k)
+    return apply(MATRIX_DIAG_PART, input, name=name or "diag_part")
+
+
+def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k: Any = 0) -> Any:
+    _main_only(k)
+    return apply(MATRIX_SET_DIAG, input, diagonal, name=name or "set_diag")
+
+
+def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
+    """Everything outside a band around the diagonal set to zero; a negative number keeps the whole triangle."""
+    return apply(MATRIX_BAND_PART, input, num_lower, num_upper, name=name)

@@ -1,0 +1,365 @@
+"""Number sequences, counts and buckets: Range, LinSpace, Bincount, HistogramFixedWidth, Bucketize, Cross.
+
+tf.range(3, 18, 3)  # [3, 6, 9, 12, 15]
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import convert, dtypes, shape_fns, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.infer import Inference
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = [
+    "bincount", "bucketize", "confusion_matrix", "confusion_matrix_v2", "cross", "histogram_fixed_width",
+    "histogram_fixed_width_bins", "lin_space", "linspace", "range",
+]  # fmt: skip
+
+GROUPS["sequence"] = frozenset(
+    [dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64]
+)
+GROUPS["wide_float"] = frozenset([dtypes.bfloat16, dtypes.float32, dtypes.float64])
+GROUPS["countable"] = frozenset([dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64])
+
+_py_range = range
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+# sequences --------------------------------------------------------------------------------------
+
+
+def _range_length(start: Any, limit: Any, delta: Any) -> int:
+    """ValueError for a sequence that never arrives."""
+    if delta == 0:
+        raise ValueError("Requires delta != 0")
+    if delta > 0 and start > limit:
+        raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
+    if delta < 0 and start < limit:
+        raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+    if isinstance(start, int):
+        return int(-((start - limit) // delta))
+    return math.ceil(float(abs((limit - start) / delta)))
+
+
+def _bounds(start: Any, limit: Any, delta: Any) -> tuple[Any, Any, Any]:
+    """Integers as Python ints, floats in their own precision."""
+    if start.dtype.kind in "iu":
+        return int(start), int(limit), int(delta)
+    return start[()], limit[()], delta[()]
+
+
+def _range_kernel(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
+    first, last, step = _bounds(start, limit, delta)
+    try:
+        n = _range_length(first, last, step)
+    except ValueError as error:
+        raise _invalid(str(error)) from None
+    dtype = start.dtype
+    if dtype.kind in "iu":
+        return xp.arange(first, last, step, dtype)
+    out = np.full(n, step, dtype)  # running sums, so that rounding is as in TensorFlow
+    out[:1] = first
+    return np.add.accumulate(out, dtype=dtype)
+
+
+def _range_shape(c: Inference) -> list[Shape]:
+    for i in _py_range(3):
+        c.require_rank(i, 0)
+    values = [c.value(i) for i in _py_range(3)]
+    if any(v is None for v in values):
+        return [(None,)]
+    return [(_range_length(*_bounds(*values)),)]
+
+
+def _linspace_kernel(xp: Any, start: Any, stop: Any, num: Any) -> Any:
+    n = int(num)
+    if n <= 0:
+        raise _invalid(f"Requires num > 0: {n}")
+    dtype = start.dtype
+    if n == 1:
+        return xp.reshape(start, (1,))
+    step = (stop - start) / dtype.type(n - 1)
+    return (start + step * np.arange(n).astype(dtype)).astype(dtype)
+
+
+def _linspace_shape(c: Inference) -> list[Shape]:
+    for i in _py_range(3):
+        c.require_rank(i, 0)
+    num = c.value(2)
+    if num is None:
+        return [(None,)]
+    if int(num) <= 0:
+        raise ValueError(f"Requires num > 0: {int(num)}")
+    return [(int(num),)]
+
+
+RANGE = define(
+    "Range", "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx; Tidx: type(sequence)=int32",
+    shape=_range_shape, kernel=_range_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(0, 1, 2),
+)  # fmt: skip
+LINSPACE = define(
+    "LinSpace", "start: T, stop: T, num: Tidx -> output: T; T: type(wide_float), Tidx: type(index)=int32",
+    shape=_linspace_shape, kernel=_linspace_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(2,),
+)  # fmt: skip
+
+
+# counts -----------------------------------------------------------------------------------------
+
+
+def _bincount_kernel(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
+    n = int(size)
+    if n < 0:
+        raise _invalid(f"size ({n}) must be non-negative")
+    flat = arr.reshape(-1)
+    if flat.size and flat.min() < 0:
+        raise _invalid("Input arr must be non-negative!")
+    if weights.size == 0:
+        return np.bincount(flat[flat < n], minlength=n).astype(weights.dtype)
+    if weights.shape != arr.shape:
+        raise _invalid(
+            f"If weights are passed, they must have the same shape ({shapes.show(weights.shape)}) as arr "
+            f"({shapes.show(arr.shape)})"
+        )
+    inside = flat < n
+    return np.bincount(flat[inside], weights.reshape(-1)[inside], n).astype(weights.dtype)
+
+
+def _count_shape(i: int) -> Any:
+    def rule(c: Inference) -> list[Shape]:
+        c.require_rank(i, 0)
+        size = c.value(i)
+        if size is None:
+            return [(None,)]
+        if int(size) < 0:
+            raise ValueError(f"size ({int(size)}) must be non-negative")
+        return [(int(size),)]
+
+    return rule
+
+
+def _histogram_kernel(xp: Any, values: Any, value_range: Any, nbins: Any, *, dtype: Any) -> Any:
+    n, (low, high) = int(nbins), value_range.tolist()
+    if n <= 0:
+        raise _invalid(f"nbins should be a positive number, but got '{n}'")
+    if low >= high:
+        raise _invalid(
+            f"value_range should satisfy value_range[0] < value_range[1], but got '[{low:g}, {high:g}]'"
+        )
+    step = (high - low) / n
+    bins = (np.maximum(values, value_range[0]) - value_range[0]) / step
+    index = np.minimum(bins, n - 1).astype(np.int64).reshape(-1)
+    return np.bincount(index, minlength=n).astype(dtype.np_dtype)
+
+
+def _bucketize_kernel(xp: Any, x: Any, *, boundaries: Any) -> Any:
+    edges = np.asarray(boundaries, np.float32)
+    if (edges[1:] < edges[:-1]).any():
+        raise _invalid("Expected sorted boundaries")
+    return xp.searchsorted(edges, x, side="right").astype(np.int32)
+
+
+def _cross_kernel(xp: Any, a: Any, b: Any) -> Any:
+    if a.shape != b.shape or a.ndim == 0 or a.shape[-1] != 3:
+        raise _invalid(
+            f"inputs must be of one shape with 3 elements in the last axis: {shapes.show(a.shape)}, {shapes.show(b.shape)}"
+        )
+    i, j = [1, 2, 0], [2, 0, 1]
+    return a[..., i] * b[..., j] - a[..., j] * b[..., i]
+
+
+def _cross_shape(c: Inference) -> list[Shape]:
+    for i in (0, 1):
+        shape = c.require_rank_at_least(i, 1)
+        if shape is not None and shape[-1] not in (3, None):
+            raise ValueError(f"Dimension must be 3 but is {shape[-1]}")
+    return [shapes.merge(c.shape(0), c.shape(1))]
+
+
+def _cross_grad(op: Operation, g: Any) -> list[Any]:
+    u, v = op._inputs
+    return [apply_op("Cross", v, g), apply_op("Cross", g, u)]
+
+
+BINCOUNT = define(
+    "Bincount", "arr: int32, size: int32, weights: T -> bins: T; T: type(countable)",
+    shape=_count_shape(1), kernel=_bincount_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(1,), host_only=True,
+)  # fmt: skip
+HISTOGRAM_FIXED_WIDTH = define(
+    "HistogramFixedWidth",
+    "values: T, value_range: T, nbins: int32 -> out: dtype; T: type(countable), dtype: type(index)=int32",
+    shape=_count_shape(2), kernel=_histogram_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(2,), host_only=True,
+)  # fmt: skip
+BUCKETIZE = define(
+    "Bucketize", "input: T -> output: int32; T: type(countable), boundaries: list(float)",
+    shape=shape_fns.unchanged, kernel=_bucketize_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+CROSS = define(
+    "Cross", "a: T, b: T -> product: T; T: type(real)",
+    shape=_cross_shape, kernel=_cross_kernel, grad=_cross_grad,
+)  # fmt: skip
+
+
+# what users call --------------------------------------------------------------------------------
+
+_SEQUENCE_ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+) -> Any:
+    """Numbers from ``start`` (0, if only a limit is given) up to, without, ``limit``."""
+    if limit is None:
+        start, limit = 0, start
+    if dtype is None and type(start) is int and type(delta) is int and _is_int32(limit):
+        return apply(RANGE, start, limit, delta, name=name)
+    with name_scope(name, "Range", [start, limit, delta]) as scope:
+        parts = [
+            convert.convert(
+                v, None if dtype is None or isinstance(v, Tensor) else dtypes.as_dtype(dtype), n
+            )
+            for v, n in ((start, "start"), (limit, "limit"), (delta, "delta"))
+        ]
+        if dtype is not None:
+            wanted = dtypes.as_dtype(dtype)
+        else:
+            kinds = [p._dtype._base for p in parts]
+            unknown = [k for k in kinds if k not in _SEQUENCE_ORDER]
+            if unknown:
+                raise TypeError(f"tf.range has no arguments of type {unknown[0].name}")
+            wanted = max(kinds, key=_SEQUENCE_ORDER.index)
+        parts = [p if p._dtype._base is wanted else apply_op("Cast", p, DstT=wanted) for p in parts]
+        return apply(RANGE, *parts, name=scope)
+
+
+def _is_int32(value: Any) -> bool:
+    return type(value) is int or (type(value) is Tensor and value._dtype is dtypes.int32)
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
+    """``num`` numbers from ``start`` to ``stop``, both included."""
+    return apply(LINSPACE, start, stop, num, name=name)
+
+
+lin_space = linspace
+
+
+def bincount(
+    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """How often each integer occurs (or the sum of the weights given to it)."""
+    with name_scope(name, "bincount"):
+        arr = convert.convert(arr, dtypes.int32, "arr")
+        size = _bincount_size(arr)
+        if minlength is not None:
+            size = apply_op("Maximum", convert.convert(minlength, dtypes.int32, "minlength"), size)
+        if maxlength is not None:
+            size = apply_op("Minimum", convert.convert(maxlength, dtypes.int32, "maxlength"), size)
+        if weights is None:
+            weights = np.zeros(0, dtypes.as_dtype(dtype).np_dtype)
+        elif maxlength is None:  # the same sum, by an op that has a gradient
+            return apply_op("UnsortedSegmentSum", weights, arr, size)
+        return apply(BINCOUNT, arr, size, weights)
+
+
+def _bincount_size(arr: Tensor) -> Any:
+    """The largest integer plus one; 0 for an empty input."""
+    some = apply_op("Cast", apply_op("Greater", apply_op("Size", arr), 0), DstT=dtypes.int32)
+    flat = apply_op("Reshape", arr, [-1])
+    return some * (apply_op("Max", flat, [0]) + 1)
+
+
+def histogram_fixed_width(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Any:
+    """Counts in bins of equal width; what lies outside is counted in the first or last bin."""
+    with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
+        values = apply_op("Reshape", convert.convert(values), [-1])
+        return apply(HISTOGRAM_FIXED_WIDTH, values, value_range, nbins, dtype=dtype, name=scope)
+
+
+def histogram_fixed_width_bins(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Any:
+    """The number of the bin each value falls into."""
+    with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
+        x: Any = convert.convert(values, name="values")
+        kind = x._dtype._base
+        ends: Any = convert.convert(value_range, kind, "value_range")
+        bins = convert.convert(nbins, dtypes.int32, "nbins")
+        scaled = apply_op("RealDiv", x - ends[0], ends[1] - ends[0])
+        index = apply_op("Floor", apply_op("Cast", bins, DstT=kind) * scaled)
+        top = apply_op("Cast", bins - 1, DstT=kind)  # type: ignore[operator]
+        inside = apply_op("Minimum", apply_op("Maximum", index, apply_op("ZerosLike", index)), top)
+        return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype))
+
+
+def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Any:
+    """The number of boundaries at or below each value."""
+    return apply(BUCKETIZE, input, boundaries=boundaries, name=name)
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Any:
+    """The cross product over the last axis."""
+    return apply(CROSS, a, b, name=name)
+
+
+def confusion_matrix(
+    labels: Any, predictions: Any, num_classes: Any = None, dtype: Any = dtypes.int32, name: str | None = None,
+    weights: Any = None,
+) -> Any:  # fmt: skip
+    """Row: true class, column: predicted class."""
+    return confusion_matrix_v2(labels, predictions, num_classes, weights, dtype, name)
+
+
+def confusion_matrix_v2(
+    labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None, dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    with name_scope(name, "confusion_matrix", [labels, predictions]):
+        columns = [_class_indices(labels, "labels"), _class_indices(predictions, "predictions")]
+        if num_classes is None:
+            tops = [apply_op("Max", c, [0]) for c in columns]
+            size: Any = apply_op("Maximum", *tops) + 1
+        else:
+            size = convert.convert(num_classes)
+            size = (
+                apply_op("Cast", size, DstT=dtypes.int64)
+                if size._dtype._base is not dtypes.int64
+                else size
+            )
+        kind = dtypes.as_dtype(dtype)
+        if weights is None:
+            values = apply_op("Cast", apply_op("OnesLike", columns[1]), DstT=kind)
+        else:
+            values = apply_op("Cast", convert.convert(weights), DstT=kind)
+        indices = apply_op("Pack", columns, axis=1)
+        return apply_op("ScatterNd", indices, values, apply_op("Pack", [size, size]))
+
+
+def _class_indices(value: Any, name: str) -> Any:
+    """Class numbers as an int64 vector."""
+    x = convert.convert(value, name=name)
+    if x._shape is not None and len(x._shape) == 2 and x._shape[1] == 1:
+        x = apply_op("Squeeze", x, squeeze_dims=[-1])
+    return x if x._dtype._base is dtypes.int64 else apply_op("Cast", x, DstT=dtypes.int64)

@@ -1,0 +1,120 @@
+"""Python functions as operations: ``tf.py_func``."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes
+from headrace.core.build import apply
+from headrace.core.convert import _string_array
+from headrace.core.graph import get_default_graph
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.tensor import Tensor
+
+__all__ = ["numpy_function", "py_func"]
+
+#: Functions by token. A graph keeps its functions alive; a function goes when its graphs are gone.
+_functions: weakref.WeakValueDictionary[str, _Function] = weakref.WeakValueDictionary()
+_tokens = itertools.count()
+
+
+class _Function:
+    __slots__ = ("__weakref__", "call")
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self.call = call
+
+
+def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:  # noqa: N803
+    function = _functions.get(token)
+    if function is None:
+        raise errors.UnknownError(None, None, f"KeyError: the Python function behind py_func ({token}) is gone")
+    try:
+        result = function.call(*[_for_user(x) for x in inputs])
+    except errors.OpError:
+        raise
+    except Exception as error:
+        raise _as_op_error(error) from error
+    results = list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
+    if not isinstance(result, (list, tuple)) and len(Tout) == 0:
+        return ()
+    if len(results) != len(Tout):
+        raise errors.InvalidArgumentError(
+            None, None, f"py_func is to return {len(Tout)} values, but its function returned {len(results)}"
+        )
+    arrays = tuple(_from_user(r, t, i) for i, (r, t) in enumerate(zip(results, Tout)))
+    return arrays if len(arrays) != 1 else arrays[0]
+
+
+def _for_user(value: Any) -> Any:
+    """The function gets arrays of its own (bytes for scalar strings, as in TF)."""
+    if isinstance(value, np.ndarray):
+        return np.array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def _from_user(value: Any, dtype: Any, i: int) -> Any:
+    if dtype is dtypes.string:
+        return _string_array(np.asarray(value, dtype=object))
+    array = np.asarray(value)
+    if isinstance(value, (int, float, bool, list, tuple)) and array.dtype != dtype.np_dtype:
+        array = array.astype(dtype.np_dtype)
+    if array.dtype != dtype.np_dtype:
+        raise errors.InvalidArgumentError(
+            None, None, f"{i}-th value returned by py_func is {array.dtype}, but expects {dtype.name}"
+        )
+    return np.array(array, order="C")
+
+
+def _as_op_error(error: Exception) -> errors.OpError:
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, (TypeError, ValueError)):
+        return errors.InvalidArgumentError(None, None, text)
+    if isinstance(error, StopIteration):
+        return errors.OutOfRangeError(None, None, text)
+    if isinstance(error, MemoryError):
+        return errors.ResourceExhaustedError(None, None, text)
+    if isinstance(error, NotImplementedError):
+        return errors.UnimplementedError(None, None, text)
+    return errors.UnknownError(None, None, text)
+
+
+_SIGNATURE = "input: *Tin -> output: *Tout; token: str, Tout: list(type)"
+
+
+def _shape(c: Any) -> list[Any]:
+    return [None] * len(c.attr("Tout"))
+
+
+PY_FUNC = define(
+    "PyFunc", _SIGNATURE, shape=_shape, kernel=_kernel, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True
+)
+PY_FUNC_STATELESS = define(
+    "PyFuncStateless", _SIGNATURE, shape=_shape, kernel=_kernel, grad=NOT_DIFFERENTIABLE, host_only=True
+)
+
+
+def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:  # noqa: N803
+    """A Python function of NumPy arrays as an operation."""
+    single = not isinstance(Tout, (list, tuple))
+    types = [Tout] if single else list(Tout)
+    function = _Function(func)
+    token = f"pyfunc_{next(_tokens)}"
+    _functions[token] = function
+    graph = get_default_graph()
+    graph._py_funcs.append(function)
+    opdef = PY_FUNC if stateful else PY_FUNC_STATELESS
+    result = apply(opdef, list(inp), token=token, Tout=types, name=name)
+    if not types:
+        return result._op if isinstance(result, Tensor) else result
+    return result[0] if single else list(result)
+
+
+def numpy_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:  # noqa: N803
+    return py_func(func, inp, Tout, stateful=True, name=name)

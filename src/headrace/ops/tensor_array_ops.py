@@ -1,0 +1,334 @@
+"""TensorArray operations: a list of tensors that lives for one run.
+
+The handle's value is the list object itself; the ``flow`` scalar that passes through every operation orders them. A
+gradient array belongs to its forward array and a source name; writes to it add up, elements never written are zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import shapes
+from headrace.core.build import apply
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+
+__all__ = ["ArrayState"]
+
+_FLOW = np.float32(0.0)
+
+
+class ArrayState:
+    """The elements of one TensorArray."""
+
+    def __init__(
+        self, dtype: Any, size: int, dynamic: bool, clear: bool, element_shape: Shape, identical: bool
+    ) -> None:
+        self.dtype = dtype
+        self.items: list[Any] = [None] * size
+        self.cleared = [False] * size
+        self.dynamic = dynamic
+        self.clear = clear
+        self.element_shape = element_shape
+        self.identical = identical
+        self.grads: dict[str, ArrayState] = {}
+        self.forward: ArrayState | None = None
+
+    def _index(self, index: Any, grow: bool = False) -> int:
+        i = int(index)
+        if i < 0:
+            raise _invalid(f"Tried to use index {i} of a TensorArray: it must not be negative")
+        if i >= len(self.items):
+            if not (grow and self.dynamic):
+                raise _invalid(
+                    f"Tried to {'write to' if grow else 'read from'} index {i} but array is not resizeable and size is: "
+                    f"{len(self.items)}"
+                )
+            more = i + 1 - len(self.items)
+            self.items.extend([None] * more)
+            self.cleared.extend([False] * more)
+        return i
+
+    def write(self, index: Any, value: Any) -> None:
+        i = self._index(index, grow=self.forward is None or self.dynamic)
+        value = np.asarray(value)
+        if value.dtype != self.dtype.np_dtype:
+            raise _invalid(f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype}.")
+        if not shapes.compatible(self.element_shape, value.shape):
+            raise _invalid(
+                f"Could not write to TensorArray index {i} because the value shape is {shapes.show(value.shape)} which "
+                f"is incompatible with the TensorArray's inferred element shape: {shapes.show(self.element_shape)} "
+                "(consider setting infer_shape=False)."
+            )
+        if self.identical and self.element_shape is None or self.element_shape is not None and None in self.element_shape:
+            self.element_shape = value.shape if self.identical else self.element_shape
+        if self.items[i] is not None:
+            if self.forward is None:
+                raise _invalid(f"Could not write to TensorArray index {i} because it has already been written to.")
+            self.items[i] = self.items[i] + value
+        else:
+            self.items[i] = value
+
+    def read(self, index: Any) -> Any:
+        i = self._index(index)
+        value = self.items[i]
+        if value is None:
+            return self._missing(i)
+        if self.clear:
+            self.items[i] = None
+            self.cleared[i] = True
+        return value
+
+    def _missing(self, i: int) -> Any:
+        if self.cleared[i]:
+            raise _invalid(
+                f"Could not read index {i} twice because it was cleared after a previous read (perhaps try setting "
+                "clear_after_read = false?)."
+            )
+        shape = self._zero_shape(i)
+        if shape is None:
+            raise _invalid(f"Could not read from TensorArray index {i} because it has not yet been written to.")
+        return np.zeros(shape, self.dtype.np_dtype)
+
+    def _zero_shape(self, i: int) -> Any:
+        if self.forward is not None and i < len(self.forward.items) and self.forward.items[i] is not None:
+            return self.forward.items[i].shape
+        known = shapes.known(self.element_shape)
+        if known is None and self.forward is not None:
+            known = shapes.known(self.forward.element_shape)
+        return known
+
+    def gradient(self, source: str) -> ArrayState:
+        found = self.grads.get(source)
+        if found is None:
+            shape = self.element_shape
+            found = ArrayState(self.dtype, len(self.items), False, False, shape, self.identical)
+            found.forward = self
+            self.grads[source] = found
+        while len(found.items) < len(self.items):
+            found.items.append(None)
+            found.cleared.append(False)
+        return found
+
+
+def _invalid(text: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, "TensorArray: " + text)
+
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _make(
+    xp: Any, size: Any, *, dtype: Any, element_shape: Any, dynamic_size: bool, clear_after_read: bool,
+    identical_element_shapes: bool,
+) -> Any:  # fmt: skip
+    n = int(size)
+    if n < 0:
+        raise _invalid(f"Size should be >= 0, but is {n}")
+    return ArrayState(dtype, n, dynamic_size, clear_after_read, element_shape, identical_element_shapes), _FLOW
+
+
+def _write(xp: Any, handle: ArrayState, index: Any, value: Any, flow: Any) -> Any:
+    handle.write(index, value)
+    return _FLOW
+
+
+def _read(xp: Any, handle: ArrayState, index: Any, flow: Any) -> Any:
+    return handle.read(index)
+
+
+def _gather(xp: Any, handle: ArrayState, indices: Any, flow: Any, *, dtype: Any, element_shape: Any) -> Any:
+    wanted = np.asarray(indices).reshape(-1)
+    if wanted.size == 0:
+        shape = shapes.known(element_shape) or shapes.known(handle.element_shape)
+        if shape is None and element_shape != ():
+            raise _invalid("has size zero, but its element shape is not known: set element_shape.")
+        return np.zeros((0, *(shape or ())), dtype.np_dtype)
+    items = [handle.read(i) for i in wanted]
+    first = items[0].shape
+    for item in items:
+        if item.shape != first:
+            raise _invalid(
+                f"has inconsistent shapes. Index 0 has shape: {shapes.show(first)} but another has shape: "
+                f"{shapes.show(item.shape)}"
+            )
+    return np.stack(items)
+
+
+def _scatter(xp: Any, handle: ArrayState, indices: Any, value: Any, flow: Any) -> Any:
+    for i, row in zip(np.asarray(indices).reshape(-1), value):
+        handle.write(i, np.array(row))
+    return _FLOW
+
+
+def _concat(xp: Any, handle: ArrayState, flow: Any, *, dtype: Any) -> Any:
+    items = [handle.read(i) for i in range(len(handle.items))]
+    if not items:
+        return np.zeros((0,), dtype.np_dtype), np.zeros((0,), np.int64)
+    if any(i.ndim == 0 for i in items):
+        raise _invalid("Concat saw a scalar shape; use stack for scalars.")
+    return np.concatenate(items), np.asarray([i.shape[0] for i in items], np.int64)
+
+
+def _split(xp: Any, handle: ArrayState, value: Any, lengths: Any, flow: Any) -> Any:
+    lengths = np.asarray(lengths).reshape(-1)
+    if int(lengths.sum()) != value.shape[0]:
+        raise _invalid(
+            f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {int(lengths.sum())} and "
+            f"value's shape is: {shapes.show(value.shape)}"
+        )
+    at = 0
+    for i, n in enumerate(lengths):
+        handle.write(i, np.array(value[at : at + int(n)]))
+        at += int(n)
+    return _FLOW
+
+
+def _size(xp: Any, handle: ArrayState, flow: Any) -> Any:
+    return np.int32(len(handle.items))
+
+
+def _grad_array(xp: Any, handle: ArrayState, flow: Any, *, source: str) -> Any:
+    return handle.gradient(source), _FLOW
+
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def _source_of(grad: Tensor) -> str:
+    """Gradient arrays of one backward pass share a name: that of the pass's outermost gradients scope."""
+    parts = grad.name.split("/")
+    for i, part in enumerate(parts):
+        if part.startswith("gradients"):
+            return "/".join(parts[: i + 1])
+    return "gradients"
+
+
+def _gradient_array(handle: Tensor, flow: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    return apply(GRAD, handle, flow, source=_source_of(grad))  # type: ignore[no-any-return]
+
+
+def _read_grad(op: Operation, grad: Tensor) -> list[Any]:
+    handle, index, flow = op.inputs
+    grads, grad_flow = _gradient_array(handle, flow, grad)
+    return [None, None, apply(WRITE, grads, index, grad, grad_flow)]
+
+
+def _write_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
+    handle, index, _, flow = op.inputs
+    grads, grad_flow = _gradient_array(handle, flow, flow_grad)
+    read = apply(READ, grads, index, _after(flow_grad, grad_flow), dtype=op._attrs["T"])
+    read._shape = op.inputs[2]._shape
+    return [None, None, read, flow_grad]
+
+
+def _after(flow_grad: Tensor, grad_flow: Tensor) -> Tensor:
+    """The flow to read gradients with: all writes that produced ``flow_grad`` come before."""
+    from headrace.core.build import apply_op
+
+    return apply_op("AddV2", flow_grad, grad_flow)  # type: ignore[no-any-return]
+
+
+def _gather_grad(op: Operation, grad: Tensor) -> list[Any]:
+    handle, indices, flow = op.inputs
+    grads, grad_flow = _gradient_array(handle, flow, grad)
+    return [None, None, apply(SCATTER, grads, indices, grad, grad_flow)]
+
+
+def _scatter_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
+    handle, indices, _, flow = op.inputs
+    grads, grad_flow = _gradient_array(handle, flow, flow_grad)
+    shape = op.inputs[2]._shape
+    read = apply(
+        GATHER, grads, indices, _after(flow_grad, grad_flow), dtype=op._attrs["T"],
+        element_shape=None if shape is None else shape[1:],
+    )  # fmt: skip
+    return [None, None, read, flow_grad]
+
+
+def _concat_grad(op: Operation, grad: Tensor, _: Any) -> list[Any]:
+    handle, flow = op.inputs
+    grads, grad_flow = _gradient_array(handle, flow, grad)
+    return [None, apply(SPLIT, grads, grad, op.outputs[1], grad_flow)]
+
+
+def _split_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
+    handle, _, _, flow = op.inputs
+    grads, grad_flow = _gradient_array(handle, flow, flow_grad)
+    value, _ = apply(CONCAT, grads, _after(flow_grad, grad_flow), dtype=op._attrs["T"])
+    value._shape = op.inputs[1]._shape
+    return [None, value, None, flow_grad]
+
+
+def _make_grad(op: Operation, *_: Any) -> list[Any]:
+    return [None]
+
+
+# definitions ------------------------------------------------------------------------------------
+
+
+def _gather_shape(c: Inference) -> list[Shape]:
+    element, indices = c.attr("element_shape"), c.shape(1)
+    n = None if indices is None or len(indices) != 1 else indices[0]
+    return [None if element is None else (n, *element)]
+
+
+def _concat_shape(c: Inference) -> list[Shape]:
+    rest = c.attr("element_shape_except0")
+    return [None if rest is None else (None, *rest), (None,)]
+
+
+_STATE: dict[str, Any] = {"stateful": True, "host_only": True}
+
+MAKE = define(
+    "TensorArrayV3",
+    "size: int32 -> handle: resource, flow: float32; dtype: type, element_shape: shape=None, "
+    "dynamic_size: bool=False, clear_after_read: bool=True, identical_element_shapes: bool=False, "
+    "tensor_array_name: str=''",
+    shape=lambda c: [(2,), ()], kernel=_make, grad=_make_grad, **_STATE,
+)  # fmt: skip
+GRAD = define(
+    "TensorArrayGradV3", "handle: resource, flow_in: float32 -> grad_handle: resource, flow_out: float32; source: str",
+    shape=lambda c: [(2,), ()], kernel=_grad_array, grad=NOT_DIFFERENTIABLE, **_STATE,
+)  # fmt: skip
+WRITE = define(
+    "TensorArrayWriteV3", "handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32",
+    shape=lambda c: [()], kernel=_write, grad=_write_grad, **_STATE,
+)  # fmt: skip
+READ = define(
+    "TensorArrayReadV3", "handle: resource, index: int32, flow_in: float32 -> value: dtype; dtype: type",
+    shape=lambda c: [None], kernel=_read, grad=_read_grad, **_STATE,
+)  # fmt: skip
+GATHER = define(
+    "TensorArrayGatherV3",
+    "handle: resource, indices: int32, flow_in: float32 -> value: dtype; dtype: type, element_shape: shape=None",
+    shape=_gather_shape, kernel=_gather, grad=_gather_grad, **_STATE,
+)  # fmt: skip
+SCATTER = define(
+    "TensorArrayScatterV3", "handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32",
+    shape=lambda c: [()], kernel=_scatter, grad=_scatter_grad, **_STATE,
+)  # fmt: skip
+CONCAT = define(
+    "TensorArrayConcatV3",
+    "handle: resource, flow_in: float32 -> value: dtype, lengths: int64; dtype: type, element_shape_except0: shape=None",
+    shape=_concat_shape, kernel=_concat, grad=_concat_grad, **_STATE,
+)  # fmt: skip
+SPLIT = define(
+    "TensorArraySplitV3",
+    "handle: resource, value: T, lengths: int64, flow_in: float32 -> flow_out: float32",
+    shape=lambda c: [()], kernel=_split, grad=_split_grad, **_STATE,
+)  # fmt: skip
+SIZE = define(
+    "TensorArraySizeV3", "handle: resource, flow_in: float32 -> size: int32",
+    shape=lambda c: [()], kernel=_size, grad=NOT_DIFFERENTIABLE, **_STATE,
+)  # fmt: skip
+CLOSE = define(
+    "TensorArrayCloseV3", "handle: resource ->",
+    shape=lambda c: [], kernel=lambda xp, handle: handle.items.clear(), grad=NOT_DIFFERENTIABLE, **_STATE,
+)  # fmt: skip
+
