@@ -89,7 +89,7 @@ for _family in ("array", "control_flow", "data_flow", "io", "linalg", "logging",
 _inner(
     "python.client",
     session=("headrace.session.session",),
-    device_lib=("headrace.session.devices",),
+    device_lib=("headrace.api.v1.device_lib",),
 )
 _inner(
     "python.training",

@@ -88,9 +88,9 @@ def _as_source(x: Any) -> Tensor:
         return x
     if isinstance(x, IndexedSlices):
         return x.values
-    handle = getattr(x, "_final_value_op", None)
-    if handle is not None:
-        return handle._outputs[0]  # type: ignore[no-any-return]
+    handle = getattr(x, "handle", None)
+    if isinstance(handle, Tensor):
+        return handle
     reference = getattr(x, "_ref", None)
     if callable(reference):
         return reference()  # type: ignore[no-any-return]

@@ -124,7 +124,7 @@ def _convert_one(opdef: OpDef, arg: Arg, value: Any, attrs: dict[str, Any], full
                 value, want, arg.name, preferred, as_ref=arg.is_ref, full_name=f"{full_name}/{arg.name}"
             )
         except ValueError as error:
-            if want is None or isinstance(value, (int, float, list, tuple)):
+            if want is None or value is None or isinstance(value, (int, float, list, tuple)):
                 raise
             raise _mismatch(opdef, arg, value, want) from error
     base = tensor._dtype._base

@@ -159,8 +159,6 @@ def _from_numpy(array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[
         return np.array(array, dtype.np_dtype, order="C")
     if dtype is dtypes.string:
         raise TypeError(f"Expected string, got an array of type {array.dtype} instead.")
-    if array.dtype != dtype.np_dtype and dtype._kind in "iub" and array.dtype.kind in "fc":
-        raise TypeError(f"Expected {dtype.name}, got {array!r} of type '{array.dtype}' instead.")
     with np.errstate(all="ignore"):
         return np.array(array, dtype.np_dtype, order="C")
 

@@ -103,8 +103,8 @@ class _Generator:
         self.block(self.plan.block)
         self.emit(f"return {self.results()}")
         feeds = "".join(f", f{n}" for n in range(len(self.program.feeds)))
-        header = [f"def make({', '.join(['np', 'RunContext', *self.params])}):", f" def run(S, V{feeds}):"]
         prologue = self.prologue()
+        header = [f"def make({', '.join(['np', 'RunContext', *self.params])}):", f" def run(S, V{feeds}):"]
         offset = len(header) + len(prologue)
         source = "\n".join([*header, *prologue, *self.lines, " return run", ""])
         run = _factory(source)(np, RunContext, *self.params.values())
@@ -360,9 +360,13 @@ class _Generator:
         self.emit(f"{self.new(node.outputs[1])} = 1 if {pred} else 0")
 
     def name_lazily(self, value: int) -> str:
-        if value in self.by_start or value in self.by_current:
-            return self.variable(value)
-        return self.name(value)
+        """A variable is checked only if its branch is the one that is taken."""
+        if value not in self.by_start and value not in self.by_current:
+            return self.name(value)
+        name = self.variable(value, check=False)
+        i, info = self.by_start.get(value) or self.by_current[value]
+        op = self.param(f"o{i}", info.op)
+        return f"({name} if {name} is not None else S.need({self.param_key(value)}, {op}))"
 
     def write(self, node: Node) -> None:
         traits = node.opdef.traits
@@ -479,12 +483,20 @@ class _Generator:
             own = False
         if info.dtype is dtypes.resource or info.dtype is dtypes.variant:
             return name
+        if info.dtype is dtypes.string and not info.shape:
+            return f"{self.param('text', _own_string)}({name})"
         if info.shape == ():
             return f"{name}[()]"
         if info.shape is None:
             helper = self.param("own1" if own else "own0", _own_unknown if own else _copy_unknown)
             return f"{helper}({name})"
         return name if own else f"np.array({name})"
+
+
+def _own_string(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    return value[()] if value.ndim == 0 else np.array(value)
 
 
 def _own_unknown(value: Any) -> Any:

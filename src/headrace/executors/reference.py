@@ -71,8 +71,11 @@ class _Interpreter:
         found = self.env.get(value)
         if found is None:
             known = self.variables.get(value)
-            if known is not None and not (node is not None and node.opdef.traits.uninit_ok):
-                self.state.need(self.program.variables[known[0]].key, self.program.variables[known[0]].op)
+            if known is not None:
+                info = self.program.variables[known[0]]
+                if node is not None and node.opdef.traits.uninit_ok:
+                    return self.state.raw(info.key)
+                return self.state.need(info.key, info.op)
             if known is None and value not in self.env:
                 raise UnboundLocalError("value was not computed")
         return found

@@ -1,1 +1,14 @@
-"""The ops, a module per family. Importing this package defines all of them."""
+"""The ops, a module per family. ``load_all`` imports every module, which defines every op."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+__all__ = ["load_all"]
+
+
+def load_all() -> None:
+    """Define every op (for tables and tests; programs import what they use)."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")

@@ -1,6 +1,6 @@
 """Bits of integers: ``tf.bitwise``.
 
-    >>> low = tf.bitwise.bitwise_and(x, 0xFF)
+>>> low = tf.bitwise.bitwise_and(x, 0xFF)
 """
 
 from __future__ import annotations

@@ -32,19 +32,21 @@ __all__ = [
 
 _INEXACT = GROUPS["inexact"] or frozenset()
 #: Bits of the mantissa and the integer type of the same width, for casts that truncate.
-_MANTISSA = {"float64": (52, np.uint64), "float32": (23, np.uint32), "float16": (10, np.uint16), "bfloat16": (7, np.uint16)}  # fmt: skip
+_MANTISSA: dict[str, tuple[int, Any]] = {"float64": (52, np.uint64), "float32": (23, np.uint32), "float16": (10, np.uint16), "bfloat16": (7, np.uint16)}  # fmt: skip
 
 
 # Cast -------------------------------------------------------------------------------------------
 
 
-def _cast(xp: Any, x: Any, *, SrcT: DType, DstT: DType, Truncate: bool) -> Any:  # noqa: N803 (attribute names)
+def _cast(xp: Any, x: Any, *, SrcT: DType, DstT: DType, Truncate: bool) -> Any:
     source = SrcT._kind
     if source == "c" and DstT._kind != "c":
         x = x.real
     elif source == "s" or DstT._kind == "s":
         raise errors.UnimplementedError(
-            None, None, f"Cast {SrcT.name} to {DstT.name} is not supported; use tf.strings.to_number or tf.as_string"
+            None,
+            None,
+            f"Cast {SrcT.name} to {DstT.name} is not supported; use tf.strings.to_number or tf.as_string",
         )
     elif Truncate:
         x = _without_low_bits(x, SrcT.name, DstT.name)
@@ -87,7 +89,9 @@ def _bitcast_shape(c: Inference) -> list[Shape]:
     if have > want:
         return [(*shape, have // want)]
     if not shape:
-        raise ValueError(f"Cannot bitcast due to shape. A scalar of {have} bytes does not hold {want} bytes")
+        raise ValueError(
+            f"Cannot bitcast due to shape. A scalar of {have} bytes does not hold {want} bytes"
+        )
     last = shape[-1]
     if last is not None and last != want // have:
         raise ValueError(f"Cannot bitcast due to shape. {last} does not match {want // have}")
@@ -100,7 +104,9 @@ def _bitcast(xp: Any, x: Any, *, type: DType) -> Any:
     if have == want:
         return x.view(target)
     shape = x.shape
-    x = np.ascontiguousarray(x)  # at least one axis, contiguous: what view needs to change the width
+    x = np.ascontiguousarray(
+        x
+    )  # at least one axis, contiguous: what view needs to change the width
     if have > want:
         return x.view(target).reshape(*shape, have // want)
     if shape[-1:] != (want // have,):
@@ -119,7 +125,7 @@ BITCAST = define(
 # complex numbers --------------------------------------------------------------------------------
 
 
-def _complex(xp: Any, real: Any, imag: Any, *, Tout: DType) -> Any:  # noqa: N803 (attribute name)
+def _complex(xp: Any, real: Any, imag: Any, *, Tout: DType) -> Any:
     if xp.name != "numpy":
         return (real + 1j * imag).astype(Tout.np_dtype)
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), Tout.np_dtype)

@@ -74,19 +74,26 @@ CLIP_BY_VALUE = define(
 
 def _check_numerics(xp: Any, tensor: Any, *, message: str) -> Any:
     if xp.name == "numpy" and not xp.isfinite(tensor).all():
-        found = [name for name, test in (("Inf", xp.isinf), ("NaN", xp.isnan)) if test(tensor).any()]
-        raise errors.InvalidArgumentError(None, None, f"{message} : Tensor had {' and '.join(found)} values")
+        found = [
+            name for name, test in (("Inf", xp.isinf), ("NaN", xp.isnan)) if test(tensor).any()
+        ]
+        raise errors.InvalidArgumentError(
+            None, None, f"{message} : Tensor had {' and '.join(found)} values"
+        )
     return tensor
 
 
 def _check_numerics_grad(op: Operation, g: Any) -> list[Any]:
-    text = f"Not a number (NaN) or infinity (Inf) values detected in gradient. {op._attrs['message']}"
+    text = (
+        f"Not a number (NaN) or infinity (Inf) values detected in gradient. {op._attrs['message']}"
+    )
     return [apply(CHECK_NUMERICS, g, message=text)]
 
 
 CHECK_NUMERICS = define(
     "CheckNumerics", "tensor: T -> output: T; T: type(float), message: str",
     shape=shape_fns.unchanged, kernel=_check_numerics, grad=_check_numerics_grad, view=True,
+    stateful=True,  # its error is its effect: a control dependency on it must keep it
 )  # fmt: skip
 
 
@@ -96,9 +103,15 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
 
 def verify_tensor_all_finite(
-    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+    t: Any = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: Any = None,
+    message: str | None = None,
 ) -> Any:
-    return verify_tensor_all_finite_v2(t if x is None else x, msg if message is None else message, name)
+    return verify_tensor_all_finite_v2(
+        t if x is None else x, msg if message is None else message, name
+    )
 
 
 def verify_tensor_all_finite_v2(x: Any, message: Any, name: str | None = None) -> Any:
@@ -119,7 +132,9 @@ def _values(t: Any) -> Any:
 
 
 def _like(t: Any, values: Any) -> Any:
-    return IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values
+    return (
+        IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values
+    )
 
 
 def _keeps_shape(values: Tensor, result: Tensor) -> None:
@@ -180,7 +195,9 @@ def clip_by_global_norm(
     """All tensors scaled by one factor so that their common norm is at most ``clip_norm``; and that norm."""
     items = _sequence(t_list)
     norm = global_norm(items, name) if use_norm is None else use_norm
-    with name_scope(name, "clip_by_global_norm", [*(t for t in items if t is not None), clip_norm]) as scope:
+    with name_scope(
+        name, "clip_by_global_norm", [*(t for t in items if t is not None), clip_norm]
+    ) as scope:
         norm = convert_to_tensor(norm, name="norm")
         dtype = norm.dtype.base_dtype
         inverse = apply_op("RealDiv", 1.0, norm, T=dtype, name="truediv")
@@ -189,7 +206,9 @@ def clip_by_global_norm(
         # an infinite norm says that the gradients are unusable: let it be seen
         finite = apply_op("IsFinite", norm)
         scale = gu.select(finite, scale, convert_to_tensor(float("nan"), dtype=dtype))
-        clipped = [None if t is None else _scaled(t, scale, f"{scope}_{i}") for i, t in enumerate(items)]
+        clipped = [
+            None if t is None else _scaled(t, scale, f"{scope}_{i}") for i, t in enumerate(items)
+        ]
     return clipped, norm
 
 
@@ -207,5 +226,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any
         inverse = apply_op("Rsqrt", gu.sum_all(apply_op("Mul", t, t, name="mul")))
         scaled = apply_op("Mul", t, clip_norm, name="mul")
         by_norm = apply_op("Mul", inverse, count, name="mul")
-        factor = apply_op("Minimum", by_norm, truediv(convert_to_tensor(1.0, dtype=dtype), clip_norm))
+        factor = apply_op(
+            "Minimum", by_norm, truediv(convert_to_tensor(1.0, dtype=dtype), clip_norm)
+        )
         return apply_op("Identity", apply_op("Mul", scaled, factor, name="mul"), name=scope)

@@ -1,6 +1,6 @@
 """Comparisons, logic, and tests for NaN and infinity. All give booleans, none has a derivative.
 
-    >>> both = tf.logical_and(tf.greater(x, 0), tf.is_finite(x))
+>>> both = tf.logical_and(tf.greater(x, 0), tf.is_finite(x))
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ def _equality_shape(c: Inference) -> list[Shape]:
         out = shapes.broadcast(c.shape(0), c.shape(1))
     except ValueError:
         return [()]
-    return [out if shapes.known(c.shape(0)) is not None and shapes.known(c.shape(1)) is not None else None]
+    return [
+        out
+        if shapes.known(c.shape(0)) is not None and shapes.known(c.shape(1)) is not None
+        else None
+    ]
 
 
 def _equality(ufunc: str, unequal_shapes: bool) -> Callable[..., Any]:

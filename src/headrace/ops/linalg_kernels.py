@@ -170,14 +170,14 @@ def least_squares_kernel(xp: Any, matrix: Any, rhs: Any, l2_regularizer: Any, *,
 
 
 def matrix_function(name: str) -> Any:
-    """A SciPy matrix function over batches."""
+    """A SciPy matrix function over batches, in double precision (SciPy warns of what single precision lacks)."""
 
     def kernel(xp: Any, x: Any) -> Any:
         _square(x)
         import scipy.linalg
 
         function = getattr(scipy.linalg, name)
-        wide = _wide(x)
+        wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
         out = np.empty(x.shape, wide.dtype)
         if out.size:
             for i in np.ndindex(x.shape[:-2]):

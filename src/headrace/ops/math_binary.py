@@ -41,6 +41,12 @@ GROUPS["addn"] = _NUMBERS | {dtypes.variant}
 # kernels ----------------------------------------------------------------------------------------
 
 
+def _add(xp: Any, x: Any, y: Any) -> Any:
+    """The sum; strings are joined. Of two scalar strings NumPy makes plain bytes, which is no array."""
+    out = xp.add(x, y)
+    return np.asarray(out, object) if isinstance(out, bytes) else out
+
+
 def _check_divisor(xp: Any, y: Any) -> None:
     if xp.name == "numpy" and not y.all():
         raise errors.InvalidArgumentError(None, None, "Integer division by zero")
@@ -282,14 +288,16 @@ def _next_after_grad(op: Operation, g: Any) -> list[Any]:
 # definitions ------------------------------------------------------------------------------------
 
 
-def _define(op_type: str, types: str, grad: Any, ufunc: str | None = None, kernel: Any = None) -> OpDef:
+def _define(
+    op_type: str, types: str, grad: Any, ufunc: str | None = None, kernel: Any = None
+) -> OpDef:
     return define(
         op_type, f"x: T, y: T -> z: T; T: type({types})",
         shape=shape_fns.broadcast, kernel=kernel, grad=grad, ufunc=ufunc, elementwise=True,
     )  # fmt: skip
 
 
-ADD = _define("Add", "summable", _add_grad, "add")
+ADD = _define("Add", "summable", _add_grad, kernel=_add)
 ADD_V2 = _define("AddV2", "number", _add_grad, "add")
 SUB = _define("Sub", "number", _sub_grad, "subtract")
 MUL = _define("Mul", "number", _mul_grad, "multiply")
@@ -303,7 +311,9 @@ MOD = _define("Mod", "real", _truncated_mod_grad, kernel=_truncated_mod)
 POW = _define("Pow", "number", _pow_grad, kernel=_pow)
 MAXIMUM = _define("Maximum", "real", _choice_grad("GreaterEqual"), "maximum")
 MINIMUM = _define("Minimum", "real", _choice_grad("LessEqual"), "minimum")
-SQUARED_DIFFERENCE = _define("SquaredDifference", "number", _squared_difference_grad, kernel=_squared_difference)
+SQUARED_DIFFERENCE = _define(
+    "SquaredDifference", "number", _squared_difference_grad, kernel=_squared_difference
+)
 DIV_NO_NAN = _define("DivNoNan", "inexact", _quotient_grad("DivNoNan"), kernel=_div_no_nan)
 MUL_NO_NAN = _define("MulNoNan", "inexact", _mul_no_nan_grad, kernel=_mul_no_nan)
 XDIVY = _define("Xdivy", "inexact", _xdivy_grad, kernel=_xdivy)
@@ -502,7 +512,9 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
     return apply(ADD_N, tensors, name=name)
 
 
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
+def accumulate_n(
+    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Any:
     """Like ``add_n``, with the shape and type to be checked."""
     tensors = _list_of_tensors(inputs, "accumulate_n")
     dtype = tensors[0].dtype.base_dtype

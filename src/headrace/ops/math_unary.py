@@ -194,7 +194,9 @@ def _define(op_type: str, ufunc: str, grad: Any, types: str = "inexact") -> OpDe
     )  # fmt: skip
 
 
-def _define_kernel(op_type: str, kernel: Callable[..., Any], grad: Any, types: str = "inexact") -> OpDef:
+def _define_kernel(
+    op_type: str, kernel: Callable[..., Any], grad: Any, types: str = "inexact"
+) -> OpDef:
     return define(
         op_type, f"x: T -> y: T; T: type({types})",
         shape=shape_fns.unchanged, kernel=kernel, grad=grad, elementwise=True,

@@ -178,7 +178,7 @@ def _symbolic_grad(g: Tensor, x: Tensor, scale: Tensor, mean: Tensor, variance: 
     if first:
         g, x = transpose(g, [0, 2, 3, 1]), transpose(x, [0, 2, 3, 1])
     kind = x._dtype
-    g, x = cast(g, dtypes.float32), cast(x, dtypes.float32)
+    g, x = cast(g, scale._dtype), cast(x, scale._dtype)
     axes = [0, 1, 2]
     if attrs["is_training"]:
         mean = reduce_mean(x, axes)

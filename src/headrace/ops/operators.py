@@ -26,7 +26,11 @@ Operator = Callable[..., Any]
 def _gives_way(y: Any, reflected: str) -> bool:
     """Whether y is of a class of its own that may know how to compute with a tensor."""
     kind = type(y)
-    return kind.__module__ not in ("builtins", "numpy") and hasattr(kind, reflected) and not isinstance(y, Tensor)
+    return (
+        kind.__module__ not in ("builtins", "numpy")
+        and hasattr(kind, reflected)
+        and not isinstance(y, Tensor)
+    )
 
 
 def _forward(build: Callable[[Any, Any], Any], short: str) -> Operator:
@@ -72,7 +76,9 @@ def _radd(y: Any, x: Any) -> Any:
 
 
 def _mul(x: Any, y: Any) -> Any:
-    if type(y) is not Tensor and is_sparse(y):  # only where y has values is there anything to multiply
+    if type(y) is not Tensor and is_sparse(
+        y
+    ):  # only where y has values is there anything to multiply
         values = apply_op("SparseDenseCwiseMul", y.indices, y.values, y.dense_shape, x, name="mul")
         return type(y)(y.indices, values, y.dense_shape)
     return apply(math_binary.MUL, x, y, name="mul")

@@ -87,12 +87,18 @@ def _for_broadcast(op: Operation, value: Any) -> Any:
 def _kept_shape(x: Tensor, axes: Tensor) -> Any:
     """The shape of the output with reduced axes kept, when rank or axes are known only at run time."""
     rank = apply_op("Rank", x)
-    flat = apply_op("Cast", apply_op("Reshape", axes, [-1]), DstT=int32)
-    where = apply_op("FloorMod", flat, rank)
+    where = _counted_from_front(axes, rank)
     ones = apply_op("OnesLike", where)
     return apply_op(
         "DynamicStitch", [apply_op("Range", 0, rank, 1), where], [apply_op("Shape", x), ones]
     )
+
+
+def _counted_from_front(axes: Tensor, rank: Any) -> Any:
+    flat = apply_op("Cast", apply_op("Reshape", axes, [-1]), DstT=int32)
+    return apply_op(
+        "FloorMod", flat, apply_op("Maximum", rank, 1)
+    )  # a scalar has no axes, but no modulus either
 
 
 def _spread(op: Operation, g: Any) -> Any:
@@ -132,7 +138,7 @@ def _prod_grad(op: Operation, g: Any) -> list[Any]:
     """g times the product of the other elements, from both sides: exact where elements are zero."""
     x, axes = op._inputs
     at, rank = static_value(axes), None if x._shape is None else len(x._shape)
-    if at is not None and rank is not None and (at.size == 1 or rank == 1):
+    if at is not None and rank is not None and (at.size <= 1 or rank == 1):
         others = _product_of_others(x, int(at.reshape(-1)[0]) if at.size else None)
     else:
         others = _product_of_others_nd(x, axes)
@@ -151,8 +157,7 @@ def _product_of_others(x: Any, axis: int | None) -> Any:
 def _product_of_others_nd(x: Tensor, axes: Tensor) -> Any:
     """Several axes: brought to the front and joined to one."""
     rank = apply_op("Rank", x)
-    flat = apply_op("Cast", apply_op("Reshape", axes, [-1]), DstT=int32)
-    gone = apply_op("FloorMod", flat, rank)
+    gone = _counted_from_front(axes, rank)
     stay = apply_op("ListDiff", apply_op("Range", 0, rank, 1), gone)[0]
     order = apply_op("ConcatV2", [gone, stay], 0)
     moved = apply_op("Transpose", x, order)

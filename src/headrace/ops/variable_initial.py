@@ -14,7 +14,9 @@ from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["checked_initial_value", "guarded"]
 
-_KEPT = frozenset(["IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp"])
+#: Not looked behind. A Merge is the result of a tf.cond: most often another variable's ``initialized_value()``, which is
+#: safe already, and a branch cannot be copied one operation at a time.
+_KEPT = frozenset(["IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "Merge", "RefMerge"])
 _VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp"])
 
 
@@ -40,9 +42,8 @@ def guarded(scope: str, value: Tensor) -> Tensor:
                 replaced[op._outputs[0]] = found
         elif op.type not in _KEPT and any(t in replaced for t in op._inputs):
             inputs = [replaced.get(t, t) for t in op._inputs]
-            op_type = "Switch" if op.type == "RefSwitch" else op.type
             copy = create_op(
-                op.graph, op_type, inputs, f"{op.name}_{scope}".replace(":", "_"), dict(op._attrs)
+                op.graph, op.type, inputs, f"{op.name}_{scope}".replace(":", "_"), dict(op._attrs)
             )
             replaced.update(zip(op._outputs, copy._outputs))
     return replaced.get(value, value)

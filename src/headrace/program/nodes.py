@@ -104,6 +104,7 @@ class Program:
     constants: dict[int, Any]
     variables: tuple[VariableInfo, ...]
     total_ops: int = 0  # operations in the user's graph
+    needed_ops: int = 0  # those that this call needs
     notes: dict[str, int] = field(default_factory=dict)  # how often each rewrite fired
 
 

@@ -110,7 +110,9 @@ class _Builder:
             )
             for v in self.variables.values()
         )
-        return Program(feed_ids, fetch_ids, body, self.values, self.constants, variables, self.total_ops)
+        return Program(
+            feed_ids, fetch_ids, body, self.values, self.constants, variables, self.total_ops, len(needed)
+        )  # fmt: skip
 
     def _new(self, dtype: dtypes.DType, shape: Shape, tensor: Tensor | None) -> int:
         self.values.append(ValueInfo(dtype, shape, tensor))

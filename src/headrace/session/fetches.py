@@ -100,11 +100,11 @@ _VALUE_CLASSES = _value_classes()
 
 
 def _element(graph: Any, fetch: Any) -> Element:
-    handle = getattr(fetch, "_final_value_op", None)  # a resource variable
+    handle = getattr(fetch, "handle", None)
     try:
-        if handle is not None:
+        if isinstance(handle, Tensor) and handle._op.type == "VarHandleOp":  # a resource variable
             graph.as_graph_element(handle)
-            return FinalValue(handle)
+            return FinalValue(handle._op)
         element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
     except TypeError as error:
         raise TypeError(

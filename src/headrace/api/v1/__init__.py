@@ -11,9 +11,10 @@ from headrace import errors
 from headrace.api import version
 from headrace.api.missing import module_getattr
 from headrace.api.platform.messages import MESSAGES
+from headrace.ops import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
 from headrace.api.v1 import (
-    bitwise, debugging, dtypes, initializers, io, linalg, manip, math, nn, random, signal,
-    sparse, spectral, train,
+    bitwise, debugging, dtypes, initializers, io, linalg, losses, manip, math, nn, random,
+    signal, sparse, spectral, strings, train,
 )
 from headrace.api.platform.compat import dimension_at_index
 from headrace.api.v1.context import (
@@ -26,6 +27,7 @@ from headrace.api.version import (
     COMPILER_VERSION, GIT_VERSION, GRAPH_DEF_VERSION, GRAPH_DEF_VERSION_MIN_CONSUMER,
     GRAPH_DEF_VERSION_MIN_PRODUCER, HEADRACE_VERSION, VERSION,
 )
+from headrace.autodiff.custom import custom_gradient, grad_pass_through
 from headrace.autodiff.gradients import AggregationMethod, gradients, hessians, UnconnectedGradients
 from headrace.autodiff.registry import NoGradient, NotDifferentiable, RegisterGradient
 from headrace.core.convert import (
@@ -76,7 +78,11 @@ from headrace.ops.comparison import (
 from headrace.ops.contraction import einsum, tensordot
 from headrace.ops.control import group, tuple
 from headrace.ops.control_flow import case, cond, switch_case, while_loop
+from headrace.ops.diagonals import (
+    diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
+)
 from headrace.ops.fft import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
+from headrace.ops.functional import foldl, foldr, map_fn, scan
 from headrace.ops.gathering import (
     batch_gather, boolean_mask, dynamic_partition, dynamic_stitch, gather, gather_nd,
     invert_permutation, one_hot, scatter_nd, sequence_mask, tensor_scatter_add,
@@ -94,6 +100,11 @@ from headrace.ops.joining import (
     concat, pack, pad, parallel_stack, repeat, split, stack, tile, unpack, unstack,
 )
 from headrace.ops.linalg import batch_matmul, matmul, sparse_matmul
+from headrace.ops.linalg_decomp import (
+    cholesky, cholesky_solve, matrix_determinant, matrix_inverse, matrix_solve, matrix_solve_ls,
+    matrix_triangular_solve, qr, self_adjoint_eig, self_adjoint_eigvals, svd,
+)
+from headrace.ops.linalg_util import eye, norm, trace
 from headrace.ops.math_binary import (
     accumulate_n, add, add_n, atan2, div, div_no_nan, divide, floor_div, floordiv, floormod,
     maximum, minimum, mod, mul, multiply, pow, realdiv, scalar_mul, squared_difference, sub,
@@ -120,6 +131,7 @@ from headrace.ops.reductions import (
     arg_max, arg_min, argmax, argmin, count_nonzero, cumprod, cumsum, reduce_all, reduce_any,
     reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
+from headrace.ops.script import numpy_function, py_func
 from headrace.ops.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, sparse_segment_mean,
     sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean,
@@ -130,6 +142,14 @@ from headrace.ops.selecting import (
     sort, unique, unique_with_counts, where, where_v2,
 )
 from headrace.ops.slicing import slice, strided_slice
+from headrace.ops.sparse import (
+    convert_to_tensor_or_sparse_tensor, sparse_add, sparse_concat, sparse_fill_empty_rows,
+    sparse_mask, sparse_maximum, sparse_merge, sparse_minimum, sparse_placeholder,
+    sparse_reduce_max, sparse_reduce_max_sparse, sparse_reduce_sum, sparse_reduce_sum_sparse,
+    sparse_reorder, sparse_reset_shape, sparse_reshape, sparse_retain, sparse_slice,
+    sparse_softmax, sparse_split, sparse_tensor_dense_matmul, sparse_tensor_to_dense,
+    sparse_to_dense, sparse_to_indicator, sparse_transpose, SparseTensor, SparseTensorValue,
+)
 from headrace.ops.special import (
     betainc, digamma, erf, erfc, igamma, igammac, lbeta, lgamma, polygamma, zeta,
 )
@@ -138,7 +158,13 @@ from headrace.ops.state import (
     scatter_max, scatter_min, scatter_mul, scatter_nd_add, scatter_nd_sub, scatter_nd_update,
     scatter_sub, scatter_update,
 )
+from headrace.ops.strings import (
+    as_string, decode_base64, decode_raw, encode_base64, reduce_join, regex_replace,
+    string_join, string_split, string_strip, string_to_hash_bucket, string_to_hash_bucket_fast,
+    string_to_hash_bucket_strong, string_to_number, substr,
+)
 from headrace.ops.templates import make_template
+from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_lists import (
     all_variables, assert_variables_initialized, global_variables, global_variables_initializer,
     initialize_all_tables, initialize_all_variables, initialize_local_variables,
@@ -181,73 +207,86 @@ __all__ = [
     "__compiler_version__", "__git_version__", "__version__", "abs", "accumulate_n", "acos",
     "acosh", "add", "add_n", "add_to_collection", "add_to_collections", "AggregationMethod",
     "all_variables", "angle", "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype",
-    "asin", "asinh", "assert_variables_initialized", "assign", "assign_add", "assign_sub",
-    "atan", "atan2", "atanh", "AUTO_REUSE", "batch_gather", "batch_matmul",
+    "as_string", "asin", "asinh", "assert_variables_initialized", "assign", "assign_add",
+    "assign_sub", "atan", "atan2", "atanh", "AUTO_REUSE", "batch_gather", "batch_matmul",
     "batch_scatter_update", "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16",
     "bincount", "bitcast", "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape",
     "broadcast_static_shape", "broadcast_to", "case", "cast", "ceil", "check_numerics",
-    "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
-    "colocate_with", "COMPILER_VERSION", "complex", "complex128", "complex64", "concat", "cond",
-    "confusion_matrix", "conj", "constant", "constant_initializer", "container",
-    "control_dependencies", "control_flow_v2_enabled", "convert_to_tensor", "cos", "cosh",
-    "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod",
-    "cumsum", "debugging", "depth_to_space", "device", "digamma", "Dimension",
-    "dimension_at_index", "dimension_value", "disable_control_flow_v2",
+    "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "colocate_with", "COMPILER_VERSION", "complex", "complex128", "complex64",
+    "concat", "cond", "confusion_matrix", "conj", "constant", "constant_initializer",
+    "container", "control_dependencies", "control_flow_v2_enabled", "convert_to_tensor",
+    "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to",
+    "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient",
+    "debugging", "decode_base64", "decode_raw", "depth_to_space", "device", "diag", "diag_part",
+    "digamma", "Dimension", "dimension_at_index", "dimension_value", "disable_control_flow_v2",
     "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality",
     "disable_v2_behavior", "disable_v2_tensorshape", "div", "div_no_nan", "divide", "double",
     "DType", "dtypes", "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum",
     "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
-    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "ensure_shape",
-    "equal", "erf", "erfc", "errors", "executing_eagerly", "exp", "expand_dims", "expm1",
-    "extract_image_patches", "fft", "fft2d", "fft3d", "fill", "fixed_size_partitioner",
-    "float16", "float32", "float64", "floor", "floor_div", "floordiv", "floormod", "gather",
-    "gather_nd", "get_all_collection_keys", "get_collection", "get_collection_ref",
-    "get_default_graph", "get_default_session", "get_local_variable", "get_seed",
-    "get_static_value", "get_variable", "get_variable_scope", "GIT_VERSION", "global_norm",
-    "global_variables", "global_variables_initializer", "glorot_normal_initializer",
-    "glorot_uniform_initializer", "gradients", "Graph", "GRAPH_DEF_VERSION",
-    "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "GraphKeys", "greater",
-    "greater_equal", "group", "guarantee_const", "half", "HEADRACE_VERSION", "hessians",
-    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "ifft",
-    "ifft2d", "ifft3d", "igamma", "igammac", "imag", "IndexedSlices", "init_scope",
-    "initialize_all_tables", "initialize_all_variables", "initialize_local_variables",
-    "initialize_variables", "initializers", "int16", "int32", "int64", "int8",
-    "InteractiveSession", "inv", "invert_permutation", "io", "is_finite", "is_inf", "is_nan",
-    "is_non_decreasing", "is_strictly_increasing", "is_tensor", "is_variable_initialized",
-    "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace",
-    "local_variables", "local_variables_initializer", "log", "log1p", "log_sigmoid",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "make_ndarray", "make_template",
-    "manip", "math", "matmul", "matrix_transpose", "maximum", "meshgrid",
+    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "encode_base64",
+    "ensure_shape", "equal", "erf", "erfc", "errors", "executing_eagerly", "exp", "expand_dims",
+    "expm1", "extract_image_patches", "eye", "fft", "fft2d", "fft3d", "fill",
+    "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floor_div", "floordiv",
+    "floormod", "foldl", "foldr", "gather", "gather_nd", "get_all_collection_keys",
+    "get_collection", "get_collection_ref", "get_default_graph", "get_default_session",
+    "get_local_variable", "get_seed", "get_static_value", "get_variable", "get_variable_scope",
+    "GIT_VERSION", "global_norm", "global_variables", "global_variables_initializer",
+    "glorot_normal_initializer", "glorot_uniform_initializer", "grad_pass_through", "gradients",
+    "Graph", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER", "GraphKeys", "greater", "greater_equal", "group",
+    "guarantee_const", "half", "HEADRACE_VERSION", "hessians", "histogram_fixed_width",
+    "histogram_fixed_width_bins", "identity", "identity_n", "ifft", "ifft2d", "ifft3d",
+    "igamma", "igammac", "imag", "IndexedSlices", "init_scope", "initialize_all_tables",
+    "initialize_all_variables", "initialize_local_variables", "initialize_variables",
+    "initializers", "int16", "int32", "int64", "int8", "InteractiveSession", "inv",
+    "invert_permutation", "io", "is_finite", "is_inf", "is_nan", "is_non_decreasing",
+    "is_strictly_increasing", "is_tensor", "is_variable_initialized", "lbeta", "less",
+    "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables",
+    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "losses", "make_ndarray", "make_template", "manip", "map_fn",
+    "math", "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag",
+    "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls",
+    "matrix_transpose", "matrix_triangular_solve", "maximum", "meshgrid",
     "min_max_variable_partitioner", "minimum", "mod", "model_variables",
     "moving_average_variables", "mul", "multinomial", "multiply", "name_scope", "neg",
-    "negative", "newaxis", "nn", "no_op", "no_regularizer", "NoGradient", "not_equal",
-    "NotDifferentiable", "one_hot", "ones", "ones_initializer", "ones_like", "op_scope",
-    "Operation", "OpError", "orthogonal_initializer", "pack", "pad", "parallel_stack",
-    "placeholder", "placeholder_with_default", "polygamma", "pow", "qint16", "qint32", "qint8",
-    "QUANTIZED_DTYPES", "quint16", "quint8", "random", "random_crop", "random_gamma",
-    "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
-    "random_uniform", "random_uniform_initializer", "range", "rank", "real", "realdiv",
-    "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_sum", "register_tensor_conversion_function",
-    "RegisterGradient", "repeat", "report_uninitialized_variables",
-    "required_space_to_batch_paddings", "reset_default_graph", "reshape", "resource",
-    "resource_variables_enabled", "reverse", "reverse_sequence", "reverse_v2", "rint", "roll",
-    "round", "rsqrt", "saturate_cast", "scalar_mul", "scatter_add", "scatter_div",
-    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add",
-    "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update", "searchsorted",
-    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
-    "sequence_mask", "Session", "set_random_seed", "setdiff1d", "shape", "shape_n", "sigmoid",
-    "sign", "signal", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
-    "space_to_batch_nd", "space_to_depth", "sparse", "sparse_matmul", "sparse_segment_mean",
-    "sparse_segment_sqrt_n", "sparse_segment_sum", "spectral", "split", "sqrt", "square",
-    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string", "sub",
-    "subtract", "switch_case", "tables_initializer", "tan", "tanh", "Tensor",
-    "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
-    "TensorShape", "tile", "to_bfloat16", "to_complex128", "to_complex64", "to_double",
-    "to_float", "to_int32", "to_int64", "train", "trainable_variables", "transpose", "truediv",
-    "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple",
-    "uint16", "uint32", "uint64", "uint8", "UnconnectedGradients",
+    "negative", "newaxis", "nn", "no_op", "no_regularizer", "NoGradient", "norm", "not_equal",
+    "NotDifferentiable", "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like",
+    "op_scope", "Operation", "OpError", "orthogonal_initializer", "pack", "pad",
+    "parallel_stack", "placeholder", "placeholder_with_default", "polygamma", "pow", "py_func",
+    "qint16", "qint32", "qint8", "qr", "QUANTIZED_DTYPES", "quint16", "quint8", "random",
+    "random_crop", "random_gamma", "random_normal", "random_normal_initializer",
+    "random_poisson", "random_shuffle", "random_uniform", "random_uniform_initializer", "range",
+    "rank", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_join",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "regex_replace", "register_tensor_conversion_function", "RegisterGradient", "repeat",
+    "report_uninitialized_variables", "required_space_to_batch_paddings", "reset_default_graph",
+    "reshape", "resource", "resource_variables_enabled", "reverse", "reverse_sequence",
+    "reverse_v2", "rint", "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scan",
+    "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd",
+    "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update",
+    "searchsorted", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
+    "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "Session", "set_random_seed",
+    "setdiff1d", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size",
+    "slice", "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth", "sparse",
+    "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_matmul",
+    "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
+    "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum",
+    "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape",
+    "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",
+    "sparse_slice", "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator", "sparse_transpose",
+    "SparseTensor", "SparseTensorValue", "spectral", "split", "sqrt", "square",
+    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
+    "string_join", "string_split", "string_strip", "string_to_hash_bucket",
+    "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_number", "strings",
+    "sub", "substr", "subtract", "svd", "switch_case", "tables_initializer", "tan", "tanh",
+    "Tensor", "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "TensorArray",
+    "tensordot", "TensorShape", "tile", "to_bfloat16", "to_complex128", "to_complex64",
+    "to_double", "to_float", "to_int32", "to_int64", "trace", "train", "trainable_variables",
+    "transpose", "truediv", "truncated_normal", "truncated_normal_initializer", "truncatediv",
+    "truncatemod", "tuple", "uint16", "uint32", "uint64", "uint8", "UnconnectedGradients",
     "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unpack",
     "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",

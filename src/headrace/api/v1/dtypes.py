@@ -10,11 +10,12 @@ from headrace.core.dtypes import (
     resource, string, uint16, uint32, uint64, uint8, variant,
 )
 from headrace.ops.casting import cast, complex, saturate_cast
+from headrace.ops.strings import as_string
 
 __all__ = [
-    "as_dtype", "bfloat16", "bool", "cast", "complex", "complex128", "complex64", "double",
-    "DType", "float16", "float32", "float64", "half", "int16", "int32", "int64", "int8",
-    "qint16", "qint32", "qint8", "QUANTIZED_DTYPES", "quint16", "quint8", "resource",
+    "as_dtype", "as_string", "bfloat16", "bool", "cast", "complex", "complex128", "complex64",
+    "double", "DType", "float16", "float32", "float64", "half", "int16", "int32", "int64",
+    "int8", "qint16", "qint32", "qint8", "QUANTIZED_DTYPES", "quint16", "quint8", "resource",
     "saturate_cast", "string", "uint16", "uint32", "uint64", "uint8", "variant",
 ]
 

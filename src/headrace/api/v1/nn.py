@@ -19,6 +19,9 @@ from headrace.ops.nn_convolution import (
     depthwise_conv2d_backprop_filter, depthwise_conv2d_native_backprop_input,
     depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, separable_conv2d,
 )
+from headrace.ops.nn_embedding import (
+    embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse,
+)
 from headrace.ops.nn_losses import (
     bias_add, l2_loss, log_poisson_loss, relu_layer, sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2,
@@ -34,25 +37,35 @@ from headrace.ops.nn_pool import (
     avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d,
     max_pool3d, max_pool_v2, max_pool_with_argmax, pool,
 )
+from headrace.ops.nn_sampling import (
+    all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler, log_uniform_candidate_sampler, nce_loss,
+    sampled_softmax_loss, uniform_candidate_sampler,
+)
 from headrace.ops.selecting import in_top_k, top_k
 
 __all__ = [
-    "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "avg_pool_v2", "batch_norm_with_global_normalization", "batch_normalization",
-    "bias_add", "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter",
+    "all_candidate_sampler", "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool_v2",
+    "batch_norm_with_global_normalization", "batch_normalization", "bias_add",
+    "compute_accidental_hits", "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter",
     "conv2d_backprop_input", "conv2d_transpose", "conv3d", "conv3d_backprop_filter",
     "conv3d_backprop_filter_v2", "conv3d_transpose", "conv_transpose", "convolution", "crelu",
     "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
     "depthwise_conv2d_backprop_input", "depthwise_conv2d_native",
     "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
-    "dropout", "elu", "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
-    "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn", "max_pool",
-    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "moments",
-    "normalize_moments", "pool", "relu", "relu6", "relu_layer", "selu", "separable_conv2d",
-    "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
-    "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
-    "softsign", "space_to_batch", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",
-    "sufficient_statistics", "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits",
+    "dropout", "elu", "embedding_lookup", "embedding_lookup_sparse",
+    "fixed_unigram_candidate_sampler", "fused_batch_norm", "in_top_k", "l2_loss",
+    "l2_normalize", "leaky_relu", "learned_unigram_candidate_sampler",
+    "local_response_normalization", "log_poisson_loss", "log_softmax",
+    "log_uniform_candidate_sampler", "lrn", "max_pool", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "moments", "nce_loss",
+    "normalize_moments", "pool", "relu", "relu6", "relu_layer", "safe_embedding_lookup_sparse",
+    "sampled_softmax_loss", "selu", "separable_conv2d", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2", "softplus", "softsign", "space_to_batch",
+    "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics",
+    "swish", "tanh", "top_k", "uniform_candidate_sampler", "weighted_cross_entropy_with_logits",
     "weighted_moments", "xw_plus_b", "zero_fraction",
 ]
 

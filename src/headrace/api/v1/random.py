@@ -5,6 +5,10 @@
 
 from headrace.api.missing import module_getattr
 from headrace.core.seeds import get_seed, set_random_seed, set_random_seed as set_seed
+from headrace.ops.nn_sampling import (
+    all_candidate_sampler, fixed_unigram_candidate_sampler, learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler, uniform_candidate_sampler,
+)
 from headrace.ops.random import (
     categorical, multinomial, random_normal as normal, random_shuffle as shuffle, random_uniform
     as uniform, truncated_normal,
@@ -16,9 +20,12 @@ from headrace.ops.random_stateless import (
 )
 
 __all__ = [
-    "categorical", "gamma", "get_seed", "multinomial", "normal", "poisson", "set_random_seed",
-    "set_seed", "shuffle", "stateless_categorical", "stateless_multinomial", "stateless_normal",
+    "all_candidate_sampler", "categorical", "fixed_unigram_candidate_sampler", "gamma",
+    "get_seed", "learned_unigram_candidate_sampler", "log_uniform_candidate_sampler",
+    "multinomial", "normal", "poisson", "set_random_seed", "set_seed", "shuffle",
+    "stateless_categorical", "stateless_multinomial", "stateless_normal",
     "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+    "uniform_candidate_sampler",
 ]
 
 __getattr__ = module_getattr("random", __name__)

@@ -1,0 +1,16 @@
+"""``tensorflow.python.framework.tensor_util``: static values of tensors."""
+
+from __future__ import annotations
+
+from headrace.core.convert import is_tensor
+from headrace.core.infer import partial_shape
+from headrace.core.infer import static_value as constant_value
+from headrace.core.shapes import TensorShape, from_plain
+from headrace.core.tensor import Tensor
+
+__all__ = ["constant_value", "constant_value_as_shape", "is_tensor"]
+
+
+def constant_value_as_shape(tensor: Tensor) -> TensorShape:
+    """What is known of a shape tensor's value when the graph is built."""
+    return from_plain(partial_shape(tensor))

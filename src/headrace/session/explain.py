@@ -1,0 +1,157 @@
+"""``sess.explain(fetches, feeds)``: what a run does, as data and as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.core import shapes, trace
+from headrace.executors.base import Executable
+from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.program.nodes import Node, Program
+
+__all__ = ["Explanation", "Step", "explain"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the plan."""
+
+    kind: str  # "op", "fused", "if", "while"
+    name: str
+    op_type: str
+    shape: str
+    line: str
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A plan in words and numbers. ``str()`` gives the text."""
+
+    fetches: list[str]
+    feeds: list[str]
+    executor: str
+    ops_in_graph: int
+    ops_needed: int
+    pruned: int
+    rewrites: dict[str, int]
+    folded: int
+    shared: int
+    fused: list[list[str]]
+    steps: list[Step]
+    variables_read: list[str]
+    variables_written: list[str]
+    constants: int
+    constant_bytes: int
+    buffers_reused: int
+    source: str = field(repr=False, default="")
+
+    def as_dict(self) -> dict[str, Any]:
+        import dataclasses
+
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+
+def explain(session: Any, executable: Executable, elements: list[Any]) -> Explanation:
+    program = executable.plan.program
+    fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
+    steps: list[Step] = []
+    _steps(executable.plan.block, program, steps, 0)
+    notes = program.notes
+    return Explanation(
+        fetches=[_label(e) for e in elements],
+        feeds=[_feed_label(program, f) for f in program.feeds],
+        executor=executable.options.executor,
+        ops_in_graph=program.total_ops,
+        ops_needed=program.needed_ops,
+        pruned=max(0, program.total_ops - program.needed_ops),
+        rewrites=dict(notes),
+        folded=notes.get("constant folding", 0) + notes.get("known shape", 0),
+        shared=notes.get("common subexpression", 0),
+        fused=[[n.op.name for n in f.nodes] for f in fused],
+        steps=steps,
+        variables_read=[v.name for v in program.variables],
+        variables_written=[v.name for v in program.variables if v.written],
+        constants=len(program.constants),
+        constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
+        buffers_reused=int(executable.details.get("reused buffers", 0)),
+        source=str(executable.details.get("source", "")),
+    )
+
+
+def _label(element: Any) -> str:
+    return element.name if hasattr(element, "name") else element.op.name  # type: ignore[no-any-return]
+
+
+def _feed_label(program: Program, value: int) -> str:
+    tensor = program.values[value].tensor
+    return "?" if tensor is None else tensor.name
+
+
+def _flat(block: PlanBlock) -> list[Any]:
+    out: list[Any] = []
+    for s in block:
+        if isinstance(s, PlanIf):
+            out += _flat(s.body)
+        elif isinstance(s, PlanWhile):
+            out += _flat(s.test) + _flat(s.body)
+        else:
+            out.append(s)
+    return out
+
+
+def _steps(block: PlanBlock, program: Program, out: list[Step], depth: int) -> None:
+    for s in block:
+        if isinstance(s, PlanIf):
+            tensor = program.values[s.pred].tensor
+            name = tensor.name if tensor is not None else "a constant"
+            out.append(Step("if", name if s.branch else f"not {name}", "If", "", "", depth))
+            _steps(s.body, program, out, depth + 1)
+        elif isinstance(s, PlanWhile):
+            out.append(Step("while", s.loop.op.name, "While", "", trace.user_line(s.loop.op._frames), depth))
+            _steps(s.test, program, out, depth + 1)
+            _steps(s.body, program, out, depth + 1)
+        elif isinstance(s, Fused):
+            last = s.nodes[-1]
+            kinds = " + ".join(n.opdef.name for n in s.nodes)
+            out.append(Step("fused", last.op.name, kinds, _shape(program, s.output), _line(last), depth))
+        else:
+            shape = _shape(program, s.outputs[0]) if s.outputs else ""
+            out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth))
+
+
+def _shape(program: Program, value: int) -> str:
+    info = program.values[value]
+    return f"{info.dtype.name}{shapes.show(info.shape)}"
+
+
+def _line(node: Node) -> str:
+    return trace.user_line(node.op._frames)
+
+
+def _text(e: Explanation) -> list[str]:
+    lines = [
+        f"run({', '.join(e.fetches) or 'nothing'}) fed with {', '.join(e.feeds) or 'nothing'}",
+        f"  executor   {e.executor}",
+        f"  graph      {e.ops_in_graph} operations, {e.ops_needed} needed, {e.pruned} pruned",
+        f"  rewrites   folded {e.folded}, shared {e.shared}"
+        + "".join(f", {k} {v}" for k, v in e.rewrites.items() if k not in _NAMED),
+        f"  fused      {len(e.fused)} group(s) of {sum(map(len, e.fused))} operations",
+        f"  buffers    {e.buffers_reused} step(s) write into a buffer that is no longer needed",
+        f"  constants  {e.constants} ({e.constant_bytes} bytes)",
+        f"  variables  reads {', '.join(e.variables_read) or 'none'}; writes {', '.join(e.variables_written) or 'none'}",
+        f"  steps      {len(e.steps)}",
+    ]
+    width = max([len(s.op_type) for s in e.steps] or [0])
+    width = min(width, 40)
+    for i, s in enumerate(e.steps):
+        pad = "  " * s.depth
+        lines.append(f"  {i:4d} {pad}{s.op_type:<{width}}  {s.name}  {s.shape}" + (f"   <- {s.line}" if s.line else ""))
+    return lines
+
+
+_NAMED = frozenset(["constant folding", "known shape", "common subexpression"])
