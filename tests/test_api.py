@@ -25,7 +25,10 @@ ROOT = Path(__file__).parent.parent
 def python(program: str, *args: str, code: int = 0) -> str:
     """Run a program in a fresh interpreter and return what it printed."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), *args], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(program), *args],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
@@ -36,7 +39,7 @@ def python(program: str, *args: str, code: int = 0) -> str:
 
 def test_versions() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert tf.HEADRACE_VERSION == project["version"]
+    assert project["version"] == tf.HEADRACE_VERSION
     assert tf.__version__ == tf.VERSION == tf.version.VERSION == "1.15.0"
 
 
@@ -60,7 +63,9 @@ def test_train_is_the_namespace() -> None:
     assert tf.train.__name__ == "headrace.api.v1.train"
 
 
-@pytest.mark.parametrize("namespace", ["", "nn", "math", "linalg", "random", "train", "initializers", "losses"])
+@pytest.mark.parametrize(
+    "namespace", ["", "nn", "math", "linalg", "random", "train", "initializers", "losses"]
+)
 def test_every_name_in_all_exists(namespace: str) -> None:
     module = getattr(tf, namespace) if namespace else tf.compat.v1
     assert [n for n in module.__all__ if not hasattr(module, n)] == []
@@ -69,7 +74,17 @@ def test_every_name_in_all_exists(namespace: str) -> None:
 
 def test_import_is_light() -> None:
     loaded = python("import sys, headrace; print(*sorted(sys.modules))").split()
-    heavy = {"scipy", "tensorboard", "google.protobuf", "rich", "absl", "unittest", "tensorflow", "jax", "asyncio"}
+    heavy = {
+        "scipy",
+        "tensorboard",
+        "google.protobuf",
+        "rich",
+        "absl",
+        "unittest",
+        "tensorflow",
+        "jax",
+        "asyncio",
+    }
     assert not heavy & set(loaded)
 
 
@@ -89,7 +104,10 @@ def test_ops_are_all_defined_by_the_import() -> None:
 
 
 def test_known_symbol_that_is_missing() -> None:
-    with pytest.raises(AttributeError, match=r"tf\.keras is part of TensorFlow 1.15, but Headrace does not have it yet"):
+    with pytest.raises(
+        AttributeError,
+        match=r"tf\.keras is part of TensorFlow 1.15, but Headrace does not have it yet",
+    ):
         tf.keras  # noqa: B018
     with pytest.raises(AttributeError, match=r"tf\.nn\.dynamic_rnn is part of TensorFlow 1.15"):
         tf.nn.dynamic_rnn  # noqa: B018
@@ -110,7 +128,12 @@ def test_contrib_says_so() -> None:
 
 
 def test_known_symbols_are_tensorflows() -> None:
-    assert {"matmul", "nn.relu", "keras.layers.Dense", "train.AdamOptimizer"} <= missing.known_symbols()
+    assert {
+        "matmul",
+        "nn.relu",
+        "keras.layers.Dense",
+        "train.AdamOptimizer",
+    } <= missing.known_symbols()
 
 
 # raw ops ----------------------------------------------------------------------------------------------------
@@ -149,7 +172,9 @@ def test_messages() -> None:
     config = tf.ConfigProto(allow_soft_placement=True, gpu_options=tf.GPUOptions(allow_growth=True))
     assert config.gpu_options.allow_growth
     assert tf.train.SaverDef().DESCRIPTOR.name == "SaverDef"
-    assert tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE).trace_level == tf.RunOptions.FULL_TRACE
+    assert (
+        tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE).trace_level == tf.RunOptions.FULL_TRACE
+    )
 
 
 # files ------------------------------------------------------------------------------------------------------------
@@ -227,13 +252,16 @@ def test_flags_are_parsed_at_first_use() -> None:
 
 
 def test_app_run_leaves_unknown_flags_in_argv() -> None:
-    program = FLAGS_PROGRAM + f"""
+    program = (
+        FLAGS_PROGRAM
+        + f"""
     def main(argv):
         {SHOW}
         print(argv[1:])
         return 4
     tf.app.run()
     """
+    )
     out = python(program, "--steps=9", "--other=1", "rest", code=4)
     assert out == "x 9 0.5 True False ['a'] train\n['--other=1', 'rest']\n"
 
@@ -243,11 +271,14 @@ def test_bad_flag_value() -> None:
 
 
 def test_required_flag() -> None:
-    program = FLAGS_PROGRAM + """
+    program = (
+        FLAGS_PROGRAM
+        + """
     flags.DEFINE_string("needed", None, "")
     flags.mark_flag_as_required("needed")
     tf.app.run(lambda argv: None)
     """
+    )
     assert "needed" in python(program, code=1)
     python(program, "--needed=1")
 
@@ -340,6 +371,30 @@ def test_test_case() -> None:
     assert "OK" in out
 
 
+# devices ---------------------------------------------------------------------------------------------------------
+
+
+def test_device_spec() -> None:
+    spec = tf.DeviceSpec.from_string("/job:worker/task:1/gpu:0")
+    assert spec.to_string() == "/job:worker/task:1/device:GPU:0"
+    spec.merge_from(tf.DeviceSpec(job="ps", device_type="CPU", device_index=2))
+    assert spec.to_string() == "/job:ps/task:1/device:CPU:2"
+    with tf.Graph().as_default(), tf.device(spec):
+        assert tf.constant(1).device == "/job:ps/task:1/device:CPU:2"
+    with pytest.raises(ValueError, match="Unknown attribute"):
+        tf.DeviceSpec.from_string("/planet:earth")
+
+
+def test_config() -> None:
+    assert [d.device_type for d in tf.config.list_physical_devices()] == ["CPU"]
+    assert tf.config.experimental.list_physical_devices("GPU") == []
+
+
+def test_inner_modules_by_attribute() -> None:
+    assert tf.python.framework.ops.Graph is tf.Graph
+    assert tf.python.ops.math_ops.reduce_sum is tf.reduce_sum
+
+
 # nest ---------------------------------------------------------------------------------------------------------------
 
 Point = namedtuple("Point", ["x", "y"])
@@ -398,4 +453,9 @@ def test_nest_paths() -> None:
 
 
 def test_nest_flatten_dict_items() -> None:
-    assert nest.flatten_dict_items({(4, 5, (6, 8)): ("a", "b", ("c", "d"))}) == {4: "a", 5: "b", 6: "c", 8: "d"}
+    assert nest.flatten_dict_items({(4, 5, (6, 8)): ("a", "b", ("c", "d"))}) == {
+        4: "a",
+        5: "b",
+        6: "c",
+        8: "d",
+    }

@@ -12,7 +12,9 @@ import pytest
 
 
 def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60, cwd=cwd)
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, timeout=60, cwd=cwd
+    )
 
 
 def python(program: str) -> str:
@@ -26,7 +28,9 @@ def script(tmp_path: Path) -> Path:
     return tmp_path / "program.py"
 
 
-def headrace(script: Path, program: str, *args: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+def headrace(
+    script: Path, program: str, *args: str, before: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     script.write_text(textwrap.dedent(program))
     return run("-m", "headrace", "run", *before, str(script), *args)
 
@@ -181,7 +185,9 @@ def test_run_a_training_program(script: Path, executor: str) -> None:
 def test_run_with_report(script: Path) -> None:
     done = headrace(script, TRAINING, before=("--report",))
     assert done.returncode == 0, done.stderr
-    lines = dict(line.strip().split("  ", 1) for line in done.stderr.splitlines() if line.startswith("  "))
+    lines = dict(
+        line.strip().split("  ", 1) for line in done.stderr.splitlines() if line.startswith("  ")
+    )
     assert done.stderr.startswith("headrace report")
     assert lines["runs"].strip().startswith("502,")
     assert "3 made" in lines["plans"]
@@ -216,7 +222,11 @@ def test_program_sees_what_python_would_show(script: Path) -> None:
 def test_exit_codes_and_tracebacks_are_pythons(script: Path, program: str) -> None:
     done = headrace(script, program)
     wanted = run(str(script))
-    assert (done.returncode, done.stdout, done.stderr) == (wanted.returncode, wanted.stdout, wanted.stderr)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        wanted.returncode,
+        wanted.stdout,
+        wanted.stderr,
+    )
 
 
 def test_errors_end_at_the_users_line(script: Path) -> None:
@@ -247,7 +257,9 @@ def test_run_a_package(tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")
     (tmp_path / "package" / "other.py").write_text("value = 5")
-    (tmp_path / "package" / "__main__.py").write_text("from .other import value; print(value, __package__)")
+    (tmp_path / "package" / "__main__.py").write_text(
+        "from .other import value; print(value, __package__)"
+    )
     assert run("-m", "headrace", "run", "-m", "package", cwd=tmp_path).stdout == "5 package\n"
 
 

@@ -19,7 +19,11 @@ from headrace.ops.basic import constant, identity
 from headrace.ops.initializers import constant_initializer, ones_initializer, zeros_initializer
 from headrace.ops.partitioned_variable import PartitionedVariable
 from headrace.ops.templates import make_template
-from headrace.ops.variable_lists import global_variables_initializer, local_variables, trainable_variables
+from headrace.ops.variable_lists import (
+    global_variables_initializer,
+    local_variables,
+    trainable_variables,
+)
 from headrace.ops.variable_resource import ResourceVariable
 from headrace.ops.variable_scope import (
     AUTO_REUSE,
@@ -33,7 +37,6 @@ from headrace.ops.variable_scope import (
 )
 from headrace.ops.variables import Variable
 from headrace.session.session import Session
-
 
 headrace.ops.load_all()
 
@@ -56,7 +59,10 @@ def test_existing_variable_is_refused_with_its_line() -> None:
     with pytest.raises(ValueError) as info:
         zeros("w")
     text = str(info.value)
-    assert "Variable w already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE" in text
+    assert (
+        "Variable w already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE"
+        in text
+    )
     assert "Originally defined at:" in text and "test_variable_scope.py" in text
 
 
@@ -65,7 +71,10 @@ def test_reuse() -> None:
         v = zeros("v")
     with variable_scope("a", reuse=True):
         assert get_variable("v") is v
-        with variable_scope("inner"), pytest.raises(ValueError, match=r"Variable a/inner/v does not exist"):
+        with (
+            variable_scope("inner"),
+            pytest.raises(ValueError, match=r"Variable a/inner/v does not exist"),
+        ):
             get_variable("v", [1])
         with pytest.raises(ValueError, match=r"specified shape \(2,\) and found shape \(1,\)"):
             get_variable("v", [2])
@@ -109,7 +118,10 @@ def test_names() -> None:
     with variable_scope("other"), variable_scope(b):
         assert zeros("u").name == "a/b/u:0"
         assert identity(1.0, name="x").name == "other/b/x:0"
-    with variable_scope(a, auxiliary_name_scope=False) as again, name_scope(again.original_name_scope):
+    with (
+        variable_scope(a, auxiliary_name_scope=False) as again,
+        name_scope(again.original_name_scope),
+    ):
         assert identity(1.0, name="x").name == "a/x:0"
     with name_scope("only_ops"):
         assert zeros("w").name == "w:0"
@@ -124,6 +136,22 @@ def test_default_names_are_made_unique() -> None:
             with variable_scope(None, "inner") as inner:
                 names.append(inner.name)
     assert names == ["layer", "layer/inner", "layer_1", "layer_1/inner", "layer_2", "layer_2/inner"]
+
+
+def test_entering_a_scope_again_takes_back_default_names() -> None:
+    """As in TF 1.15: what is opened inside a scope that is entered again leaves no trace."""
+    with variable_scope("a") as a:
+        with variable_scope(None, "d"):
+            pass
+    names = []
+    for _ in range(2):
+        with variable_scope(a), variable_scope(None, "d") as d:
+            names.append(d.name)
+    with variable_scope(get_variable_scope()), variable_scope(None, "e") as e:
+        names.append(e.name)
+    with variable_scope(None, "e") as e:
+        names.append(e.name)
+    assert names == ["a/d", "a/d", "e", "e"]
 
 
 def test_entering_one_object_twice() -> None:
@@ -162,7 +190,11 @@ def test_collections_of_a_scope() -> None:
         u = zeros("u", trainable=False)
         local = get_local_variable("l", [1], initializer=zeros_initializer())
     zeros("ab/v")
-    assert a.global_variables() == [v, u] and a.trainable_variables() == [v] and a.local_variables() == [local]
+    assert (
+        a.global_variables() == [v, u]
+        and a.trainable_variables() == [v]
+        and a.local_variables() == [local]
+    )
     assert local_variables() == [local] and local not in trainable_variables()
 
 
@@ -173,7 +205,9 @@ def test_defaults_are_inherited(fresh_graph: Graph) -> None:
     def penalty(v: Any) -> Any:
         return identity(v, name="penalty")
 
-    with variable_scope("a", initializer=ones_initializer(), regularizer=penalty, dtype=dtypes.float64):
+    with variable_scope(
+        "a", initializer=ones_initializer(), regularizer=penalty, dtype=dtypes.float64
+    ):
         with variable_scope("b") as b:
             v = get_variable("v", [2])
             b.set_initializer(constant_initializer(3.0))
@@ -207,7 +241,9 @@ def test_wrong_initializers() -> None:
         get_variable("a", dtype=dtypes.float32, initializer=[1])
     with pytest.raises(ValueError, match="The initializer passed is not valid"):
         get_variable("a", [None])
-    with pytest.raises(ValueError, match="An initializer for variable a of <dtype: 'complex64'> is required"):
+    with pytest.raises(
+        ValueError, match="An initializer for variable a of <dtype: 'complex64'> is required"
+    ):
         get_variable("a", [1], dtypes.complex64)
 
 
@@ -221,7 +257,10 @@ def test_custom_getters_nest() -> None:
 
         return getter
 
-    with variable_scope("s", custom_getter=named("outer")), variable_scope("t", custom_getter=named("inner")):
+    with (
+        variable_scope("s", custom_getter=named("outer")),
+        variable_scope("t", custom_getter=named("inner")),
+    ):
         assert zeros("v").name == "s/t/v_inner_outer:0"
     assert calls == ["inner", "outer"]
     with pytest.raises(ValueError, match="not callable"):
@@ -244,7 +283,9 @@ def test_resource_variables() -> None:
         assert not isinstance(zeros("u", use_resource=False), ResourceVariable)
     enable_resource_variables()
     try:
-        assert isinstance(zeros("w"), ResourceVariable) and isinstance(Variable(1.0), ResourceVariable)
+        assert isinstance(zeros("w"), ResourceVariable) and isinstance(
+            Variable(1.0), ResourceVariable
+        )
     finally:
         disable_resource_variables()
     assert not isinstance(Variable(1.0), ResourceVariable)
@@ -319,5 +360,7 @@ def test_template_shares() -> None:
 def test_template_refuses_new_variables() -> None:
     template = make_template("t", lambda: Variable(1.0))
     template()
-    with pytest.raises(ValueError, match="Trainable variable created when calling a template after the first time"):
+    with pytest.raises(
+        ValueError, match="Trainable variable created when calling a template after the first time"
+    ):
         template()

@@ -17,8 +17,17 @@ from headrace.core import convert, dtypes, graph, scopes
 from headrace.core.build import apply_op
 from headrace.core.graph import Graph, GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.ops import basic, initializers, partitioning, state, state_kernels, templates
-from headrace.ops import variable_lists, variable_scope, variables
+from headrace.ops import (
+    basic,
+    initializers,
+    partitioning,
+    state,
+    state_kernels,
+    templates,
+    variable_lists,
+    variable_scope,
+    variables,
+)
 from headrace.ops.variable_ref import RefVariable
 from headrace.ops.variable_resource import ResourceVariable, is_resource_variable
 from headrace.ops.variables import Variable
@@ -86,8 +95,14 @@ def test_dependent_initial_values_outside_of_cond(fresh_graph: Graph) -> None:
 
 def test_kinds() -> None:
     ref, resource = Variable([1.0, 2.0]), Variable([1.0, 2.0], use_resource=True)
-    assert isinstance(ref, RefVariable) and isinstance(ref, Variable) and not is_resource_variable(ref)
-    assert isinstance(resource, ResourceVariable) and isinstance(resource, Variable) and is_resource_variable(resource)
+    assert (
+        isinstance(ref, RefVariable) and isinstance(ref, Variable) and not is_resource_variable(ref)
+    )
+    assert (
+        isinstance(resource, ResourceVariable)
+        and isinstance(resource, Variable)
+        and is_resource_variable(resource)
+    )
     assert ref.dtype is dtypes.float32._as_ref and resource.dtype is dtypes.float32
     assert repr(ref) == "<tf.Variable 'Variable:0' shape=(2,) dtype=float32_ref>"
     assert repr(resource) == "<tf.Variable 'Variable_1:0' shape=(2,) dtype=float32>"
@@ -121,7 +136,9 @@ def test_wrong_arguments() -> None:
         Variable()
     with pytest.raises(ValueError, match="initial_value must have a shape specified"):
         Variable(basic.placeholder(dtypes.float32))
-    with pytest.raises(ValueError, match="collections argument to Variable constructor must be a list"):
+    with pytest.raises(
+        ValueError, match="collections argument to Variable constructor must be a list"
+    ):
         Variable(1.0, collections="variables")
     with pytest.raises(ValueError, match="constraint"):
         Variable(1.0, constraint=3)
@@ -192,7 +209,10 @@ def test_slice_assignment(session: Session, use_resource: bool) -> None:
     v = started(session, np.zeros([3, 2], np.float32), use_resource=use_resource)
     session.run(v[1:].assign(np.ones([2, 2])))
     np.testing.assert_array_equal(session.run(v[0, 1].assign(5.0)), [[0, 5], [1, 1], [1, 1]])
-    with pytest.raises(errors.UnimplementedError, match=r"sliced l-value shape \[2,2\] does not match r-value shape \[\]"):
+    with pytest.raises(
+        errors.UnimplementedError,
+        match=r"sliced l-value shape \[2,2\] does not match r-value shape \[\]",
+    ):
         session.run(v[1:].assign(1.0))
 
 
@@ -204,7 +224,9 @@ def test_scatters(session: Session, use_resource: bool) -> None:
         return IndexedSlices(basic.constant(values), basic.constant(indices))
 
     np.testing.assert_array_equal(session.run(v.scatter_add(rows([0, 0], [1.0, 1.0]))), [3, 2, 3])
-    np.testing.assert_array_equal(session.run(v.scatter_update(rows([1, 1], [8.0, 9.0]))), [3, 9, 3])
+    np.testing.assert_array_equal(
+        session.run(v.scatter_update(rows([1, 1], [8.0, 9.0]))), [3, 9, 3]
+    )
     np.testing.assert_array_equal(session.run(v.scatter_nd_sub([[2]], [1.0])), [3, 9, 2])
     np.testing.assert_array_equal(session.run(tf.scatter_mul(v, [0], [2.0])), [6, 9, 2])
     with pytest.raises(ValueError, match="sparse_delta is not IndexedSlices"):
@@ -239,7 +261,10 @@ def test_rows_and_points(session: Session, use_resource: bool) -> None:
 
 @BOTH
 def test_uninitialized(session: Session, use_resource: bool) -> None:
-    v, w = Variable(1.0, use_resource=use_resource), Variable(2.0, use_resource=use_resource, name="w")
+    v, w = (
+        Variable(1.0, use_resource=use_resource),
+        Variable(2.0, use_resource=use_resource, name="w"),
+    )
     with pytest.raises(errors.FailedPreconditionError, match="uninitialized value Variable"):
         session.run(v)
     missing = tf.report_uninitialized_variables()
@@ -313,7 +338,9 @@ def test_inplace_is_the_kernel(how: str, shape: tuple[int, ...]) -> None:
             "min": np.minimum, "max": np.maximum,
         }[how](want[row], update)  # fmt: skip
     before = ref.copy()
-    np.testing.assert_array_equal(state_kernels.scatter_kernel(how)(numpy_xp, ref, rows, updates), want)
+    np.testing.assert_array_equal(
+        state_kernels.scatter_kernel(how)(numpy_xp, ref, rows, updates), want
+    )
     np.testing.assert_array_equal(ref, before)  # a kernel never writes to its inputs
     state_kernels.scatter_inplace(how)(ref, rows, updates)
     np.testing.assert_array_equal(ref, want)
@@ -321,8 +348,16 @@ def test_inplace_is_the_kernel(how: str, shape: tuple[int, ...]) -> None:
 
 def test_failed_scatter_leaves_the_array() -> None:
     ref = np.zeros(3, np.float32)
-    with pytest.raises(errors.InvalidArgumentError, match=r"indices\[0,1\] = -1 is not in \[0, 3\)"):
-        state_kernels.scatter_inplace("add")(ref, np.array([[0, -1]], np.int64), np.ones([1, 2], np.float32))
-    with pytest.raises(errors.InvalidArgumentError, match=r"indices\[1\] = \[3\] does not index into shape \[3\]"):
-        state_kernels.scatter_nd_inplace("add")(ref, np.array([[0], [3]], np.int32), np.ones(2, np.float32))
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"indices\[0,1\] = -1 is not in \[0, 3\)"
+    ):
+        state_kernels.scatter_inplace("add")(
+            ref, np.array([[0, -1]], np.int64), np.ones([1, 2], np.float32)
+        )
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"indices\[1\] = \[3\] does not index into shape \[3\]"
+    ):
+        state_kernels.scatter_nd_inplace("add")(
+            ref, np.array([[0], [3]], np.int32), np.ones(2, np.float32)
+        )
     assert not ref.any()

@@ -45,7 +45,11 @@ class Run(object):
         """(outputs, values of written-to inputs after the run)."""
         graph = tf.Graph()
         with graph.as_default():
-            inputs = {arg.name: self._input(arg) for arg in self.op_def.input_arg if arg.name in self.sample.inputs}
+            inputs = {
+                arg.name: self._input(arg)
+                for arg in self.op_def.input_arg
+                if arg.name in self.sample.inputs
+            }
             missing = set(self.sample.inputs) - set(inputs)
             if missing:
                 raise ValueError("no inputs named %s" % sorted(missing))
@@ -66,7 +70,9 @@ class Run(object):
     def _tensor(self, arg, value):
         value = np.asarray(value)
         if arg.is_ref or arg.type == _RESOURCE:
-            variable = tf.compat.v1.Variable(value, use_resource=not arg.is_ref, name="in_" + arg.name)
+            variable = tf.compat.v1.Variable(
+                value, use_resource=not arg.is_ref, name="in_" + arg.name
+            )
             self.variables[arg.name] = variable
             return variable._ref() if arg.is_ref else variable.handle
         if arg.name in self.sample.const:
@@ -77,9 +83,17 @@ class Run(object):
 
     def _attrs(self):
         """Attributes that inputs determine are left out, TensorFlow refuses them; None asks for a default."""
-        inferred = {a for arg in self.op_def.input_arg for a in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+        inferred = {
+            a
+            for arg in self.op_def.input_arg
+            for a in (arg.type_attr, arg.number_attr, arg.type_list_attr)
+        }
         kinds = {a.name: a.type for a in self.op_def.attr}
-        attrs = {a.name: None for a in self.op_def.attr if a.HasField("default_value") and a.name not in inferred}
+        attrs = {
+            a.name: None
+            for a in self.op_def.attr
+            if a.HasField("default_value") and a.name not in inferred
+        }
         for name, value in self.sample.attrs.items():
             if name in inferred:
                 continue
@@ -107,7 +121,9 @@ def _fetchable(tensor):
 
 
 def _config():
-    config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    config = tf.compat.v1.ConfigProto(
+        intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
+    )
     config.graph_options.optimizer_options.opt_level = -1
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.rewrite_options.constant_folding = rewriter_config_pb2.RewriterConfig.OFF
@@ -156,7 +172,11 @@ def _signature(op_def):
 
 
 def _arg(arg):
-    kind = "*" + arg.type_list_attr if arg.type_list_attr else arg.type_attr or tf.as_dtype(arg.type).name
+    kind = (
+        "*" + arg.type_list_attr
+        if arg.type_list_attr
+        else arg.type_attr or tf.as_dtype(arg.type).name
+    )
     number = arg.number_attr + "*" if arg.number_attr else ""
     return [arg.name, ("&" if arg.is_ref else "") + number + kind]
 
@@ -171,9 +191,23 @@ def _attr(attr):
 def _attr_value(kind, value):
     if kind.startswith("list("):
         inner = kind[5:-1]
-        field = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape"}.get(inner)
+        field = {
+            "int": "i",
+            "float": "f",
+            "bool": "b",
+            "string": "s",
+            "type": "type",
+            "shape": "shape",
+        }.get(inner)
         return [_plain(inner, v) for v in getattr(value.list, field)] if field else str(value)
-    field = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape"}.get(kind)
+    field = {
+        "int": "i",
+        "float": "f",
+        "bool": "b",
+        "string": "s",
+        "type": "type",
+        "shape": "shape",
+    }.get(kind)
     return _plain(kind, getattr(value, field)) if field else str(value)
 
 

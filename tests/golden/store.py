@@ -54,7 +54,11 @@ def _attr_text(value):
 
 def _bytes_of(array):
     head = "%s%s" % (array.dtype.name, array.shape)
-    body = repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
+    body = (
+        repr(array.tolist()).encode()
+        if array.dtype == object
+        else np.ascontiguousarray(array).tobytes()
+    )
     return head.encode() + body
 
 
@@ -126,7 +130,11 @@ class Golden(object):
         count = 1
         for n in shape:
             count *= n
-        return np.frombuffer(self.data, dtype, count, entry["at"]).reshape(shape) if count else np.empty(shape, dtype)
+        return (
+            np.frombuffer(self.data, dtype, count, entry["at"]).reshape(shape)
+            if count
+            else np.empty(shape, dtype)
+        )
 
 
 def path_of(family):

@@ -190,6 +190,7 @@ def initializer_ops(tf):
 def dependent_initial_value(tf):
     a = tf.Variable([1.0, 2.0], name="a")
     tf.Variable(tf.identity(a, name="double"), name="b")
+    tf.Variable(a.initialized_value(), name="c")
     a.initialized_value()
 
 

@@ -19,10 +19,12 @@ class Sample(object):
     given as constants, not fed (shapes, axes). ``golden`` False leaves the comparison with TensorFlow out and must be
     given a ``why``. ``tol`` widens the tolerance (relative) and must be given a ``why`` too. ``check`` replaces the
     comparison of values: a function of (outputs, golden outputs) that asserts. ``expect`` gives the outputs by hand where TensorFlow cannot be asked.
+    ``single`` has the gradient checked in float32, for ops that have nothing wider; ``grad_outputs`` lists the outputs
+    that the gradient is taken of, where TensorFlow's gradient ignores the others.
     """
 
     def __init__(self, op, inputs=None, attrs=None, grad=(), const=(), golden=True, tol=None, why="", check=None,
-                 expect=None, id=None):
+                 expect=None, id=None, single=False, grad_outputs=None):
         self.op = op
         self.inputs = dict(inputs or {})
         self.attrs = dict(attrs or {})
@@ -34,6 +36,8 @@ class Sample(object):
         self.check = check
         self.expect = expect
         self.id = id or op
+        self.single = single
+        self.grad_outputs = grad_outputs
         if (not golden or tol is not None) and not why:
             raise ValueError("sample %s: say why" % self.id)
 

@@ -18,6 +18,14 @@ SAMPLES = [
     Sample("StopGradient", dict(input=f32(3))),
     Sample("PreventGradient", dict(input=f32(3)), dict(message="no")),
     Sample("PlaceholderWithDefault", dict(input=f32(2, 3)), dict(shape=[None, 3]), grad=["input"]),
-    Sample("PlaceholderWithDefault", dict(input=i64(2)), dict(shape=[2]), const=["input"], id="PlaceholderWithDefault-const"),
+    Sample(
+        "PlaceholderWithDefault",
+        dict(input=i64(2)),
+        dict(shape=[2]),
+        const=["input"],
+        id="PlaceholderWithDefault-const",
+    ),
     Sample("NoOp"),
+    Sample("ControlTrigger"),
+    Sample("RefIdentity", dict(input=f32(2, 3))),
 ]

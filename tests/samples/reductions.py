@@ -24,7 +24,9 @@ def ids(*values):
 def _reduction(op, x, reduced, **kw):
     attrs = dict(keep_dims=kw.pop("keep_dims", False))
     const = [] if kw.pop("fed_axes", False) else ["reduction_indices"]
-    return Sample(op, dict(input=x, reduction_indices=np.asarray(reduced, np.int32)), attrs, const=const, **kw)
+    return Sample(
+        op, dict(input=x, reduction_indices=np.asarray(reduced, np.int32)), attrs, const=const, **kw
+    )
 
 
 def _every(op, grad):
@@ -68,8 +70,20 @@ for _op in ("Sum", "Mean", "Prod"):
         _reduction(_op, bf16(3, 4), [1], id=_op + "-bfloat16"),
     ]
 SAMPLES += [
-    _reduction("Prod", np.array([[0, 2, 3], [0, 0, 4], [1, 2, 3]], np.float32), [1], grad=["input"], id="Prod-zeros"),
-    _reduction("Prod", np.array([[0, 2, 3], [5, 6, 4]], np.float32), [0, 1], grad=["input"], id="Prod-zero-all"),
+    _reduction(
+        "Prod",
+        np.array([[0, 2, 3], [0, 0, 4], [1, 2, 3]], np.float32),
+        [1],
+        grad=["input"],
+        id="Prod-zeros",
+    ),
+    _reduction(
+        "Prod",
+        np.array([[0, 2, 3], [5, 6, 4]], np.float32),
+        [0, 1],
+        grad=["input"],
+        id="Prod-zero-all",
+    ),
     _reduction("Mean", np.array([-3, -4, 0], np.int32), [0], id="Mean-truncated"),
     _reduction("Mean", np.array([200, 200], np.uint8), [0], id="Mean-wraps"),
     _reduction("Max", np.array([[1, 3, 3], [2, 2, 2]], np.float32), [1], id="Max-ties"),
@@ -82,7 +96,14 @@ SAMPLES += [
     _reduction("Any", np.zeros((2, 3), np.bool_), [0, 1], id="Any-false"),
     _reduction("Any", boolean(2, 0), [-1], keep_dims=True, id="Any-empty"),
     _reduction("EuclideanNorm", f32(2, 3), [1], grad=["input"]),
-    _reduction("EuclideanNorm", f64(2, 3, 2), [0, 2], keep_dims=True, grad=["input"], id="EuclideanNorm-kept"),
+    _reduction(
+        "EuclideanNorm",
+        f64(2, 3, 2),
+        [0, 2],
+        keep_dims=True,
+        grad=["input"],
+        id="EuclideanNorm-kept",
+    ),
     _reduction("EuclideanNorm", f32(2, 3), [0, 1], grad=["input"], id="EuclideanNorm-all"),
     _reduction("EuclideanNorm", i32(2, 3), [1], id="EuclideanNorm-int"),
     _reduction("EuclideanNorm", c64(2, 3), [1], id="EuclideanNorm-complex"),
@@ -109,7 +130,13 @@ for _op in ("ArgMax", "ArgMin"):
 
 
 def _scan(op, x, axis, exclusive=False, reverse=False, **kw):
-    return Sample(op, dict(x=x, axis=scalar(axis)), dict(exclusive=exclusive, reverse=reverse), const=["axis"], **kw)
+    return Sample(
+        op,
+        dict(x=x, axis=scalar(axis)),
+        dict(exclusive=exclusive, reverse=reverse),
+        const=["axis"],
+        **kw,
+    )
 
 
 for _op in ("Cumsum", "Cumprod"):
@@ -127,7 +154,15 @@ for _op in ("Cumsum", "Cumprod"):
     ]
 SAMPLES += [
     _scan("CumulativeLogsumexp", f32(2, 4), 1, grad=["x"]),
-    _scan("CumulativeLogsumexp", f32(4, 2), 0, False, True, grad=["x"], id="CumulativeLogsumexp-reverse"),
+    _scan(
+        "CumulativeLogsumexp",
+        f32(4, 2),
+        0,
+        False,
+        True,
+        grad=["x"],
+        id="CumulativeLogsumexp-reverse",
+    ),
     _scan("CumulativeLogsumexp", f64(4), 0, True, True, id="CumulativeLogsumexp-exclusive-reverse"),
     _scan("CumulativeLogsumexp", f32(3, 2), -1, True, id="CumulativeLogsumexp-exclusive"),
     _scan("CumulativeLogsumexp", f16(2, 4), 1, id="CumulativeLogsumexp-half"),
@@ -145,15 +180,35 @@ _SORTED_IDS = ids(0, 0, 1, 3)
 for _op in ("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMin", "SegmentMax"):
     SAMPLES += [
         Sample(_op, dict(data=f32(4, 3), segment_ids=_SORTED_IDS), grad=["data"]),
-        Sample(_op, dict(data=f64(4), segment_ids=_SORTED_IDS.astype(np.int64)), grad=["data"], id=_op + "-vector"),
-        Sample(_op, dict(data=f32(4, 2, 2), segment_ids=ids(1, 1, 1, 2)), grad=["data"], id=_op + "-rank-3"),
+        Sample(
+            _op,
+            dict(data=f64(4), segment_ids=_SORTED_IDS.astype(np.int64)),
+            grad=["data"],
+            id=_op + "-vector",
+        ),
+        Sample(
+            _op,
+            dict(data=f32(4, 2, 2), segment_ids=ids(1, 1, 1, 2)),
+            grad=["data"],
+            id=_op + "-rank-3",
+        ),
         Sample(_op, dict(data=i32(4, 3, low=-9), segment_ids=_SORTED_IDS), id=_op + "-int"),
         Sample(_op, dict(data=f32(0, 3), segment_ids=ids()), id=_op + "-empty"),
     ]
 _ROWS_WITH_ZEROS = np.array([[1, 0, 3], [0, 0, 4], [5, 6, 7], [0, 2, 0]], np.float32)
 SAMPLES += [
-    Sample("SegmentProd", dict(data=_ROWS_WITH_ZEROS, segment_ids=_SORTED_IDS), grad=["data"], id="SegmentProd-zeros"),
-    Sample("SegmentSum", dict(data=c64(4, 2), segment_ids=_SORTED_IDS), grad=["data"], id="SegmentSum-complex"),
+    Sample(
+        "SegmentProd",
+        dict(data=_ROWS_WITH_ZEROS, segment_ids=_SORTED_IDS),
+        grad=["data"],
+        id="SegmentProd-zeros",
+    ),
+    Sample(
+        "SegmentSum",
+        dict(data=c64(4, 2), segment_ids=_SORTED_IDS),
+        grad=["data"],
+        id="SegmentSum-complex",
+    ),
 ]
 
 
@@ -162,12 +217,24 @@ def _unsorted(op, data, segment_ids, count, **kw):
     return Sample(op, inputs, const=["num_segments"], **kw)
 
 
-for _op in ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "UnsortedSegmentMax"):
+for _op in (
+    "UnsortedSegmentSum",
+    "UnsortedSegmentProd",
+    "UnsortedSegmentMin",
+    "UnsortedSegmentMax",
+):
     SAMPLES += [
         _unsorted(_op, f32(4, 3), ids(2, 0, 2, 1), 3, grad=["data"]),
         _unsorted(_op, f32(4, 3), ids(0, -1, 1, 0), 2, grad=["data"], id=_op + "-negative-ids"),
         _unsorted(_op, f64(5), np.array([1, 0, 1, 1, 2]), 3, grad=["data"], id=_op + "-vector"),
-        _unsorted(_op, f32(2, 3, 2), ids(1, 0, 1, 0, 2, 2).reshape(2, 3), 3, grad=["data"], id=_op + "-matrix-ids"),
+        _unsorted(
+            _op,
+            f32(2, 3, 2),
+            ids(1, 0, 1, 0, 2, 2).reshape(2, 3),
+            3,
+            grad=["data"],
+            id=_op + "-matrix-ids",
+        ),
         _unsorted(_op, f32(4, 3), ids(2, 0, 2, 0), 4, id=_op + "-unused-ids"),
         _unsorted(_op, i32(4, 2, low=-9), ids(1, 1, 0, 0), 3, id=_op + "-int"),
         _unsorted(_op, f16(4, 2), ids(1, 1, 0, 0), 3, id=_op + "-half"),
@@ -175,9 +242,25 @@ for _op in ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "
         _unsorted(_op, f32(2, 2), ids(-1, -1), 0, id=_op + "-no-segments"),
     ]
 SAMPLES += [
-    _unsorted("UnsortedSegmentSum", f32(160, 128), i32(160, high=20), 20, id="UnsortedSegmentSum-large"),
-    _unsorted("UnsortedSegmentSum", c64(4, 2), ids(1, 1, 0, 0), 2, grad=["data"], id="UnsortedSegmentSum-complex"),
-    _unsorted("UnsortedSegmentProd", _ROWS_WITH_ZEROS, ids(1, 1, 0, -1), 2, grad=["data"], id="UnsortedSegmentProd-zeros"),
+    _unsorted(
+        "UnsortedSegmentSum", f32(160, 128), i32(160, high=20), 20, id="UnsortedSegmentSum-large"
+    ),
+    _unsorted(
+        "UnsortedSegmentSum",
+        c64(4, 2),
+        ids(1, 1, 0, 0),
+        2,
+        grad=["data"],
+        id="UnsortedSegmentSum-complex",
+    ),
+    _unsorted(
+        "UnsortedSegmentProd",
+        _ROWS_WITH_ZEROS,
+        ids(1, 1, 0, -1),
+        2,
+        grad=["data"],
+        id="UnsortedSegmentProd-zeros",
+    ),
 ]
 
 
@@ -198,9 +281,13 @@ for _op in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"):
         _sparse_n(_op, f32(5, 3), ids(0, 4, 0, 2), ids(0, 0, 0, 2), 4, grad=["data"]),
         _sparse_n(_op, f32(5, 3), ids(), ids(), 2, id=_op + "WithNumSegments-empty"),
     ]
-SAMPLES.append(_sparse("SparseSegmentSum", i32(5, 3), ids(0, 4, 0), ids(0, 0, 1), id="SparseSegmentSum-int"))
+SAMPLES.append(
+    _sparse("SparseSegmentSum", i32(5, 3), ids(0, 4, 0), ids(0, 0, 1), id="SparseSegmentSum-int")
+)
 for _op in ("SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad"):
-    _inputs = dict(grad=f32(3, 2), indices=ids(0, 3, 0, 2), segment_ids=ids(0, 0, 1, 2), output_dim0=scalar(5))
+    _inputs = dict(
+        grad=f32(3, 2), indices=ids(0, 3, 0, 2), segment_ids=ids(0, 0, 1, 2), output_dim0=scalar(5)
+    )
     SAMPLES.append(Sample(_op, _inputs, grad=["grad"], const=["output_dim0"]))
 
 
@@ -210,7 +297,9 @@ for _op in ("SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad"):
 def _range(start, limit, delta, dtype, **kw):
     names = ("start", "limit", "delta")
     values = [np.array(v, dtype) for v in (start, limit, delta)]
-    return Sample("Range", dict(zip(names, values)), const=names if kw.pop("const", True) else (), **kw)
+    return Sample(
+        "Range", dict(zip(names, values)), const=names if kw.pop("const", True) else (), **kw
+    )
 
 
 SAMPLES += [
@@ -225,18 +314,48 @@ for _n in (1, 2, 7):
     _inputs = dict(start=scalar(-1.5, np.float32), stop=scalar(3, np.float32), num=scalar(_n))
     SAMPLES.append(Sample("LinSpace", _inputs, const=["num"], id="LinSpace-%d" % _n))
 SAMPLES += [
-    Sample("LinSpace", dict(start=scalar(10.0, np.float64), stop=scalar(0.0, np.float64), num=scalar(5, np.int64)),
-           id="LinSpace-double"),
-    Sample("Bincount", dict(arr=i32(3, 4), size=scalar(8), weights=np.zeros(0, np.int32)), const=["size"]),
+    Sample(
+        "LinSpace",
+        dict(start=scalar(10.0, np.float64), stop=scalar(0.0, np.float64), num=scalar(5, np.int64)),
+        id="LinSpace-double",
+    ),
+    Sample(
+        "Bincount",
+        dict(arr=i32(3, 4), size=scalar(8), weights=np.zeros(0, np.int32)),
+        const=["size"],
+    ),
     Sample("Bincount", dict(arr=i32(6), size=scalar(10), weights=f32(6)), id="Bincount-weights"),
-    Sample("Bincount", dict(arr=i32(0), size=scalar(3), weights=np.zeros(0, np.int64)), id="Bincount-empty"),
-    Sample("HistogramFixedWidth", dict(values=np.array([-1, 0, 1.5, 2, 5, 15], np.float32),
-                                       value_range=np.array([0, 5], np.float32), nbins=scalar(5)), const=["nbins"]),
-    Sample("HistogramFixedWidth", dict(values=i32(2, 5), value_range=ids(1, 8), nbins=scalar(4)),
-           dict(dtype="int64"), id="HistogramFixedWidth-int"),
-    Sample("Bucketize", dict(input=np.array([[-5, 0, 10000], [150, 10, 5]], np.float32)),
-           dict(boundaries=[0.0, 10.0, 100.0])),
-    Sample("Bucketize", dict(input=i32(6, low=-3)), dict(boundaries=[0.0, 2.5, 5.0]), id="Bucketize-int"),
+    Sample(
+        "Bincount",
+        dict(arr=i32(0), size=scalar(3), weights=np.zeros(0, np.int64)),
+        id="Bincount-empty",
+    ),
+    Sample(
+        "HistogramFixedWidth",
+        dict(
+            values=np.array([-1, 0, 1.5, 2, 5, 15], np.float32),
+            value_range=np.array([0, 5], np.float32),
+            nbins=scalar(5),
+        ),
+        const=["nbins"],
+    ),
+    Sample(
+        "HistogramFixedWidth",
+        dict(values=i32(2, 5), value_range=ids(1, 8), nbins=scalar(4)),
+        dict(dtype="int64"),
+        id="HistogramFixedWidth-int",
+    ),
+    Sample(
+        "Bucketize",
+        dict(input=np.array([[-5, 0, 10000], [150, 10, 5]], np.float32)),
+        dict(boundaries=[0.0, 10.0, 100.0]),
+    ),
+    Sample(
+        "Bucketize",
+        dict(input=i32(6, low=-3)),
+        dict(boundaries=[0.0, 2.5, 5.0]),
+        id="Bucketize-int",
+    ),
     Sample("Cross", dict(a=f32(2, 3), b=f32(2, 3, salt=1)), grad=["a", "b"]),
     Sample("Cross", dict(a=i32(3), b=i32(3, salt=1)), id="Cross-int"),
 ]

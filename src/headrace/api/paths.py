@@ -48,7 +48,6 @@ _inner(
     tensor_shape=("headrace.core.shapes",),
     tensor_util=("headrace.api.v1.tensor_util", _V1),
     device=_V1,
-    graph_util=("headrace.api.v1.graph_util", _V1),
 )  # fmt: skip
 _inner(
     "python.ops",
@@ -84,7 +83,23 @@ _inner(
     variable_scope=("headrace.ops.variable_scope", _V1),
     variables=("headrace.ops.variables", "headrace.ops.variable_lists", _V1),
 )  # fmt: skip
-for _family in ("array", "control_flow", "data_flow", "io", "linalg", "logging", "math", "nn", "random", "resource_variable", "sparse", "state", "stateless_random", "string", "training"):
+for _family in (
+    "array",
+    "control_flow",
+    "data_flow",
+    "io",
+    "linalg",
+    "logging",
+    "math",
+    "nn",
+    "random",
+    "resource_variable",
+    "sparse",
+    "state",
+    "stateless_random",
+    "string",
+    "training",
+):
     PATHS[f"python.ops.gen_{_family}_ops"] = (_GEN,)
 _inner(
     "python.client",
@@ -118,7 +133,12 @@ _inner(
 )
 _inner("python.lib")
 _inner("python.lib.io", file_io=("headrace.api.platform.file_io",))
-_inner("python.util", compat=("headrace.api.platform.compat",), nest=("headrace.core.nest",))
+_inner(
+    "python.util",
+    compat=("headrace.api.platform.compat",),
+    nest=("headrace.core.nest",),
+    tf_inspect=("inspect",),
+)
 _inner("python.eager", context=("headrace.api.v1.context",))
 for _path in messages.paths():
     PATHS.setdefault(_path.rpartition(".")[0], ())
@@ -135,11 +155,18 @@ class Facade(ModuleType):
         self.__all__ = sorted({n for p in providers for n in getattr(p, "__all__", ())})
         for provider in reversed(providers):  # the first provider wins
             have = vars(provider)
-            self.__dict__.update((n, have[n]) for n in getattr(provider, "__all__", ()) if n in have)
+            self.__dict__.update(
+                (n, have[n]) for n in getattr(provider, "__all__", ()) if n in have
+            )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        below = f"{self._path}.{name}".lstrip(".")
+        if below in PATHS:
+            if sys.modules.get(self.__name__) is self:  # an imported module's child has a name too
+                return importlib.import_module(f"{self._root}.{below}")
+            return facade(below, self._root)
         for provider in self._providers:
             try:
                 value = getattr(provider, name)
@@ -148,10 +175,6 @@ class Facade(ModuleType):
             if not isinstance(provider, ModuleType) or not name.startswith("_"):
                 self.__dict__[name] = value
             return value
-        below = f"{self._path}.{name}".lstrip(".")
-        if below in PATHS:
-            known = sys.modules.get(self.__name__) is self  # then a child is to be known by its name too
-            return importlib.import_module(f"{self._root}.{below}") if known else facade(below, self._root)
         raise AttributeError(explain(self._path, name, self.__dir__()))
 
     def __dir__(self) -> list[str]:
@@ -187,6 +210,7 @@ def _walk(path: str) -> ModuleType | None:
         found = getattr(found, part, None)
         if not isinstance(found, ModuleType):
             return None
+    assert isinstance(found, ModuleType)
     return found
 
 
@@ -200,7 +224,9 @@ def children(path: str) -> list[str]:
     prefix = f"{path}." if path else ""
     inner = {p[len(prefix) :].partition(".")[0] for p in PATHS if p.startswith(prefix)}
     public = _walk(path)
-    return sorted(inner | {n for n in dir(public) if isinstance(getattr(public, n, None), ModuleType)})
+    return sorted(
+        inner | {n for n in dir(public) if isinstance(getattr(public, n, None), ModuleType)}
+    )
 
 
 def facade(path: str, root: str) -> Facade:

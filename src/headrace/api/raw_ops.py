@@ -1,7 +1,7 @@
 """``tf.raw_ops`` and the ``gen_*_ops`` modules: each defined op as a plain function.
 
-    raw_ops.MatMul(a=x, b=y)               # keywords only
-    generated("mat_mul")(x, y, name="z")   # snake case; inputs, then attributes, by position
+raw_ops.MatMul(a=x, b=y)               # keywords only
+generated("mat_mul")(x, y, name="z")   # snake case; inputs, then attributes, by position
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ def _positions(g: Geometry) -> list[tuple[tuple[int, ...], tuple[slice, ...]]]:
     return found
 
 
-def out_size(size: int, kernel: int, stride: int, dilation: int, padding: str, pads: tuple[int, int]) -> int:
+def out_size(
+    size: int, kernel: int, stride: int, dilation: int, padding: str, pads: tuple[int, int]
+) -> int:
     """The number of windows along one dimension."""
     if padding == "SAME":
         return -(-size // stride)

@@ -66,7 +66,9 @@ Axes = tuple[Axis, ...]
 
 
 @lru_cache(512)
-def windows(shape: tuple[int, ...], ksize: tuple[int, ...], strides: tuple[int, ...], padding: str) -> Axes:
+def windows(
+    shape: tuple[int, ...], ksize: tuple[int, ...], strides: tuple[int, ...], padding: str
+) -> Axes:
     """The axes that are pooled."""
     g = geometry(shape, ksize, strides, (1,) * len(shape), padding)
     return tuple(
@@ -128,8 +130,8 @@ def average(x: Array, axes: Axes) -> Array:
     out = x.astype(np.float32) if dtype.itemsize == 2 else x
     for a in axes:
         out = _along(out, a, np.add, 0)
-    out = out / _divisor(axes, x.ndim, out.dtype)
-    return out.astype(dtype, copy=False)
+    mean: Array = out / _divisor(axes, x.ndim, out.dtype)
+    return mean.astype(dtype, copy=False)
 
 
 def _divisor(axes: Axes, ndim: int, dtype: Any) -> Any:
@@ -151,7 +153,7 @@ def average_grad(shape: tuple[int, ...], g: Array, axes: Axes) -> Array:
     """Every element of a window gets an equal share, one axis after the other."""
     dtype = g.dtype
     wide = g.astype(np.float32) if dtype.itemsize == 2 else g
-    out = wide / _divisor(axes, g.ndim, wide.dtype)
+    out: Array = wide / _divisor(axes, g.ndim, wide.dtype)
     for a in reversed(axes):
         spread = np.zeros((*out.shape[: a.axis], a.size, *out.shape[a.axis + 1 :]), out.dtype)
         for k in range(a.kernel):
@@ -169,7 +171,9 @@ def average_grad(shape: tuple[int, ...], g: Array, axes: Axes) -> Array:
 
 
 @lru_cache(512)
-def _places(axes: Axes, ndim: int) -> list[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
+def _places(
+    axes: Axes, ndim: int
+) -> list[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
     """For each place of the window in row-major order: (place, windows, elements under it)."""
     found = []
     for at in itertools.product(*(range(a.kernel) for a in axes)):

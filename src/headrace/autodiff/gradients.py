@@ -239,7 +239,8 @@ class Tape:
     def operation(self, op: Operation, between: set[Operation], wanted: set[Tensor], stops: set[Tensor]) -> None:
         if op not in between:
             return
-        out_grads = [self.collected(t) for t in op._outputs]
+        # a gradient arrives at a stop (which may be an x) but does not pass it
+        out_grads = [None if t in stops else self.collected(t) for t in op._outputs]
         for t in op._outputs:
             if t not in wanted:
                 self.grads.pop(t, None)
@@ -252,7 +253,7 @@ class Tape:
             if in_grads is None:
                 return
         for t, g in zip(op._inputs, in_grads):
-            if g is not None and t not in stops and is_trainable(t):
+            if g is not None and is_trainable(t):
                 self.add(t, g)
 
     def by_function(self, op: Operation, out_grads: list[Any]) -> Sequence[Any] | None:
@@ -261,10 +262,7 @@ class Tape:
             return None
         graph = self.graph
         with in_context(graph, self.context_for(op._context)), graph.name_scope(op.name + "_grad"):
-            filled = [
-                zeros_like(t) if g is None and is_trainable(t) and t._dtype is not dtypes.resource else g
-                for t, g in zip(op._outputs, out_grads)
-            ]
+            filled = out_grads if function is op._opdef.grad else self.filled(op, out_grads)
             with graph.colocate_with(None, ignore_existing=True):
                 result = function(op, *filled)
         in_grads = list(result) if isinstance(result, (list, tuple)) else [result]
@@ -275,6 +273,14 @@ class Tape:
         for t, g in zip(op._inputs, in_grads):
             _check_type(op, t, g)
         return in_grads
+
+    @staticmethod
+    def filled(op: Operation, out_grads: list[Any]) -> list[Any]:
+        """Gradient functions of users get zeros for outputs that nothing depends on, as in TF."""
+        return [
+            zeros_like(t) if g is None and is_trainable(t) and t._dtype is not dtypes.resource else g
+            for t, g in zip(op._outputs, out_grads)
+        ]
 
     def structural(self, op: Operation, out_grads: list[Any]) -> list[Any]:
         if op.type in ("Merge", "RefMerge"):

@@ -1,9 +1,9 @@
 """``headrace``: run a TensorFlow-1 program unmodified, list the ops, say the version.
 
-    headrace run [--report] [--executor NAME] script.py [args ...]
-    headrace run -m package.module [args ...]
-    headrace ops [--family NAME] [--json]
-    headrace version
+headrace run [--report] [--executor NAME] script.py [args ...]
+headrace run -m package.module [args ...]
+headrace ops [--family NAME] [--json]
+headrace version
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ __all__ = ["main"]
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
-        prog="headrace", description="Runs TensorFlow-1 programs without TensorFlow.", allow_abbrev=False
+        prog="headrace",
+        description="Runs TensorFlow-1 programs without TensorFlow.",
+        allow_abbrev=False,
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     run.add_arguments(
@@ -29,7 +31,9 @@ def parser() -> argparse.ArgumentParser:
             usage="headrace run [-h] [--report] [--executor NAME] (script.py | -m module) [args ...]",
         )
     )  # fmt: skip
-    ops_table.add_arguments(commands.add_parser("ops", help="print the table of ops", allow_abbrev=False))
+    ops_table.add_arguments(
+        commands.add_parser("ops", help="print the table of ops", allow_abbrev=False)
+    )
     commands.add_parser("version", help="print the versions").set_defaults(function=_version)
     return top
 

@@ -13,11 +13,21 @@ from headrace.core.opdef import ALL_OPS, OpDef
 
 __all__ = ["add_arguments", "rows"]
 
-_FLAGS = ("elementwise", "view", "stateful", "random", "data_dependent_shape", "host_only", "blocking")
+_FLAGS = (
+    "elementwise",
+    "view",
+    "stateful",
+    "random",
+    "data_dependent_shape",
+    "host_only",
+    "blocking",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--family", help="only the ops of one module of headrace.ops, for example reductions")
+    parser.add_argument(
+        "--family", help="only the ops of one module of headrace.ops, for example reductions"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON, one object per op")
     parser.set_defaults(function=_print)
 
@@ -30,7 +40,9 @@ def rows(family: str | None = None) -> list[dict[str, Any]]:
 
 def _row(opdef: OpDef) -> dict[str, Any]:
     traits = [f for f in _FLAGS if getattr(opdef.traits, f)]
-    traits += [f"{what} {list(at)}" for what in ("reads", "writes") if (at := getattr(opdef.traits, what))]
+    traits += [
+        f"{what} {list(at)}" for what in ("reads", "writes") if (at := getattr(opdef.traits, what))
+    ]
     return {
         "name": opdef.name,
         "family": _family(opdef),
@@ -43,8 +55,15 @@ def _row(opdef: OpDef) -> dict[str, Any]:
 @functools.cache
 def _places() -> dict[int, str]:
     """Which module of headrace.ops holds each definition."""
-    modules = {n.rpartition(".")[2]: m for n, m in sys.modules.items() if n.startswith("headrace.ops.")}
-    return {id(v): name for name, module in modules.items() for v in vars(module).values() if isinstance(v, OpDef)}
+    modules = {
+        n.rpartition(".")[2]: m for n, m in sys.modules.items() if n.startswith("headrace.ops.")
+    }
+    return {
+        id(v): name
+        for name, module in modules.items()
+        for v in vars(module).values()
+        if isinstance(v, OpDef)
+    }
 
 
 def _family(opdef: OpDef) -> str:
@@ -57,7 +76,10 @@ def _print(options: argparse.Namespace) -> int:
     table = rows(options.family)
     if not table:
         known = sorted({r["family"] for r in rows()})
-        print(f"headrace: no family named {options.family!r}; there are {', '.join(known)}", file=sys.stderr)
+        print(
+            f"headrace: no family named {options.family!r}; there are {', '.join(known)}",
+            file=sys.stderr,
+        )
         return 1
     if options.json:
         print(json.dumps(table, indent=1))
@@ -75,5 +97,7 @@ def _print_rich(table: list[dict[str, Any]]) -> None:
 
     shown = Table("op", "family", "gradient", "traits", "executors", title=f"{len(table)} ops")
     for r in table:
-        shown.add_row(r["name"], r["family"], r["gradient"], ", ".join(r["traits"]), ", ".join(r["executors"]))
+        shown.add_row(
+            r["name"], r["family"], r["gradient"], ", ".join(r["traits"]), ", ".join(r["executors"])
+        )
     Console().print(shown)

@@ -49,7 +49,10 @@ class Account:
         return [
             ("wall time", _time(seconds)),
             ("runs", f"{runs:,}, {_time(counts['run_seconds'])} in them{each}{failed}"),
-            ("plans", f"{plans:,} made in {_time(counts['plan_seconds'])}, {max(runs - plans, 0):,} runs found theirs made"),
+            (
+                "plans",
+                f"{plans:,} made in {_time(counts['plan_seconds'])}, {max(runs - plans, 0):,} runs found theirs made",
+            ),
             ("sessions", f"{counts['sessions']:,} opened, {counts['sessions_closed']:,} closed"),
             ("graph", f"{self.graph_ops:,} ops"),
             ("variables", _size(self.variable_bytes)),

@@ -23,9 +23,15 @@ EXECUTORS = ("numpy", "reference")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--report", action="store_true", help="print an account of the runs at the end (to stderr)")
-    parser.add_argument("--executor", choices=EXECUTORS, default="numpy", help="what computes (default: numpy)")
-    parser.add_argument("-m", dest="module", action="store_true", help="run a module, found as an import would")
+    parser.add_argument(
+        "--report", action="store_true", help="print an account of the runs at the end (to stderr)"
+    )
+    parser.add_argument(
+        "--executor", choices=EXECUTORS, default="numpy", help="what computes (default: numpy)"
+    )
+    parser.add_argument(
+        "-m", dest="module", action="store_true", help="run a module, found as an import would"
+    )
     parser.add_argument("program", metavar="script.py", help="the program")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
     parser.set_defaults(function=_run)
@@ -40,7 +46,9 @@ def _run(options: argparse.Namespace) -> int:
         Account().start()
     sys.argv = [options.program, *options.args]
     try:
-        code, module = _find_module(options.program) if options.module else _find_script(options.program)
+        code, module = (
+            _find_module(options.program) if options.module else _find_script(options.program)
+        )
     except _CannotOpen as e:
         print(f"headrace: {e}", file=sys.stderr)
         return e.exit_code
@@ -66,7 +74,9 @@ class _CannotOpen(Exception):
 
 def _main_module(file: str | None, spec: Any = None) -> types.ModuleType:
     module = types.ModuleType("__main__")
-    module.__dict__.update(__builtins__=__builtins__, __spec__=spec, __package__=spec.parent if spec else None)
+    module.__dict__.update(
+        __builtins__=__builtins__, __spec__=spec, __package__=spec.parent if spec else None
+    )
     if file is not None:
         module.__file__ = file
     return module
@@ -97,7 +107,9 @@ def _find_module(name: str) -> tuple[types.CodeType, types.ModuleType]:
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
     except ModuleNotFoundError as e:
-        raise _CannotOpen(f"Error while finding module specification for {name!r} ({e})", 1) from None
+        raise _CannotOpen(
+            f"Error while finding module specification for {name!r} ({e})", 1
+        ) from None
     if spec is None or spec.loader is None or not hasattr(spec.loader, "get_code"):
         raise _CannotOpen(f"No module named {name}", 1)
     code = spec.loader.get_code(spec.name)

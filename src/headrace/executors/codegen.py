@@ -34,7 +34,7 @@ from headrace.program.nodes import Node
 __all__ = ["Compiled", "compile_plan"]
 
 FILENAME = "<headrace>"
-_NUMERIC = frozenset("fiucb")
+_BLAS = frozenset([dtypes.float32, dtypes.float64])
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 
 
@@ -91,6 +91,7 @@ class _Generator:
         self.uses_rt = False
         self.writes_seen: set[int] = set()
         self.checked: list[set[int]] = [set()]
+        self.loaded: set[int] = set()  # variables that are read, not only written
         self.by_start = {v.start: (i, v) for i, v in enumerate(self.program.variables)}
         self.by_current = {v.current: (i, v) for i, v in enumerate(self.program.variables)}
         self.depth = 2
@@ -118,12 +119,12 @@ class _Generator:
 
     def prologue(self) -> list[str]:
         out = []
-        used = {self.names[v.start][1:] for v in self.program.variables if v.start in self.names}
-        used |= {self.names[v.current][1:] for v in self.program.variables if v.current in self.names}
         for i, v in enumerate(self.program.variables):
-            if str(i) in used:
+            if i in self.loaded:
                 out.append(f"  v{i} = V.get({self.param(f'q{i}', v.key)})")
                 if self.starts_kept.get(i):
+                    # None may mean that another thread is writing it; later this run's own write would be seen
+                    out.append(f"  if v{i} is None: v{i} = S.raw(q{i})")
                     out.append(f"  s{i} = v{i}")
         if self.uses_rt:
             out.append("  rt = RunContext(S)")
@@ -189,7 +190,7 @@ class _Generator:
         if array is not None:
             name = f"c{len(self.params)}"
             self.names[value] = name
-            return self.param(name, array[()] if array.ndim == 0 else array)
+            return self.param(name, array[()] if array.ndim == 0 and array.dtype.kind != "O" else array)
         raise AssertionError(f"value {value} is used before it is made")
 
     def variable(self, value: int, check: bool = True) -> str:
@@ -197,6 +198,7 @@ class _Generator:
         i, info = self.by_start[value] if is_start else self.by_current[value]
         name = f"s{i}" if is_start and self.starts_kept.get(i) else f"v{i}"
         self.names[value] = name
+        self.loaded.add(i)
         if check and not any(value in scope for scope in self.checked):
             self.checked[-1].add(value)
             key, op = self.param(f"q{i}", info.key), self.param(f"o{i}", info.op)
@@ -289,9 +291,13 @@ class _Generator:
         return self.param(f"q{i}", info.key)
 
     def expression(self, node: Node, args: list[str]) -> str:
-        template = EXPRESSIONS.get(node.opdef.name)
+        name = node.opdef.name
+        template = EXPRESSIONS.get(name)
         if template is not None:
             return template.format(*args)
+        if name == "MatMul" and self.program.values[node.outputs[0]].dtype in _BLAS:
+            a, b = node.attrs["transpose_a"], node.attrs["transpose_b"]
+            return f"{args[0]}{'.T' if a else ''} @ {args[1]}{'.T' if b else ''}"
         return self.call(node, args)
 
     def call(self, node: Node, args: list[str]) -> str:
@@ -357,7 +363,7 @@ class _Generator:
     def merge(self, node: Node) -> None:
         pred, if_false, if_true = (self.name_lazily(i) for i in node.inputs)
         self.emit(f"{self.new(node.outputs[0])} = {if_true} if {pred} else {if_false}", node)
-        self.emit(f"{self.new(node.outputs[1])} = 1 if {pred} else 0")
+        self.emit(f"{self.new(node.outputs[1])} = {self.param('one', np.int32(1))} if {pred} else {self.param('zero', np.int32(0))}")
 
     def name_lazily(self, value: int) -> str:
         """A variable is checked only if its branch is the one that is taken."""
@@ -370,9 +376,7 @@ class _Generator:
 
     def write(self, node: Node) -> None:
         traits = node.opdef.traits
-        args = []
-        for i in range(len(node.inputs)):
-            args.append("None" if i in traits.writes else self.argument(node, i))
+        args = [self.argument(node, i) for i in range(len(node.inputs)) if i not in traits.writes]
         targets = [f"v{w}" for w in node.writes]
         for w in dict.fromkeys(node.writes):
             info = self.program.variables[w]
@@ -416,7 +420,7 @@ class _Generator:
         others = [v for i, v in enumerate(node.inputs) if i not in opdef.traits.writes]
         own = all(self.lives.reusable(v, self.position) for v in others)
         return Writer(
-            node.op,
+            [self.program.variables[w].op for w in node.writes],
             [self.program.variables[w].key for w in node.writes],
             opdef.traits.writes,
             kernel,
@@ -433,6 +437,7 @@ class _Generator:
                 k
                 for k, v in enumerate(step.inputs)
                 if self.lives.reusable(v, self.position)
+                and not any(w != v and self.lives.root(w) == self.lives.root(v) for w in step.inputs)
                 and self.program.values[v].dtype is self.program.values[step.output].dtype
                 and self.program.values[v].shape == self.program.values[step.output].shape
             ),

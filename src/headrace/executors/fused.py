@@ -41,6 +41,15 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
     dtype, rank = info.dtype.np_dtype, len(info.shape or ())
     same_type = [program.values[i].dtype is info.dtype for i in step.inputs]
     ranks = [None if program.values[i].shape is None else len(program.values[i].shape or ()) for i in step.inputs]
+    lower = [k for k, r in enumerate(ranks) if r != rank and r != 0]
+
+    def widened(inputs: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+        """An input of lower rank stretches the others: [n,1] and [m] give [n,m]."""
+        for k in lower:
+            for own_dim, dim in zip(getattr(inputs[k], "shape", ())[::-1], shape[::-1]):
+                if own_dim != dim and own_dim != 1:
+                    return True
+        return False
 
     def run(*inputs: Any) -> Any:
         shape = None
@@ -52,7 +61,7 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
                     shape = x.shape
                 elif x.shape != shape:
                     return chain(*inputs)
-        if shape is None:
+        if shape is None or widened(inputs, shape):
             return chain(*inputs)
         out = inputs[own] if own is not None and same_type[own] else None
         size = 1

@@ -143,8 +143,11 @@ class _Interpreter:
             results = result if isinstance(result, tuple) else (result,)
             for w, r in zip(node.writes, results):
                 info = self.program.variables[w]
-                self.state.set(info.key, np.array(r))
-                self.env[info.current] = np.array(r)
+                if r is None:  # the variable is gone
+                    self.state.values.pop(info.key, None)
+                else:
+                    self.state.set(info.key, np.array(r))
+                self.env[info.current] = None if r is None else np.array(r)
         rest = iter(results[len(node.writes) :])
         for o, t in zip(node.outputs, node.op._outputs):
             self.env[o] = np.array(results[0]) if t._dtype._is_ref else next(rest)

@@ -23,13 +23,12 @@ __all__ = ["RunContext", "State", "Writer"]
 class State:
     """Values and other resources of a session."""
 
-    __slots__ = ("__weakref__", "lock", "resources", "values", "versions")
+    __slots__ = ("__weakref__", "lock", "resources", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.resources: dict[Hashable, Any] = {}
         self.lock = threading.RLock()
-        self.versions: dict[str, int] = {}
 
     def need(self, key: str, op: Any) -> Any:
         """The slow way to a value that was not there: it may just be being written by another thread."""
@@ -50,8 +49,7 @@ class State:
 
     def set(self, key: str, value: Any) -> None:
         with self.lock:
-            self.values[key] = value[()] if value.ndim == 0 else value
-            self.versions[key] = self.versions.get(key, 0) + 1
+            self.values[key] = value[()] if value.ndim == 0 and value.dtype.kind != "O" else value
 
     def nbytes(self) -> int:
         return sum(int(getattr(v, "nbytes", 0)) for v in list(self.values.values()))
@@ -97,14 +95,18 @@ def _count(holder: list[Any]) -> int:
 _ALONE = _count([np.zeros(1)])
 
 
+#: Arrays up to this size are replaced rather than overwritten: a new small array costs less than doing it in place.
+SMALL = 4096
+
+
 class Writer:
     """One writing operation, bound: ``writer(state, rt, *inputs)`` returns (new values…, other outputs…)."""
 
-    __slots__ = ("copies", "inplace", "kernel", "keys", "op", "positions", "uninit_ok", "wants_rt")
+    __slots__ = ("copies", "inplace", "kernel", "keys", "leading", "positions", "uninit_ok", "variables", "wants_rt")
 
     def __init__(
         self,
-        op: Any,
+        variables: Sequence[Any],
         keys: Sequence[str],
         positions: Sequence[int],
         kernel: Callable[..., Any],
@@ -113,9 +115,10 @@ class Writer:
         copies: bool,
         wants_rt: bool,
     ) -> None:
-        self.op = op
+        self.variables = tuple(variables)
         self.keys = tuple(keys)
         self.positions = tuple(positions)
+        self.leading = self.positions == tuple(range(len(self.positions)))
         self.kernel = kernel
         self.inplace = inplace
         self.uninit_ok = uninit_ok
@@ -124,45 +127,51 @@ class Writer:
 
     def __call__(self, state: State, rt: Any, *args: Any) -> Any:
         values = state.values
-        inputs = list(args)
-        del args
         with state.lock:
             taken: list[Any] = []
-            done = False
             try:
                 alone = self.inplace is not None
-                for key, position in zip(self.keys, self.positions):
-                    inputs[position] = None
+                for key in self.keys:
                     array = values.pop(key, None)
-                    if array is None and not self.uninit_ok:
-                        taken.append(None)
-                        state.need(key, self.op)
-                    if alone and (type(array) is not np.ndarray or sys.getrefcount(array) != _ALONE):
+                    if array is None:
+                        alone = False
+                        if not self.uninit_ok:
+                            state.need(key, self.variables[len(taken)])
+                    elif alone and (
+                        type(array) is not np.ndarray
+                        or array.size <= SMALL
+                        or sys.getrefcount(array) != _ALONE
+                    ):
                         alone = False
                     taken.append(array)
-                    inputs[position] = array
-                result = self._compute(alone, inputs, taken, rt)
-                done = True
-            finally:
-                if not done:
-                    for key, array in zip(self.keys, taken):
-                        if array is not None:
-                            values[key] = array
+                array = None
+                inputs = [*taken, *args] if self.leading else self._placed(taken, args)
+                if alone:
+                    self.inplace(*inputs)  # type: ignore[misc]
+                    result = tuple(taken)
+                else:
+                    result = self._compute(inputs, rt)
+            except BaseException:
+                for key, array in zip(self.keys, taken):
+                    if array is not None:
+                        values[key] = array
+                raise
             for key, new in zip(self.keys, result):
                 values[key] = new
-                state.versions[key] = state.versions.get(key, 0) + 1
         return result
 
-    def _compute(self, alone: bool, inputs: list[Any], taken: list[Any], rt: Any) -> tuple[Any, ...]:
-        if alone and self.inplace is not None:
-            self.inplace(*inputs)
-            return tuple(taken)
+    def _placed(self, taken: list[Any], args: tuple[Any, ...]) -> list[Any]:
+        rest = iter(args)
+        by_position = dict(zip(self.positions, taken))
+        n = len(taken) + len(args)
+        return [by_position[i] if i in by_position else next(rest) for i in range(n)]
+
+    def _compute(self, inputs: list[Any], rt: Any) -> tuple[Any, ...]:
         result = self.kernel(*inputs, rt=rt) if self.wants_rt else self.kernel(*inputs)
         if type(result) is not tuple:
-            result = (result,)
+            return (self._stored(result, inputs),)
         n = len(self.keys)
-        stored = tuple(self._stored(r, inputs) for r in result[:n])
-        return stored + result[n:]
+        return tuple([self._stored(r, inputs) for r in result[:n]]) + result[n:]
 
     def _stored(self, value: Any, inputs: list[Any]) -> Any:
         """A value fit to be kept: of its own memory, contiguous; rank 0 as a scalar."""
@@ -170,6 +179,9 @@ class Writer:
             return value if isinstance(value, np.generic) else np.asarray(value)[()]
         if value.ndim == 0:
             return value[()]
-        if self.copies or value.base is not None or any(value is i for i in inputs):
+        if self.copies or value.base is not None:
             return value.copy()
+        for i in inputs:
+            if value is i:
+                return value.copy()
         return value

@@ -1,6 +1,6 @@
 """Moving elements around: reversing, rolling, and between batch, space and depth.
 
-    >>> tf.reverse(x, [1]); tf.depth_to_space(x, 2); tf.space_to_batch_nd(x, [2, 2], [[0, 0], [1, 1]])
+>>> tf.reverse(x, [1]); tf.depth_to_space(x, 2); tf.space_to_batch_nd(x, [2, 2], [[0, 0], [1, 1]])
 """
 
 from __future__ import annotations
@@ -57,19 +57,21 @@ def _reverse_kernel(xp: Any, x: Any, axis: Any) -> Any:
 
 def _reverse_v1_kernel(xp: Any, x: Any, dims: Any) -> Any:
     if dims.size != x.ndim:
-        raise invalid(f"dims must have as many elements as the rank of the tensor: {dims.size} vs. {x.ndim}")
+        raise invalid(
+            f"dims must have as many elements as the rank of the tensor: {dims.size} vs. {x.ndim}"
+        )
     return x[tuple(slice(None, None, -1 if d else None) for d in dims.tolist())] if x.ndim else x
 
 
 REVERSE = define(
     "ReverseV2", "tensor: T, axis: Tidx -> output: T; Tidx: type(index)=int32",
     shape=_reverse_shape, kernel=_reverse_kernel,
-    grad=lambda op, g: [apply(REVERSE, g, op.inputs[1]), None], view=True, known_inputs=(1,),
+    grad=lambda op, g: [apply_op("ReverseV2", g, op.inputs[1]), None], view=True, known_inputs=(1,),
 )  # fmt: skip
 REVERSE_V1 = define(
     "Reverse", "tensor: T, dims: bool -> output: T",
     shape=shape_fns.unchanged, kernel=_reverse_v1_kernel,
-    grad=lambda op, g: [apply(REVERSE_V1, g, op.inputs[1]), None], view=True, known_inputs=(1,),
+    grad=lambda op, g: [apply_op("Reverse", g, op.inputs[1]), None], view=True, known_inputs=(1,),
 )  # fmt: skip
 
 
@@ -85,7 +87,9 @@ def _sequence_dims(rank: int, seq_dim: int, batch_dim: int) -> tuple[int, int]:
     seq = seq_dim + rank if seq_dim < 0 else seq_dim
     batch = batch_dim + rank if batch_dim < 0 else batch_dim
     if seq >= rank or batch >= rank:
-        raise ValueError(f"seq_dim and batch_dim must be < input rank ( {seq_dim}, {batch_dim} vs. {rank})")
+        raise ValueError(
+            f"seq_dim and batch_dim must be < input rank ( {seq_dim}, {batch_dim} vs. {rank})"
+        )
     if seq == batch:
         raise ValueError(f"batch_dim == seq_dim == {seq}")
     return seq, batch
@@ -100,14 +104,16 @@ def _reverse_sequence_shape(c: Inference) -> list[Shape]:
     known = lengths[0]  # type: ignore[index]
     if known is not None and s[batch] is not None and known != s[batch]:
         raise ValueError(f"Dimensions must be equal, but are {s[batch]} and {known}")
-    return [s]
+    return [s[:batch] + (known if s[batch] is None else s[batch],) + s[batch + 1 :]]
 
 
 def _reverse_sequence_kernel(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:
     """Position s of row b comes from ``lengths[b] - 1 - s`` where s is inside the sequence."""
     seq, batch = _sequence_dims(x.ndim, seq_dim, batch_dim)
     if lengths.size != x.shape[batch]:
-        raise invalid(f"Length of seq_lengths != input.dims({batch}), ({lengths.size} vs. {x.shape[batch]})")
+        raise invalid(
+            f"Length of seq_lengths != input.dims({batch}), ({lengths.size} vs. {x.shape[batch]})"
+        )
     if xp.name == "numpy" and lengths.size:
         if lengths.min() < 0:
             raise invalid(f"seq_lens({int(lengths.argmin())}) < 0")
@@ -126,7 +132,7 @@ REVERSE_SEQUENCE = define(
     "ReverseSequence", "input: T, seq_lengths: Tlen -> output: T; seq_dim: int, batch_dim: int=0, Tlen: type(index)=int64",
     shape=_reverse_sequence_shape, kernel=_reverse_sequence_kernel,
     grad=lambda op, g: [
-        apply(REVERSE_SEQUENCE, g, op.inputs[1], seq_dim=op._attrs["seq_dim"], batch_dim=op._attrs["batch_dim"]), None,
+        apply_op("ReverseSequence", g, op.inputs[1], seq_dim=op._attrs["seq_dim"], batch_dim=op._attrs["batch_dim"]), None,
     ],
 )  # fmt: skip
 
@@ -149,7 +155,11 @@ def reverse_sequence(
 
 
 def reverse_sequence_v2(
-    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None, name: str | None = None
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     return reverse_sequence(input, seq_lengths, seq_axis, batch_axis, name)
 
@@ -197,7 +207,9 @@ def _space_to_batch_dims(s: Sequence[Any], block: list[int], pads: list[list[int
     for i, (n, (lo, hi)) in enumerate(zip(block, pads)):
         d = s[i + 1]
         if d is not None and (d + lo + hi) % n:
-            raise ValueError(f"padded_shape[{i}]={d + lo + hi} is not divisible by block_shape[{i}]={n}")
+            raise ValueError(
+                f"padded_shape[{i}]={d + lo + hi} is not divisible by block_shape[{i}]={n}"
+            )
         out.append(None if d is None else (d + lo + hi) // n)
     return out + list(s[len(block) + 1 :])
 
@@ -205,7 +217,9 @@ def _space_to_batch_dims(s: Sequence[Any], block: list[int], pads: list[list[int
 def _batch_to_space_dims(s: Sequence[Any], block: list[int], crops: list[list[int]]) -> list[Any]:
     times = int(np.prod(block)) if block else 1
     if s[0] is not None and s[0] % times:
-        raise ValueError(f"input batch dimension ({s[0]}) is not divisible by product of block sizes ({times})")
+        raise ValueError(
+            f"input batch dimension ({s[0]}) is not divisible by product of block sizes ({times})"
+        )
     out: list[Any] = [None if s[0] is None else s[0] // times]
     for i, (n, (lo, hi)) in enumerate(zip(block, crops)):
         d = s[i + 1]
@@ -286,7 +300,7 @@ SPACE_TO_BATCH_ND = define(
     "input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T; Tblock_shape: type(index)=int32, Tpaddings: type(index)=int32",
     shape=_nd_shape(_space_to_batch_dims),
     kernel=lambda xp, x, block, pads: _space_to_batch(xp, x, block.tolist(), pads.tolist()),
-    grad=lambda op, g: [apply(BATCH_TO_SPACE_ND, g, op.inputs[1], op.inputs[2]), None, None],
+    grad=lambda op, g: [apply_op("BatchToSpaceND", g, op.inputs[1], op.inputs[2]), None, None],
     known_inputs=(1, 2), view=True,
 )  # fmt: skip
 BATCH_TO_SPACE_ND = define(
@@ -301,7 +315,7 @@ SPACE_TO_BATCH = define(
     "SpaceToBatch", "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32, block_size: int",
     shape=_v1_shape(_space_to_batch_dims),
     kernel=lambda xp, x, pads, *, block_size: _space_to_batch(xp, x, [block_size] * 2, pads.tolist()),
-    grad=lambda op, g: [apply(BATCH_TO_SPACE, g, op.inputs[1], block_size=op._attrs["block_size"]), None],
+    grad=lambda op, g: [apply_op("BatchToSpace", g, op.inputs[1], block_size=op._attrs["block_size"]), None],
     known_inputs=(1,), view=True,
 )  # fmt: skip
 BATCH_TO_SPACE = define(
@@ -313,7 +327,9 @@ BATCH_TO_SPACE = define(
 )  # fmt: skip
 
 
-def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch_nd(
+    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+) -> Tensor:
     """Cut space into blocks; each position in a block becomes a batch entry."""
     return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
 
@@ -323,15 +339,23 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
 
 
 def space_to_batch(
-    input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+    input: Any,
+    paddings: Any,
+    block_size: Any = None,
+    name: str | None = None,
+    block_shape: Any = None,
 ) -> Tensor:
     n = one_of("block_shape", block_shape, "block_size", block_size)
-    out = space_to_batch_nd(input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, paddings, name)
+    out = space_to_batch_nd(
+        input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, paddings, name
+    )
     out.set_shape(out.shape.with_rank(4))
     return out
 
 
-def space_to_batch_v2(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch_v2(
+    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+) -> Tensor:
     return space_to_batch_nd(input, block_shape, paddings, name)
 
 
@@ -339,7 +363,9 @@ def batch_to_space(
     input: Any, crops: Any, block_size: Any, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     n = one_of("block_shape", block_shape, "block_size", block_size)
-    out = batch_to_space_nd(input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, crops, name)
+    out = batch_to_space_nd(
+        input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, crops, name
+    )
     out.set_shape(out.shape.with_rank(4))
     return out
 
@@ -362,14 +388,20 @@ def required_space_to_batch_paddings(
             raise ValueError("block_shape must have a known length")
         if count == 0:
             return const(np.zeros((0, 2))), const(np.zeros((0, 2)))
-        base = const(np.zeros((count, 2))) if base_paddings is None else convert_to_tensor(base_paddings, dtypes.int32)
+        base = (
+            const(np.zeros((count, 2)))
+            if base_paddings is None
+            else convert_to_tensor(base_paddings, dtypes.int32)
+        )
         values = [static_value(t) for t in (sizes, block, base)]
         if all(v is not None for v in values):
             s, b, p = values
             start = p[:, 0]
             extra = -(s + start + p[:, 1]) % b
             pads = np.stack([start, p[:, 1] + extra], 1)
-            return const(pads, name="paddings"), const(np.stack([0 * extra, extra], 1), name="crops")
+            return const(pads, name="paddings"), const(
+                np.stack([0 * extra, extra], 1), name="crops"
+            )
         begin, end = apply_op("Unpack", base, num=2, axis=1)
         full: Any = sizes + begin + end  # type: ignore[operator]
         extra_t: Any = (block - full % block) % block
@@ -454,21 +486,29 @@ DEPTH_TO_SPACE = define(
 )  # fmt: skip
 
 
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def space_to_depth(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
     """Blocks of space as channels."""
     return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
 
 
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def depth_to_space(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
     """Channels as blocks of space: the inverse of ``space_to_depth``."""
     return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
 
 
-def space_to_depth_v2(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def space_to_depth_v2(
+    input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
     return space_to_depth(input, block_size, name, data_format)
 
 
-def depth_to_space_v2(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def depth_to_space_v2(
+    input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
     return depth_to_space(input, block_size, name, data_format)
 
 
@@ -489,14 +529,13 @@ def _patches_shape(c: Inference) -> list[Shape]:
     assert s is not None
     k, st, r = c.attr("ksizes"), c.attr("strides"), c.attr("rates")
     out = [
-        None if d is None else _window(d, k[i], st[i], r[i], c.attr("padding"))[0] for i, d in ((1, s[1]), (2, s[2]))
+        None if d is None else _window(d, k[i], st[i], r[i], c.attr("padding"))[0]
+        for i, d in ((1, s[1]), (2, s[2]))
     ]
     return [(s[0], out[0], out[1], None if s[3] is None else s[3] * k[1] * k[2])]
 
 
-def _patches_kernel(
-    xp: Any, x: Any, *, ksizes: Any, strides: Any, rates: Any, padding: str
-) -> Any:
+def _patches_kernel(xp: Any, x: Any, *, ksizes: Any, strides: Any, rates: Any, padding: str) -> Any:
     """Row and column numbers of every window element; numbers outside the image read a border of zeros."""
     b, h, w, c = x.shape
     (kh, kw), (sh, sw), (rh, rw) = ksizes[1:3], strides[1:3], rates[1:3]
@@ -546,7 +585,15 @@ def extract_image_patches(
 ) -> Tensor:
     """Windows of an image, each as one long channel vector."""
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
-    return apply(EXTRACT_IMAGE_PATCHES, images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name)  # type: ignore[no-any-return]
+    return apply(  # type: ignore[no-any-return]
+        EXTRACT_IMAGE_PATCHES,
+        images,
+        ksizes=ksizes,
+        strides=strides,
+        rates=rates,
+        padding=padding,
+        name=name,
+    )
 
 
 def extract_image_patches_v2(

@@ -33,7 +33,7 @@ PLACEHOLDER = define(
     shape=shape_fns.from_attr("shape"), kernel=_placeholder_kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
 )  # fmt: skip
 PLACEHOLDER_WITH_DEFAULT = define(
-    "PlaceholderWithDefault", "input: dtype -> output: dtype; dtype: type, shape: shape=None",
+    "PlaceholderWithDefault", "input: dtype -> output: dtype; dtype: type, shape: shape",
     shape=shape_fns.from_attr("shape"), kernel=lambda xp, x: x, grad=lambda op, g: [g], view=True,
 )  # fmt: skip
 IDENTITY = define(

@@ -50,7 +50,9 @@ ASSERT = define(
 )  # fmt: skip
 
 
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
+def Assert(
+    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+) -> Operation:
     """Fails with ``data`` in the message if ``condition`` is false when it runs."""
     attrs = {} if summarize is None else {"summarize": summarize}
     return apply(ASSERT, condition, list(data), name=name, **attrs)  # type: ignore[no-any-return]
@@ -77,20 +79,30 @@ def _compared(
         if data is None:
             data = [message or "", f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]  # fmt: skip
         a, b = static_value(x), static_value(y)
-        if a is not None and b is not None:
-            if not np.all(compare(a, b)):
-                raise errors.InvalidArgumentError(None, None, "\n".join(_describe(d) for d in data))
+        if a is not None and b is not None and not np.all(compare(a, b)):
+            raise errors.InvalidArgumentError(
+                None, None, "\n".join(_describe(d) for d in data if not isinstance(d, str) or d)
+            )
         held = apply_op(op, x, y)
-        return Assert(apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert")
+        return Assert(
+            apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
+        )
 
 
 def _pair(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -> Any:
     def check(
-        x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+        x: Any,
+        y: Any,
+        data: Any = None,
+        summarize: Any = None,
+        message: Any = None,
+        name: str | None = None,
     ) -> Operation:
         return _compared(what, sign, op, compare, x, y, data, summarize, message, name)
 
-    def check_v2(x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> Operation:
+    def check_v2(
+        x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None
+    ) -> Operation:
         return _compared(what, sign, op, compare, x, y, None, summarize, message, name)
 
     for function, label in ((check, what), (check_v2, what + "_v2")):
@@ -102,9 +114,13 @@ def _pair(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -> 
 assert_equal, assert_equal_v2 = _pair("assert_equal", "==", "Equal", np.equal)
 assert_none_equal, assert_none_equal_v2 = _pair("assert_none_equal", "!=", "NotEqual", np.not_equal)
 assert_less, assert_less_v2 = _pair("assert_less", "<", "Less", np.less)
-assert_less_equal, assert_less_equal_v2 = _pair("assert_less_equal", "<=", "LessEqual", np.less_equal)
+assert_less_equal, assert_less_equal_v2 = _pair(
+    "assert_less_equal", "<=", "LessEqual", np.less_equal
+)
 assert_greater, assert_greater_v2 = _pair("assert_greater", ">", "Greater", np.greater)
-assert_greater_equal, assert_greater_equal_v2 = _pair("assert_greater_equal", ">=", "GreaterEqual", np.greater_equal)
+assert_greater_equal, assert_greater_equal_v2 = _pair(
+    "assert_greater_equal", ">=", "GreaterEqual", np.greater_equal
+)
 
 
 def assert_near(
@@ -131,7 +147,9 @@ def assert_near(
         if data is None:
             data = [message or "", "x and y not equal to tolerance rtol, atol:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]  # fmt: skip
         held = apply_op("LessEqual", distance, allowed)
-        return Assert(apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert")
+        return Assert(
+            apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
+        )
 
 
 def assert_near_v2(
@@ -149,16 +167,27 @@ def _signed(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -
         with name_scope(name, what, [x, data]):
             x = convert_to_tensor(x, name="x")
             if data is None:
-                data = [message or "", f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
+                data = [
+                    message or "",
+                    f"Condition x {sign} 0 did not hold element-wise:",
+                    f"x ({x.name}) = ",
+                    x,
+                ]
             zero = convert_to_tensor(0, x._dtype._base)
             return _compared(what, sign, op, compare, x, zero, data, summarize, message, what)
 
     def check(
-        x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+        x: Any,
+        data: Any = None,
+        summarize: Any = None,
+        message: Any = None,
+        name: str | None = None,
     ) -> Operation:
         return run(x, data, summarize, message, name)
 
-    def check_v2(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> Operation:
+    def check_v2(
+        x: Any, message: Any = None, summarize: Any = None, name: str | None = None
+    ) -> Operation:
         return run(x, None, summarize, message, name)
 
     for function, label in ((check, what), (check_v2, what + "_v2")):
@@ -169,8 +198,12 @@ def _signed(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -
 
 assert_negative, assert_negative_v2 = _signed("assert_negative", "<", "Less", np.less)
 assert_positive, assert_positive_v2 = _signed("assert_positive", ">", "Greater", np.greater)
-assert_non_negative, assert_non_negative_v2 = _signed("assert_non_negative", ">=", "GreaterEqual", np.greater_equal)
-assert_non_positive, assert_non_positive_v2 = _signed("assert_non_positive", "<=", "LessEqual", np.less_equal)
+assert_non_negative, assert_non_negative_v2 = _signed(
+    "assert_non_negative", ">=", "GreaterEqual", np.greater_equal
+)
+assert_non_positive, assert_non_positive_v2 = _signed(
+    "assert_non_positive", "<=", "LessEqual", np.less_equal
+)
 
 
 # ranks and shapes -------------------------------------------------------------------------------
@@ -191,15 +224,22 @@ def _checked_rank(
                 raise ValueError(f"{message or ''}.  Tensor {x.name} must have rank {word}{int(need)}.  Received rank {have}, shape {x.shape}")  # fmt: skip
             return basic.no_op("static_checks_determined_all_ok")
         if data is None:
-            data = [message or "", f"Tensor {x.name} must have rank {word}", wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
+            data = [message or "", f"Tensor {x.name} must have rank {word}".rstrip(), wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
         return Assert(apply_op(op, rank(x), wanted), data, summarize, "Assert")
 
 
 def assert_rank(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
 ) -> Operation:
     """Assert that ``x`` has so many dimensions."""
-    return _checked_rank("assert_rank", x, rank, "", int.__eq__, "Equal", data, summarize, message, name)
+    return _checked_rank(
+        "assert_rank", x, rank, "", int.__eq__, "Equal", data, summarize, message, name
+    )
 
 
 def assert_rank_v2(x: Any, rank: Any, message: Any = None, name: str | None = None) -> Operation:
@@ -207,17 +247,29 @@ def assert_rank_v2(x: Any, rank: Any, message: Any = None, name: str | None = No
 
 
 def assert_rank_at_least(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
 ) -> Operation:
     return _checked_rank("assert_rank_at_least", x, rank, "at least ", int.__ge__, "GreaterEqual", data, summarize, message, name)  # fmt: skip
 
 
-def assert_rank_at_least_v2(x: Any, rank: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_rank_at_least_v2(
+    x: Any, rank: Any, message: Any = None, name: str | None = None
+) -> Operation:
     return assert_rank_at_least(x, rank, message=message, name=name)
 
 
 def assert_rank_in(
-    x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: Any,
+    ranks: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
 ) -> Operation:
     """Assert that the number of dimensions is one of several."""
     with name_scope(name, "assert_rank_in", [x, data]):
@@ -232,24 +284,34 @@ def assert_rank_in(
         equal = apply_op("Equal", rank(x), apply_op("Pack", wanted))
         if data is None:
             data = [message or "", f"Tensor {x.name} must have rank in", *wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
-        return Assert(apply_op("Any", equal, const([0]), keep_dims=False), data, summarize, "Assert")
+        return Assert(
+            apply_op("Any", equal, const([0]), keep_dims=False), data, summarize, "Assert"
+        )
 
 
-def assert_rank_in_v2(x: Any, ranks: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_rank_in_v2(
+    x: Any, ranks: Any, message: Any = None, name: str | None = None
+) -> Operation:
     return assert_rank_in(x, ranks, message=message, name=name)
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
     """The tensor itself; ValueError if it is known not to be a scalar."""
     with name_scope(name, "assert_scalar", [tensor]):
-        tensor = convert_to_tensor(tensor)
-        if tensor._rank() not in (0, None):
-            raise ValueError(f"{message or ''}Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}.")
-        return tensor
+        scalar = convert_to_tensor(tensor)
+        if scalar._rank() not in (0, None):
+            raise ValueError(
+                f"{message or ''}Expected scalar shape for {scalar.name}, saw shape: {scalar.shape}."
+            )
+        return scalar
 
 
 def assert_shapes(
-    shapes_: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    shapes_: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
 ) -> Operation:
     """Assert shapes given as pairs or a dict {tensor: (3, "N", None)}; a symbol means one size throughout."""
     pairs = list(shapes_.items()) if isinstance(shapes_, dict) else list(shapes_)
@@ -269,11 +331,20 @@ def assert_shapes(
 
 
 def _check_size(
-    x: Tensor, i: int, want: Any, sizes: dict[Any, tuple[Any, Any]], asserts: list[Operation], message: Any
+    x: Tensor,
+    i: int,
+    want: Any,
+    sizes: dict[Any, tuple[Any, Any]],
+    asserts: list[Operation],
+    message: Any,
 ) -> None:
     static = None if x._shape is None else x._shape[i]
     dynamic = apply_op("Shape", x)[i]
-    expected = (want, convert_to_tensor(want)) if isinstance(want, int) else sizes.setdefault(want, (static, dynamic))
+    expected = (
+        (want, convert_to_tensor(want))
+        if isinstance(want, int)
+        else sizes.setdefault(want, (static, dynamic))
+    )
     if static is not None and expected[0] is not None:
         if static != expected[0]:
             raise ValueError(f"{message or ''}.  Specified by tensor {x.name} dimension {i}.  Tensor {x.name} dimension {i} must have size {expected[0]}.  Received size {static}, shape {x.shape}")  # fmt: skip
@@ -284,16 +355,22 @@ def _check_size(
 # types ------------------------------------------------------------------------------------------
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_type(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> Operation:
     """TypeError at once if the tensor is of another type."""
     with name_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor)
         if tensor._dtype._base is not dtypes.as_dtype(tf_type).base_dtype:
-            raise TypeError(f"{message or ''}  {tensor.name} must be of type {dtypes.as_dtype(tf_type)}")
+            raise TypeError(
+                f"{message or ''}  {tensor.name} must be of type {dtypes.as_dtype(tf_type)}"
+            )
         return basic.no_op("statically_determined_correct_type")
 
 
-def assert_type_v2(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_type_v2(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> Operation:
     return assert_type(tensor, tf_type, message, name)
 
 
@@ -301,7 +378,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
     with name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
         if not x._dtype.is_integer:
-            raise TypeError(f"{message or ''}  Expected \"x\" to be integer type.  Found: {x._dtype}")
+            raise TypeError(f'{message or ""}  Expected "x" to be integer type.  Found: {x._dtype}')
         return basic.no_op("statically_determined_was_integer")
 
 
@@ -313,7 +390,9 @@ def assert_proper_iterable(values: Any) -> None:
     """TypeError for tensors, arrays and strings: things that iterate but are not collections."""
     single = (Tensor, np.ndarray, bytes, str)
     if isinstance(values, single) or hasattr(values, "_graph_anchor"):
-        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
+        raise TypeError(
+            f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}'
+        )
     if not hasattr(values, "__iter__"):
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
@@ -349,6 +428,8 @@ def add_check_numerics_ops() -> Operation:
             if op._get_control_flow_context() is not None:
                 raise ValueError("`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations such as `tf.cond()` or `tf.while_loop()`.")  # fmt: skip
             with control_dependencies([c for c in checks[-1:]]):
-                checks.append(apply_op("CheckNumerics", out, message=f"{op.name}:{out.value_index}").op)
+                checks.append(
+                    apply_op("CheckNumerics", out, message=f"{op.name}:{out.value_index}").op
+                )
     with control_dependencies(checks):
         return basic.no_op("check_numerics")

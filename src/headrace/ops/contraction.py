@@ -17,9 +17,11 @@ import numpy as np
 
 from headrace.core import convert
 from headrace.core.build import apply_op
-from headrace.core.infer import static_value
+from headrace.core.infer import Inference, static_value
+from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
-from headrace.core.tensor import Tensor
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["einsum", "tensordot"]
 
@@ -249,6 +251,78 @@ def _check_sizes(equation: str, tensors: list[Tensor], terms: list[Labels]) -> N
                 raise ValueError(
                     f"Dimensions must be equal, but are {known[label]} and {size} for label '{label}' of {equation}"
                 )
+
+
+# the op -----------------------------------------------------------------------------------------
+
+
+def _einsum_kernel(xp: Any, *inputs: Any, equation: str) -> Any:
+    dtype = inputs[0].dtype
+    if dtype.itemsize == 2:  # half types
+        return xp.einsum(equation, *(x.astype(np.float32) for x in inputs)).astype(dtype)
+    return xp.einsum(equation, *inputs, optimize=len(inputs) > 1)
+
+
+def _einsum_shape(c: Inference) -> list[Shape]:
+    shapes_ = c.shapes()
+    if any(s is None for s in shapes_):
+        return [None]
+    terms, output = _parse(c.attr("equation").replace(" ", ""), [len(s or ()) for s in shapes_])
+    sizes: dict[Any, Any] = {}
+    for labels, shape in zip(terms, shapes_):
+        for label, size in zip(labels, shape or ()):
+            known = sizes.setdefault(label, size)
+            if isinstance(label, str) and None not in (known, size) and known != size:
+                raise ValueError(f"Dimensions must be equal, but are {known} and {size}")
+            if known is None or (known == 1 and size != 1):
+                sizes[label] = size
+    return [tuple(sizes[x] for x in output)]
+
+
+def _einsum_grad(op: Operation, g: Any) -> list[Any]:
+    """Each input: the output's gradient contracted with the other inputs."""
+    terms, output = _parse(op._attrs["equation"].replace(" ", ""), [_rank(t) for t in op._inputs])
+    return [_einsum_grad_of(i, list(op._inputs), terms, output, g) for i in range(len(terms))]
+
+
+def _einsum_grad_of(i: int, inputs: list[Any], terms: list[Labels], output: Labels, g: Any) -> Any:
+    x, labels = inputs[i], terms[i]
+    if len(set(labels)) != len(labels):
+        raise NotImplementedError(
+            "The gradient of an Einsum op with a repeated label is not implemented."
+        )
+    conjugate = x._dtype._kind == "c"
+    others = [
+        (apply_op("Conj", t) if conjugate else t, ls)
+        for j, (t, ls) in enumerate(zip(inputs, terms))
+        if j != i
+    ]
+    parts = [_Part(g, output)] + [_Part(t, ls).diagonal() for t, ls in others]
+    joined = parts[0]
+    for at, part in enumerate(parts[1:], 2):
+        joined = _join(joined, part, {*labels, *(a for later in parts[at:] for a in later.labels)})
+    reached = [a for a in labels if a in joined.labels]
+    out: Any = joined.summed(reached).ordered(reached).tensor
+    for at, label in enumerate(labels):  # axes of this input that were summed alone
+        if label not in reached:
+            out = apply_op("ExpandDims", out, at)
+    shape: Any = x._shape
+    repeated = [
+        at
+        for at, a in enumerate(labels)
+        if isinstance(a, int) and shape[at] == 1 and out._shape[at] != 1
+    ]
+    if repeated:
+        out = apply_op("Sum", out, repeated, keep_dims=True)
+    return (
+        out if len(reached) == len(labels) else apply_op("BroadcastTo", out, apply_op("Shape", x))
+    )
+
+
+EINSUM = define(
+    "Einsum", "inputs: N*T -> output: T; equation: str, N: int, T: type",
+    shape=_einsum_shape, kernel=_einsum_kernel, grad=_einsum_grad,
+)  # fmt: skip
 
 
 # tensordot --------------------------------------------------------------------------------------

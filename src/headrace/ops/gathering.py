@@ -8,21 +8,35 @@ first offending index. The gradient of a gather is an IndexedSlices, so that an 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
-from headrace.core.convert import convert_to_tensor, register_tensor_conversion_function
+from headrace.core.convert import (
+    convert_to_tensor,
+    make_ndarray,
+    register_tensor_conversion_function,
+)
+from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array_shape import _all_axes, const, invalid, shape
+from headrace.ops.array_shape import _all_axes, const, shape
+from headrace.ops.index_kernels import (
+    gather_kernel,
+    gather_nd_kernel,
+    gather_v2_kernel,
+    invert_kernel,
+    one_hot_kernel,
+    partition_kernel,
+    scatter_kernel,
+    scatter_nd_kernel,
+    stitch_kernel,
+    unravel_kernel,
+)
 
 __all__ = [
     "batch_gather", "boolean_mask", "boolean_mask_v2", "dynamic_partition", "dynamic_stitch", "gather", "gather_nd",
@@ -33,73 +47,6 @@ __all__ = [
 
 
 # Gather -----------------------------------------------------------------------------------------
-
-
-def _has_negative(indices: Any) -> bool:
-    if indices.size <= 32:  # a reduction costs more than a few Python comparisons
-        return indices.size > 0 and min(indices.reshape(-1).tolist()) < 0
-    return bool(indices.min() < 0)
-
-
-def _bad_index(indices: Any, limit: int) -> Exception:
-    """The error for the first index outside [0, limit)."""
-    flat = indices.reshape(-1)
-    wrong = np.flatnonzero((flat < 0) | (flat >= limit))
-    first = int(wrong[0])
-    place = ",".join(str(int(i)) for i in np.unravel_index(first, indices.shape)) if indices.ndim else ""
-    where = f"indices[{place}]" if indices.ndim else "indices"
-    return invalid(f"{where} = {int(flat[first])} is not in [0, {limit})")
-
-
-def take(xp: Any, params: Any, indices: Any, axis: int) -> Any:
-    """``params`` at ``indices`` along an axis, checked."""
-    if xp.name != "numpy":
-        return xp.take(params, indices, axis)
-    if _has_negative(indices):
-        raise _bad_index(indices, params.shape[axis])
-    try:
-        out = params.take(indices, axis)
-    except IndexError:
-        raise _bad_index(indices, params.shape[axis]) from None
-    return out if out.__class__ is not bytes else np.array(out, object)
-
-
-def _gather_kernel(xp: Any, params: Any, indices: Any) -> Any:
-    if params.ndim < 1:
-        raise invalid("params must be at least 1 dimensional")
-    return take(xp, params, indices, 0)
-
-
-def _gather_v2_kernel(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int) -> Any:
-    at = axis.item()
-    rank = params.ndim
-    if not -rank <= at < rank:
-        raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {at}")
-    if at < 0:
-        at += rank
-    if not batch_dims:
-        return take(xp, params, indices, at)
-    return _batched_take(xp, params, indices, at, batch_dims % (indices.ndim + 1))
-
-
-def _batched_take(xp: Any, params: Any, indices: Any, axis: int, batch: int) -> Any:
-    """Rows of one big table: (batch…, outer…, n, inner…) with the batch number added to the indices."""
-    if params.shape[:batch] != indices.shape[:batch]:
-        raise invalid(
-            f"params.shape[:{batch}] {shapes.show(params.shape[:batch])} must equal indices.shape[:{batch}] "
-            f"{shapes.show(indices.shape[:batch])}"
-        )
-    limit = params.shape[axis]
-    if xp.name == "numpy" and indices.size and (_has_negative(indices) or indices.max() >= limit):
-        raise _bad_index(indices, limit)
-    index: list[Any] = []
-    spread = params.shape[batch:axis]
-    tail = indices.ndim - batch
-    total = batch + len(spread) + tail
-    for i, d in enumerate(params.shape[:axis]):
-        index.append(xp.arange(d).reshape([-1 if j == i else 1 for j in range(total)]))
-    index.append(indices.reshape(indices.shape[:batch] + (1,) * len(spread) + indices.shape[batch:]))
-    return params[tuple(index)]
 
 
 def _gather_shape(c: Inference) -> list[Shape]:
@@ -116,12 +63,16 @@ def _gather_v2_shape(c: Inference) -> list[Shape]:
     at = axis.item()
     rank = len(params)
     if not -rank <= at < rank:
-        raise ValueError(f"Shape must be at least rank {at + 1 if at >= 0 else -at} but is rank {rank}")
+        raise ValueError(
+            f"Shape must be at least rank {at + 1 if at >= 0 else -at} but is rank {rank}"
+        )
     at %= rank
     if batch < 0:
         batch += len(indices)
     if batch > len(indices) or batch > at:
-        raise ValueError(f"batch_dims = {batch} must be at most rank(indices) = {len(indices)} and axis = {at}")
+        raise ValueError(
+            f"batch_dims = {batch} must be at most rank(indices) = {len(indices)} and axis = {at}"
+        )
     return [params[:at] + indices[batch:] + params[at + 1 :]]
 
 
@@ -148,11 +99,19 @@ def _gather_v2_grad(op: Operation, grad: Any) -> list[Any]:
     params, indices, axis = op.inputs
     batch, at = op._attrs["batch_dims"], static_value(axis)
     rank = params._rank()
-    if not batch and at is not None and (at.item() == 0 or (rank is not None and at.item() == -rank)):
+    if (
+        not batch
+        and at is not None
+        and (at.item() == 0 or (rank is not None and at.item() == -rank))
+    ):
         return [_gather_rows(op, grad), None, None]
-    if rank is None or indices._rank() is None or at is None:
-        raise ValueError("The gradient of tf.gather with axis or batch_dims needs params and indices of known rank.")
-    return [_gather_axis_grad(params, indices, grad, at.item() % rank, batch % (indices._rank() + 1)), None, None]  # type: ignore[operator]
+    count = indices._rank()
+    if rank is None or count is None or at is None:
+        raise ValueError(
+            "The gradient of tf.gather with axis or batch_dims needs params and indices of known rank."
+        )
+    found = _gather_axis_grad(params, indices, grad, at.item() % rank, batch % (count + 1))
+    return [found, None, None]
 
 
 def _gather_axis_grad(params: Tensor, indices: Tensor, grad: Any, axis: int, batch: int) -> Any:
@@ -174,10 +133,17 @@ def _gather_axis_grad(params: Tensor, indices: Tensor, grad: Any, axis: int, bat
     total = apply_op("Prod", dims[:batch], const(0), keep_dims=False) * size if batch else size
     rows = apply_op("Reshape", moved, apply_op("ConcatV2", [apply_op("ExpandDims", apply_op("Size", ids), const(0)), rest], const(0)))  # fmt: skip
     summed = apply_op("UnsortedSegmentSum", rows, ids, total)
-    lead = apply_op("ConcatV2", [dims[:batch], apply_op("ExpandDims", size, const(0)), rest], const(0))
+    lead = apply_op(
+        "ConcatV2", [dims[:batch], apply_op("ExpandDims", size, const(0)), rest], const(0)
+    )
     whole = apply_op("Reshape", summed, lead)  # (batch…, n, outer…, inner…)
     if o:
-        back = list(range(batch)) + list(range(batch + 1, axis + 1)) + [batch] + list(range(axis + 1, rank))
+        back = (
+            list(range(batch))
+            + list(range(batch + 1, axis + 1))
+            + [batch]
+            + list(range(axis + 1, rank))
+        )
         whole = apply_op("Transpose", whole, const(back))
     whole.set_shape(params.shape)
     return whole
@@ -185,7 +151,11 @@ def _gather_axis_grad(params: Tensor, indices: Tensor, grad: Any, axis: int, bat
 
 def _flat_ids(indices: Tensor, dims: Any, size: Any, batch: int) -> Any:
     if batch:
-        indices = apply_op("Cast", indices, DstT=dtypes.int32) if indices._dtype is not dtypes.int32 else indices
+        indices = (
+            apply_op("Cast", indices, DstT=dtypes.int32)
+            if indices._dtype is not dtypes.int32
+            else indices
+        )
         count = apply_op("Prod", dims[:batch], const(0), keep_dims=False)
         start = apply_op("Mul", apply_op("Range", const(0), count, const(1)), size)
         grouped = apply_op("Reshape", indices, apply_op("Pack", [count, const(-1)]))
@@ -195,12 +165,12 @@ def _flat_ids(indices: Tensor, dims: Any, size: Any, batch: int) -> Any:
 
 GATHER = define(
     "Gather", "params: Tparams, indices: Tindices -> output: Tparams; validate_indices: bool=True, Tindices: type(index)",
-    shape=_gather_shape, kernel=_gather_kernel, grad=lambda op, g: [_gather_rows(op, g), None],
+    shape=_gather_shape, kernel=gather_kernel, grad=lambda op, g: [_gather_rows(op, g), None],
 )  # fmt: skip
 GATHER_V2 = define(
     "GatherV2",
     "params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams; batch_dims: int=0, Tindices: type(index), Taxis: type(index)",
-    shape=_gather_v2_shape, kernel=_gather_v2_kernel, grad=_gather_v2_grad, known_inputs=(2,),
+    shape=_gather_v2_shape, kernel=gather_v2_kernel, grad=_gather_v2_grad, known_inputs=(2,),
 )  # fmt: skip
 
 
@@ -241,35 +211,6 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 # GatherNd and scatters --------------------------------------------------------------------------
 
 
-def _nd_error(indices: Any, dims: Sequence[int], what: str) -> Exception:
-    rows = indices.reshape(-1, indices.shape[-1])
-    wrong = ((rows < 0) | (rows >= np.array(dims[: rows.shape[1]]))).any(1)
-    first = int(np.flatnonzero(wrong)[0])
-    outer = indices.shape[:-1]
-    place = "[" + ",".join(str(int(i)) for i in np.unravel_index(first, outer)) + "]" if outer else ""
-    value = ", ".join(str(v) for v in rows[first].tolist())
-    return invalid(f"indices{place} = [{value}] does not index into {what}{shapes.show(tuple(dims))}")
-
-
-def nd_index(xp: Any, indices: Any, dims: Sequence[int], what: str) -> tuple[Any, ...]:
-    """The last dimension of ``indices`` taken apart, each part checked against its dimension."""
-    depth = indices.shape[-1]
-    if depth > len(dims):
-        raise invalid(f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(dims)}")
-    if xp.name == "numpy" and indices.size:
-        limits = np.array(dims[:depth])
-        if _has_negative(indices) or (indices >= limits).any():
-            raise _nd_error(indices, dims, what)
-    return tuple(indices[..., i] for i in range(depth))
-
-
-def _gather_nd_kernel(xp: Any, params: Any, indices: Any) -> Any:
-    index = nd_index(xp, indices, params.shape, "param shape ")
-    if not index:
-        return xp.broadcast_to(params, indices.shape[:-1] + params.shape)
-    return params[(*index, ...)]
-
-
 def _gather_nd_shape(c: Inference) -> list[Shape]:
     params, indices = c.shape(0), c.require_rank_at_least(1, 1)
     if params is None or indices is None or indices[-1] is None:
@@ -291,7 +232,7 @@ def _gather_nd_grad(op: Operation, grad: Any) -> list[Any]:
 
 GATHER_ND = define(
     "GatherNd", "params: Tparams, indices: Tindices -> output: Tparams; Tindices: type(index)",
-    shape=_gather_nd_shape, kernel=_gather_nd_kernel, grad=_gather_nd_grad, view=True,
+    shape=_gather_nd_shape, kernel=gather_nd_kernel, grad=_gather_nd_grad, view=True,
 )  # fmt: skip
 
 
@@ -313,14 +254,18 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
         if rank is None or params._rank() is None:
             raise ValueError("tf.gather_nd with batch_dims needs tensors of known rank")
         if not 0 <= batch < min(rank, params._rank()):  # type: ignore[type-var]
-            raise ValueError(f"batch_dims = {batch} must be less than rank(params) and rank(indices)")
+            raise ValueError(
+                f"batch_dims = {batch} must be less than rank(params) and rank(indices)"
+            )
         dims: Any = shape(indices, out_type=indices._dtype)
         outer = dims[:-1]
         parts = []
         one, zero = const(1, indices._dtype), const(0, indices._dtype)
         for i in range(batch):
             numbers = apply_op("Range", zero, dims[i], one)
-            line = apply_op("Reshape", numbers, const([-1 if j == i else 1 for j in range(rank - 1)]))
+            line = apply_op(
+                "Reshape", numbers, const([-1 if j == i else 1 for j in range(rank - 1)])
+            )
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
         return apply(GATHER_ND, params, full, name=scope)  # type: ignore[no-any-return]
@@ -328,60 +273,6 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
     return gather_nd(params, indices, name, batch_dims)
-
-
-def _scatter_into(xp: Any, out: Any, indices: Any, updates: Any, how: str) -> Any:
-    """A changed copy (NumPy: ``out`` itself, which the caller owns)."""
-    index = nd_index(xp, indices, out.shape, "shape ")
-    want = indices.shape[:-1] + out.shape[len(index) :]
-    if updates.shape != want:
-        raise invalid(
-            f"Must have updates.shape = indices.shape[:-1] + shape[{len(index)}:], got updates.shape: "
-            f"{shapes.show(updates.shape)}, wanted {shapes.show(want)}"
-        )
-    if xp.name != "numpy":
-        if how == "update":
-            return xp.index_set(out, (*index, ...), updates)
-        return xp.index_add(out, (*index, ...), updates if how == "add" else -updates)
-    if how == "update":
-        out[(*index, ...)] = updates
-    else:
-        _accumulate(out, index, updates, np.add if how == "add" else np.subtract)
-    return out
-
-
-def _accumulate(out: Any, index: tuple[Any, ...], updates: Any, ufunc: Any) -> None:
-    """``ufunc.at`` over rows, by way of one flat index (which NumPy has a fast path for)."""
-    if not index:
-        for row in updates.reshape((-1, *out.shape)):
-            ufunc(out, row, out=out)
-        return
-    depth = len(index)
-    flat = index[0].reshape(-1) if depth == 1 else np.ravel_multi_index(
-        tuple(i.reshape(-1) for i in index), out.shape[:depth]
-    ) if index[0].size else index[0].reshape(-1)  # fmt: skip
-    inner = int(np.prod(out.shape[depth:], dtype=np.int64))
-    if inner == 1:
-        ufunc.at(out.reshape(-1), flat, updates.reshape(-1))
-    elif flat.size and inner:
-        ufunc.at(out.reshape(-1, inner), flat, updates.reshape(-1, inner))
-
-
-def _scatter_nd_kernel(xp: Any, indices: Any, updates: Any, shape: Any) -> Any:
-    dims = shape.tolist()
-    if updates.dtype.kind == "O":
-        out = np.empty(dims, object)
-        out[...] = b""
-        return _scatter_into(xp, out, indices, updates, "add")
-    return _scatter_into(xp, xp.zeros(dims, updates.dtype), indices, updates, "add")
-
-
-def _copied(how: str) -> Any:
-    def kernel(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
-        out = np.array(tensor, order="C") if xp.name == "numpy" else tensor
-        return _scatter_into(xp, out, indices, updates, how)
-
-    return kernel
 
 
 def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
@@ -419,23 +310,23 @@ def _update_grad(op: Operation, grad: Any) -> list[Any]:
 _TENSOR_SCATTER = "tensor: T, indices: Tindices, updates: T -> output: T; Tindices: type(index)"
 SCATTER_ND = define(
     "ScatterNd", "indices: Tindices, updates: T, shape: Tindices -> output: T; Tindices: type(index)",
-    shape=_scatter_nd_shape, kernel=_scatter_nd_kernel,
+    shape=_scatter_nd_shape, kernel=scatter_nd_kernel,
     grad=lambda op, g: [None, apply(GATHER_ND, g, op.inputs[0]), None], known_inputs=(2,),
 )  # fmt: skip
 TENSOR_SCATTER_UPDATE = define(
-    "TensorScatterUpdate", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=_copied("update"), grad=_update_grad,
+    "TensorScatterUpdate", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("update"), grad=_update_grad,
 )  # fmt: skip
 TENSOR_SCATTER_ADD = define(
-    "TensorScatterAdd", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=_copied("add"),
+    "TensorScatterAdd", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("add"),
     grad=lambda op, g: [g, None, _read(op, g)],
 )  # fmt: skip
 TENSOR_SCATTER_SUB = define(
-    "TensorScatterSub", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=_copied("sub"),
+    "TensorScatterSub", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("sub"),
     grad=lambda op, g: [g, None, apply_op("Neg", _read(op, g))],
 )  # fmt: skip
 SCATTER_ND_NON_ALIASING_ADD = define(
     "ScatterNdNonAliasingAdd", "input: T, indices: Tindices, updates: T -> output: T; Tindices: type(index)",
-    shape=_tensor_scatter_shape, kernel=_copied("add"), grad=lambda op, g: [g, None, _read(op, g)],
+    shape=_tensor_scatter_shape, kernel=scatter_kernel("add"), grad=lambda op, g: [g, None, _read(op, g)],
 )  # fmt: skip
 
 
@@ -444,7 +335,9 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     return apply(SCATTER_ND, indices, updates, shape, name=name)  # type: ignore[no-any-return]
 
 
-def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_update(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
     return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
@@ -456,7 +349,9 @@ def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None
     return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
-def scatter_nd_non_aliasing_add(input: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def scatter_nd_non_aliasing_add(
+    input: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
     return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
@@ -472,22 +367,6 @@ def _partition_shape(c: Inference) -> list[Shape]:
     return [(None, *data[len(partitions) :])] * n
 
 
-def _partition_kernel(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> Any:
-    if data.shape[: partitions.ndim] != partitions.shape:
-        raise invalid(
-            f"data.shape must start with partitions.shape, got data.shape = {shapes.show(data.shape)}, "
-            f"partitions.shape = {shapes.show(partitions.shape)}"
-        )
-    flat = partitions.reshape(-1)
-    wrong = (flat < 0) | (flat >= num_partitions)
-    if wrong.any():
-        first = int(wrong.argmax())
-        raise invalid(f"partitions[{first}] = {int(flat[first])} is not in [0, {num_partitions})")
-    rows = data.reshape(flat.shape + data.shape[partitions.ndim :])
-    out = tuple(rows[flat == i] for i in range(num_partitions))
-    return out if num_partitions > 1 else out[0]
-
-
 def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
     """Number the rows, partition the numbers as the data was, and stitch the gradients back by number."""
     data, partitions = op.inputs
@@ -496,14 +375,17 @@ def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
     count = apply_op("Size", partitions)
     numbers = apply_op("Reshape", apply_op("Range", const(0), count, const(1)), prefix)
     places = apply(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
-    given = [apply_op("ZerosLike", o) if g is None else convert_to_tensor(g) for g, o in zip(grads, op.outputs)]
+    given = [
+        apply_op("ZerosLike", o) if g is None else convert_to_tensor(g)
+        for g, o in zip(grads, op.outputs)
+    ]
     whole = apply(DYNAMIC_STITCH, list(places), given)
     return [apply_op("Reshape", whole, shape(data)), None]
 
 
 DYNAMIC_PARTITION = define(
     "DynamicPartition", "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int",
-    shape=_partition_shape, kernel=_partition_kernel, grad=_partition_grad, data_dependent_shape=True,
+    shape=_partition_shape, kernel=partition_kernel, grad=_partition_grad, data_dependent_shape=True,
 )  # fmt: skip
 
 
@@ -522,22 +404,6 @@ def _stitch_shape(c: Inference) -> list[Shape]:
     return [None if inner is None else (size, *inner)]
 
 
-def _stitch_kernel(xp: Any, *inputs: Any) -> Any:
-    n = len(inputs) // 2
-    indices, data = inputs[:n], inputs[n:]
-    inner = data[0].shape[indices[0].ndim :]
-    for i, (ix, d) in enumerate(zip(indices, data)):
-        if d.shape[: ix.ndim] != ix.shape or d.shape[ix.ndim :] != inner:
-            raise invalid(f"data[{i}].shape = {shapes.show(d.shape)} does not start with indices[{i}].shape = {shapes.show(ix.shape)}")  # fmt: skip
-    size = max((int(ix.max()) + 1 for ix in indices if ix.size), default=0)
-    out = np.zeros((size, *inner), data[0].dtype)
-    for ix, d in zip(indices, data):
-        if ix.size and ix.min() < 0:
-            raise _bad_index(ix, size)
-        out[ix] = d
-    return out
-
-
 def _stitch_grad(op: Operation, grad: Any) -> list[Any]:
     n = op._attrs["N"]
     grads = [apply(GATHER_V2, grad, ix, const(0)) for ix in op.inputs[:n]]
@@ -546,15 +412,17 @@ def _stitch_grad(op: Operation, grad: Any) -> list[Any]:
 
 _STITCH = "indices: N*int32, data: N*T -> merged: T"
 DYNAMIC_STITCH = define(
-    "DynamicStitch", _STITCH, shape=_stitch_shape, kernel=_stitch_kernel, grad=_stitch_grad, data_dependent_shape=True,
+    "DynamicStitch", _STITCH, shape=_stitch_shape, kernel=stitch_kernel, grad=_stitch_grad, data_dependent_shape=True,
 )  # fmt: skip
 PARALLEL_DYNAMIC_STITCH = define(
-    "ParallelDynamicStitch", _STITCH, shape=_stitch_shape, kernel=_stitch_kernel, grad=_stitch_grad,
+    "ParallelDynamicStitch", _STITCH, shape=_stitch_shape, kernel=stitch_kernel, grad=_stitch_grad,
     data_dependent_shape=True,
 )  # fmt: skip
 
 
-def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
     """Row i goes into the list entry ``partitions[i]``."""
     return apply(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
 
@@ -583,24 +451,6 @@ def _one_hot_shape(c: Inference) -> list[Shape]:
     return [indices[:at] + (None if depth is None else depth.item(),) + indices[at:]]
 
 
-def _one_hot_kernel(xp: Any, indices: Any, depth: Any, on: Any, off: Any, *, axis: int) -> Any:
-    n = depth.item()
-    if n < 0:
-        raise invalid(f"depth must be non-negative, got: {n}")
-    at = indices.ndim if axis == -1 else axis
-    column = indices.reshape(indices.shape[:at] + (1,) + indices.shape[at:])
-    line = xp.arange(n, dtype=indices.dtype)
-    if at != indices.ndim:
-        line = line.reshape((n,) + (1,) * (indices.ndim - at))
-    if xp.name != "numpy" or indices.size * n < 1 << 16:
-        return xp.where(column == line, on, off)
-    out = np.empty(indices.shape[:at] + (n,) + indices.shape[at:], on.dtype)
-    out[...] = off
-    inside = (column >= 0) & (column < n)
-    np.put_along_axis(out, np.where(inside, column, 0), np.where(inside, on, np.take(out, [0], at)), at)
-    return out
-
-
 def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
     """on and off each receive the gradient of the places that they fill."""
     ones = apply_op("OneHot", op.inputs[0], op.inputs[1], const(1, grad._dtype), const(0, grad._dtype), axis=op._attrs["axis"])  # fmt: skip
@@ -613,7 +463,7 @@ def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
 
 ONE_HOT = define(
     "OneHot", "indices: TI, depth: int32, on_value: T, off_value: T -> output: T; axis: int=-1, TI: type(int)=int64",
-    shape=_one_hot_shape, kernel=_one_hot_kernel, grad=_one_hot_grad, known_inputs=(1,),
+    shape=_one_hot_shape, kernel=one_hot_kernel, grad=_one_hot_grad, known_inputs=(1,),
 )  # fmt: skip
 
 
@@ -628,58 +478,51 @@ def one_hot(
 ) -> Tensor:
     """``on_value`` at the positions given, ``off_value`` elsewhere; an index outside [0, depth) gives no ``on_value``."""
     wanted = _one_hot_dtype(on_value, off_value, dtype)
-    on = convert_to_tensor(1 if on_value is None else on_value, wanted, "on_value")
-    off = convert_to_tensor(0 if off_value is None else off_value, wanted, "off_value")
-    return apply(ONE_HOT, indices, depth, on, off, axis=-1 if axis is None else axis, name=name or "one_hot")  # type: ignore[no-any-return]
+    on = _with_dtype(1 if on_value is None else on_value, wanted)
+    off = _with_dtype(0 if off_value is None else off_value, wanted)
+    at = -1 if axis is None else axis
+    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")  # type: ignore[no-any-return]
 
 
-def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> Any:
-    found = [convert_to_tensor(v, None).dtype.base_dtype for v in (on, off) if v is not None] if dtype is None else []
+def _with_dtype(value: Any, dtype: DType) -> Any:
+    """A tensor as it is, a number as an array (which becomes a constant below the op)."""
+    return value if hasattr(value, "dtype") and hasattr(value, "op") else make_ndarray(value, dtype)
+
+
+def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
+    found = [_dtype_of(v) for v in (on, off) if v is not None]
     if dtype is None:
-        wanted = found[0] if found else dtypes.float32
         if len(found) == 2 and found[0] is not found[1]:
-            raise TypeError(f"dtype {found[0]} of on_value does not match dtype {found[1]} of off_value")
-        return wanted
+            raise TypeError(
+                f"dtype {found[0]} of on_value does not match dtype {found[1]} of off_value"
+            )
+        return found[0] if found else dtypes.float32
     wanted = dtypes.as_dtype(dtype).base_dtype
     for label, value in (("on_value", on), ("off_value", off)):
-        have = getattr(value, "dtype", None)
-        if have is not None and dtypes.as_dtype(have).base_dtype is not wanted:
-            raise TypeError(f"dtype {dtypes.as_dtype(have)} of {label} does not match dtype parameter {wanted}")
+        if hasattr(value, "dtype") and _dtype_of(value) is not wanted:
+            raise TypeError(
+                f"dtype {_dtype_of(value)} of {label} does not match dtype parameter {wanted}"
+            )
     if wanted._kind in "sb" and (on is None or off is None):
         raise TypeError(f"on_value and off_value must be given for a one_hot of type {wanted.name}")
     return wanted
 
 
-def _invert_kernel(xp: Any, x: Any) -> Any:
-    n = x.size
-    if n and (x.min() < 0 or x.max() >= n):
-        bad = next(v for v in x.tolist() if not 0 <= v < n)
-        raise invalid(f"{bad} is not between 0 and {n}")
-    out = np.full(n, -1, x.dtype)
-    out[x] = np.arange(n, dtype=x.dtype)
-    if n and out.min() < 0:
-        twice = next(v for v in x.tolist() if x.tolist().count(v) > 1)
-        raise invalid(f"{twice} is duplicated in the input.")
-    return out
+def _dtype_of(value: Any) -> DType:
+    if hasattr(value, "dtype"):
+        return dtypes.as_dtype(value.dtype).base_dtype
+    return dtypes.FROM_NUMPY[make_ndarray(value, None).dtype]
 
 
 INVERT_PERMUTATION = define(
     "InvertPermutation", "x: T -> y: T; T: type(index)=int32",
-    shape=lambda c: [c.require_rank(0, 1)], kernel=_invert_kernel, grad=NOT_DIFFERENTIABLE,
+    shape=lambda c: [c.require_rank(0, 1)], kernel=invert_kernel, grad=NOT_DIFFERENTIABLE,
 )  # fmt: skip
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """``y[x[i]] = i``."""
     return apply(INVERT_PERMUTATION, x, name=name)  # type: ignore[no-any-return]
-
-
-def _unravel_kernel(xp: Any, indices: Any, dims: Any) -> Any:
-    total = int(np.prod(dims, dtype=np.int64))
-    if indices.size and (indices.min() < 0 or indices.max() >= total):
-        raise invalid("index is out of bound as with dims")
-    found = np.unravel_index(indices, tuple(dims.tolist()))
-    return np.stack(found).astype(indices.dtype)
 
 
 def _unravel_shape(c: Inference) -> list[Shape]:
@@ -692,7 +535,7 @@ def _unravel_shape(c: Inference) -> list[Shape]:
 
 UNRAVEL_INDEX = define(
     "UnravelIndex", "indices: Tidx, dims: Tidx -> output: Tidx; Tidx: type(index)=int32",
-    shape=_unravel_shape, kernel=_unravel_kernel, grad=NOT_DIFFERENTIABLE,
+    shape=_unravel_shape, kernel=unravel_kernel, grad=NOT_DIFFERENTIABLE,
 )  # fmt: skip
 
 
@@ -704,7 +547,10 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
     """The slices whose mask is True, in order."""
     with name_scope(name, "boolean_mask", [tensor, mask]):
-        tensor, mask = convert_to_tensor(tensor, name="tensor"), convert_to_tensor(mask, name="mask")
+        tensor, mask = (
+            convert_to_tensor(tensor, name="tensor"),
+            convert_to_tensor(mask, name="mask"),
+        )
         dims, mask_dims = tensor._shape, mask._shape
         if mask_dims == ():
             raise ValueError("mask cannot be scalar.")
@@ -716,13 +562,19 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
         at = 0 if axis is None else axis if isinstance(axis, int) else int(static_value(axis))
         n = len(mask_dims)
         if dims is not None and not shapes.compatible(dims[at : at + n], mask_dims):
-            raise ValueError(f"Shapes {shapes.from_plain(dims[at : at + n])} and {mask.shape} are incompatible")
+            raise ValueError(
+                f"Shapes {shapes.from_plain(dims[at : at + n])} and {mask.shape} are incompatible"
+            )
         if n == 1:
             flat = tensor
         else:
             full: Any = shape(tensor)
             lead = apply_op("Prod", full[at : at + n], const([0]), keep_dims=False)
-            target = apply_op("ConcatV2", [full[:at], apply_op("Reshape", lead, const([1])), full[at + n :]], const(0))
+            target = apply_op(
+                "ConcatV2",
+                [full[:at], apply_op("Reshape", lead, const([1])), full[at + n :]],
+                const(0),
+            )
             flat = apply_op("Reshape", tensor, target)
             if dims is not None:
                 known = shapes.num_elements(dims[at : at + n])
@@ -736,7 +588,9 @@ def boolean_mask_v2(tensor: Any, mask: Any, axis: Any = None, name: str = "boole
     return boolean_mask(tensor, mask, name, axis)
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
+) -> Tensor:
     """True at the first ``lengths[i]`` positions of row i."""
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
@@ -760,11 +614,15 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
 # IndexedSlices as tensors -----------------------------------------------------------------------
 
 
-def _slices_to_tensor(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _slices_to_tensor(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     if dtype is not None and dtype._base is not value.dtype._base:
         raise ValueError(f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}")  # fmt: skip
     if value.dense_shape is None:
-        raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
+        raise ValueError(
+            f"Tensor conversion requested for IndexedSlices without dense_shape: {value}"
+        )
     rows = value.dense_shape[0]
     return apply_op("UnsortedSegmentSum", value.values, value.indices, rows, name=name)
 

@@ -17,6 +17,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array_shape import _packed_dtype, const, invalid, shape, shape_n
@@ -32,7 +33,9 @@ __all__ = [
 
 def _concat_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise ValueError(f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}")
+        raise ValueError(
+            f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}"
+        )
     return axis % rank
 
 
@@ -79,7 +82,9 @@ def concat_arrays(xp: Any, values: Sequence[Any], axis: int) -> Any:
             ) from None
         first = values[0].shape
         for i, v in enumerate(values):
-            same = v.ndim == rank and all(a == b for j, (a, b) in enumerate(zip(first, v.shape)) if j != axis % rank)
+            same = v.ndim == rank and all(
+                a == b for j, (a, b) in enumerate(zip(first, v.shape)) if j != axis % rank
+            )
             if not same:
                 word = "Dimensions" if v.ndim == rank else "Ranks"
                 raise invalid(
@@ -103,7 +108,9 @@ def _concat_pieces(op: Operation, grad: Any, values: list[Tensor], axis: Tensor)
             return split(grad, len(sizes), dim)
         return split(grad, sizes, dim)
     sizes_t = shape_n(values)
-    axis32 = axis if axis._dtype._base is dtypes.int32 else apply_op("Cast", axis, DstT=dtypes.int32)
+    axis32 = (
+        axis if axis._dtype._base is dtypes.int32 else apply_op("Cast", axis, DstT=dtypes.int32)
+    )
     if rank is not None and at is not None:
         axis32 = const(at.item() % rank)
     else:
@@ -172,8 +179,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 def _pack_shape(c: Inference) -> list[Shape]:
     merged: Shape = None
-    for s in c.shapes():
-        merged = shapes.merge(merged, s)
+    for i, s in enumerate(c.shapes()):
+        merged = _merged(merged, s, i)
     if merged is None:
         return [None]
     axis, rank = c.attr("axis"), len(merged) + 1
@@ -181,6 +188,22 @@ def _pack_shape(c: Inference) -> list[Shape]:
         raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
     axis %= rank
     return [merged[:axis] + (c.n_inputs,) + merged[axis:]]
+
+
+def _merged(a: Shape, b: Shape, i: int) -> Shape:
+    try:
+        return shapes.merge(a, b)
+    except ValueError:
+        assert a is not None and b is not None
+        end = f"\n\tFrom merging shape {i - 1} with other shapes."
+        if len(a) != len(b):
+            raise ValueError(
+                f"Shapes must be equal rank, but are {len(a)} and {len(b)}{end}"
+            ) from None
+        at = next(
+            j for j, (x, y) in enumerate(zip(a, b)) if x is not None and y is not None and x != y
+        )
+        raise ValueError(f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. Shapes are {shapes.show(a)} and {shapes.show(b)}.{end}") from None  # fmt: skip
 
 
 def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
@@ -201,7 +224,7 @@ def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
         for i, v in enumerate(values):
             out[i] = v
     else:
-        head = (slice(None),) * axis
+        head: Any = (slice(None),) * axis
         for i, v in enumerate(values):
             out[(*head, i)] = v
     return out
@@ -242,7 +265,8 @@ def _unpack_kernel(xp: Any, x: Any, *, num: int, axis: int) -> Any:
 def _with_zeros(op: Operation, grads: Sequence[Any]) -> list[Any]:
     """Gradients of several outputs, zeros where there is none."""
     return [
-        apply_op("ZerosLike", out) if g is None else convert_to_tensor(g) for g, out in zip(grads, op.outputs)
+        apply_op("ZerosLike", out) if g is None else convert_to_tensor(g)
+        for g, out in zip(grads, op.outputs)
     ]
 
 
@@ -262,7 +286,9 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
         rank = len(first._shape) + 1
         if not -rank <= axis < rank:
             raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
-    rest = [v if type(v) is Tensor else convert_to_tensor(v, first._dtype._base) for v in values[1:]]
+    rest = [
+        v if type(v) is Tensor else convert_to_tensor(v, first._dtype._base) for v in values[1:]
+    ]
     return apply(PACK, [first, *rest], axis=axis, name=name or "stack")  # type: ignore[no-any-return]
 
 
@@ -272,7 +298,9 @@ def _mixed(values: Sequence[Any]) -> bool:
     )
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
+) -> list[Tensor]:
     """The slices along a dimension, whose size must be known or given as ``num``."""
     if num is None:
         value = convert_to_tensor(value)
@@ -309,12 +337,13 @@ PARALLEL_CONCAT = define(
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
     """``stack`` of tensors whose shapes are known."""
-    first = convert_to_tensor(values[0])
-    known = shapes.known(first._shape)
-    if known is None:
-        raise ValueError("tf.parallel_stack needs tensors of known shape")
-    rows = [apply_op("ExpandDims", v, const(0)) for v in values]
-    return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known), name=name)  # type: ignore[no-any-return]
+    with name_scope(name, "parallel_stack", list(values)):
+        first = convert_to_tensor(values[0])
+        known = shapes.known(first._shape)
+        if known is None:
+            raise ValueError("tf.parallel_stack needs tensors of known shape")
+        rows = [apply_op("ExpandDims", v, const(0)) for v in values]
+        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))  # type: ignore[no-any-return]
 
 
 # Split ------------------------------------------------------------------------------------------
@@ -323,7 +352,9 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
 def _split_axis(axis: Any, rank: int) -> int:
     at: int = axis.item()
     if not -rank <= at < rank:
-        raise ValueError(f"Dimension size, given by scalar input {0}, must be in range [-{rank}, {rank}), got {at}")
+        raise ValueError(
+            f"Dimension size, given by scalar input {0}, must be in range [-{rank}, {rank}), got {at}"
+        )
     return at % rank
 
 
@@ -418,13 +449,17 @@ SPLIT_V = define(
 )  # fmt: skip
 
 
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> list[Tensor]:
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
     """Cut into so many equal parts, or into parts of the sizes given (one may be -1)."""
     if isinstance(num_or_size_splits, (int, np.integer, shapes.Dimension)):
         return apply(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes._shape == ():
-        raise ValueError("Rank-0 tensors are not supported as the num_or_size_splits argument to split.")
+        raise ValueError(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split."
+        )
     if num is None:
         num = None if sizes._shape is None else sizes._shape[0]
         if num is None:
@@ -443,14 +478,21 @@ def _tile_shape(c: Inference) -> list[Shape]:
         return [(None,) * len(s)]
     if len(times) != len(s):
         raise ValueError(f"Shape must be rank {len(times)} but is rank {len(s)}")
-    return [tuple(0 if 0 in (d, m) else None if d is None or m is None else d * m for d, m in zip(s, times))]
+    return [
+        tuple(
+            0 if 0 in (d, m) else None if d is None or m is None else d * m
+            for d, m in zip(s, times)
+        )
+    ]
 
 
 def _tile_kernel(xp: Any, x: Any, multiples: Any) -> Any:
     times = multiples.tolist()
     dims = x.shape
     if len(times) != len(dims):
-        raise invalid(f"Expected multiples argument to be a vector of length {len(dims)} but got length {len(times)}")
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {len(dims)} but got length {len(times)}"
+        )
     if not times:
         return x
     if min(times) < 0:
@@ -530,8 +572,11 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None) -> Tensor:
     """Gather each slice ``repeats[i]`` times: slice i covers the positions below the running sum of repeats."""
-    data = convert_to_tensor(data)
-    repeats = convert_to_tensor(repeats)
+    with name_scope(name, "Repeat", [data, repeats]):
+        return _repeated(convert_to_tensor(data), convert_to_tensor(repeats), axis)
+
+
+def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     rank = data._rank()
     if rank is None:
         raise ValueError("tf.repeat needs a tensor of known rank")
@@ -544,9 +589,11 @@ def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None
     one, zero = const(1, repeats._dtype), const(0, repeats._dtype)
     places = apply_op("Range", zero, total, one)
     row = apply_op("ExpandDims", ends, const(0))
-    which = apply_op("UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32)
+    which = apply_op(
+        "UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32
+    )
     which = apply_op("Squeeze", which, squeeze_dims=(0,))
-    return apply_op("GatherV2", data, which, const(axis), name=name)  # type: ignore[no-any-return]
+    return apply_op("GatherV2", data, which, const(axis))  # type: ignore[no-any-return]
 
 
 # Pad --------------------------------------------------------------------------------------------
@@ -689,7 +736,7 @@ def _mirror_grad_shape(c: Inference) -> list[Shape]:
 _MIRROR = "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32, mode: str"
 MIRROR_PAD = define(
     "MirrorPad", _MIRROR, shape=_pad_shape, kernel=_mirror_kernel,
-    grad=lambda op, g: [apply(MIRROR_PAD_GRAD, g, op.inputs[1], mode=op._attrs["mode"]), None],
+    grad=lambda op, g: [apply_op("MirrorPadGrad", g, op.inputs[1], mode=op._attrs["mode"]), None],
     known_inputs=(1,), view=True,
 )  # fmt: skip
 MIRROR_PAD_GRAD = define(
@@ -700,7 +747,11 @@ MIRROR_PAD_GRAD = define(
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
 ) -> Tensor:
     """Add elements at both ends of each dimension: a constant, or the mirror image of what is there."""
     mode = mode.upper()
@@ -714,7 +765,11 @@ def pad(
 
 
 def pad_v2(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    constant_values: Any = 0,
+    name: str | None = None,
 ) -> Tensor:
     return pad(tensor, paddings, mode, name, constant_values)
 

@@ -63,6 +63,10 @@ def _batch_matmul_kernel(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -
     try:
         a = _adjoint(xp, x) if adj_x else x
         b = _adjoint(xp, y) if adj_y else y
+        if (
+            b.ndim == 2 < a.ndim and not adj_x and a.size
+        ):  # one product instead of one per matrix of a
+            return _product(xp, a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
         if a.ndim >= 2 and b.ndim >= 2:
             return _product(xp, a, b)
     except ValueError:
@@ -157,6 +161,9 @@ def _matmul_grad(op: Operation, g: Any) -> list[Any]:
 def _batch_matmul_grad(op: Operation, g: Any) -> list[Any]:
     x, y = op._inputs
     attrs = op._attrs
+    if _is_one_product(op):
+        grad_x = apply_op(op.type, g, y, adj_x=False, adj_y=not attrs["adj_y"])
+        return [grad_x, _matrix_grad(x, g, attrs["adj_y"])]
     grads = _products(op.type, g, x, y, attrs["adj_x"], attrs["adj_y"], ("adj_x", "adj_y"))
     if op.type == "BatchMatMul" or _same_batch(x._shape, y._shape):
         return list(grads)
@@ -166,6 +173,29 @@ def _batch_matmul_grad(op: Operation, g: Any) -> list[Any]:
         apply_op("Reshape", apply_op("Sum", grad, over), shape)
         for grad, over, shape in zip(grads, axes, (shape_x, shape_y))
     ]
+
+
+def _is_one_product(op: Operation) -> bool:
+    """Many matrices times one: a dense layer over several leading axes."""
+    x, y = op._inputs[0]._shape, op._inputs[1]._shape
+    if op.type == "BatchMatMul" or op._attrs["adj_x"] or op._inputs[0]._dtype._kind == "c":
+        return False
+    return (
+        x is not None
+        and y is not None
+        and len(y) == 2 < len(x)
+        and bool(x[-1])
+        and bool(y[0])
+        and bool(y[1])
+    )
+
+
+def _matrix_grad(x: Tensor, g: Any, adj_y: bool) -> Any:
+    """The gradient of the one matrix, from all rows at once: no product per matrix of x and no sum over them."""
+    rows = apply_op("Reshape", x, [-1, x._shape[-1]])  # type: ignore[index]
+    row_grads = apply_op("Reshape", g, [-1, g._shape[-1]])
+    left, right = (row_grads, rows) if adj_y else (rows, row_grads)
+    return apply_op("MatMul", left, right, transpose_a=True)
 
 
 def _same_batch(x: Shape, y: Shape) -> bool:

@@ -336,12 +336,8 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
 def logdet(matrix: Any, name: str | None = None) -> Any:
     """The logarithm of the determinant of a positive definite matrix."""
     with name_scope(name, "logdet", [matrix]):
-        logs = apply_op("Log", apply_op("Real", _diag_part(cholesky(matrix))))
+        logs = apply_op("Log", _real(apply_op("MatrixDiagPart", cholesky(matrix))))
         return 2.0 * apply_op("Sum", logs, [-1])
-
-
-def _diag_part(x: Any) -> Any:
-    return apply_op("MatrixDiagPart", x)
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:

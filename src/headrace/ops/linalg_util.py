@@ -69,8 +69,7 @@ def _check_order(ord: Any, matrix: bool) -> None:
 
 def _frobenius(x: Any, axes: Any) -> Any:
     squares = x * apply_op("Conj", x) if x._dtype._kind == "c" else x * x
-    out = apply_op("Sqrt", reductions.reduce_sum(squares, axes, True))
-    return _absolute(out) if x._dtype._kind == "c" else out
+    return apply_op("Sqrt", reductions.reduce_sum(squares, axes, True))
 
 
 def _absolute(x: Any) -> Any:
@@ -126,9 +125,9 @@ def normalize(
     with name_scope(name, "normalize", [tensor]):
         x = convert.convert(tensor)
         size = norm(x, ord, axis, True)
-        if x._dtype._kind == "c":
-            return apply_op("RealDiv", x, apply_op("Cast", size, DstT=x._dtype._base)), size
-        return apply_op("RealDiv", x, size), size
+        kind = x._dtype._base
+        divisor = size if size._dtype._base is kind else apply_op("Cast", size, DstT=kind)
+        return apply_op("RealDiv", x, divisor), size
 
 
 # matrices ---------------------------------------------------------------------------------------

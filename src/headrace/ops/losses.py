@@ -1,7 +1,7 @@
 """``tf.losses``: losses with weights and reductions, which are added to the collection of losses.
 
-    >>> loss = mean_squared_error(labels, predictions)
-    >>> total = get_total_loss()
+>>> loss = mean_squared_error(labels, predictions)
+>>> total = get_total_loss()
 """
 
 from __future__ import annotations
@@ -18,8 +18,21 @@ from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops import nn_losses
 from headrace.ops.nn_common import (
-    add, cast, cond_where, deprecated, div, mul, neg, ones_like, rank_of, reduce_sum, scalar_const, shape_of, squeeze,
-    sub, zeros_like,
+    add,
+    cast,
+    cond_where,
+    deprecated,
+    div,
+    mul,
+    neg,
+    ones_like,
+    rank_of,
+    reduce_sum,
+    scalar_const,
+    shape_of,
+    squeeze,
+    sub,
+    zeros_like,
 )  # fmt: skip
 
 __all__ = [
@@ -69,7 +82,9 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
-def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
+def get_regularization_loss(
+    scope: str | None = None, name: str = "total_regularization_loss"
+) -> Tensor:
     losses = get_regularization_losses(scope)
     if losses:
         return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
@@ -84,7 +99,9 @@ def get_total_loss(
     if add_regularization_losses:
         losses = losses + get_regularization_losses(scope=scope)
     if not losses:
-        raise ValueError("inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape")
+        raise ValueError(
+            "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
+        )
     return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
 
 
@@ -101,7 +118,9 @@ def _check_broadcastable(weights: Tensor, values: Tensor) -> Any:
     if have is not None and want is not None:
         text = f" values.shape={values.shape}. weights.shape={weights.shape}."
         if len(have) != len(want):
-            raise ValueError(f"{_NOT_BROADCASTABLE} values.rank={len(want)}. weights.rank={len(have)}.{text}")
+            raise ValueError(
+                f"{_NOT_BROADCASTABLE} values.rank={len(want)}. weights.rank={len(have)}.{text}"
+            )
         for i, (h, w) in enumerate(zip(have, want)):
             if h not in (None, 1) and w is not None and h != w:
                 raise ValueError(f"{_NOT_BROADCASTABLE} Mismatch at dim {i}.{text}")
@@ -118,10 +137,18 @@ def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Any:
     # the lengths differ only where the weights have a higher rank; then the first elements are compared in vain
     length = apply_op("Minimum", apply_op("Size", both), apply_op("Size", shape))
     count = apply_op("ExpandDims", length, 0)
-    equal = apply_op("Equal", apply_op("Slice", both, [0], count), apply_op("Slice", shape, [0], count))
+    equal = apply_op(
+        "Equal", apply_op("Slice", both, [0], count), apply_op("Slice", shape, [0], count)
+    )
     valid = apply_op("LogicalAnd", same_length, apply_op("All", equal, [0], keep_dims=False))
     data = [_NOT_BROADCASTABLE, "weights.shape=", shape_of(weights), "values.shape=", shape]
-    return apply_op("Assert", valid, [convert_to_tensor(d) for d in data], summarize=3, name="assert_broadcastable")
+    return apply_op(
+        "Assert",
+        valid,
+        [convert_to_tensor(d) for d in data],
+        summarize=3,
+        name="assert_broadcastable",
+    )
 
 
 def _num_elements(losses: Tensor) -> Tensor:
@@ -293,7 +320,11 @@ def log_loss(
 
 
 def mean_pairwise_squared_error(
-    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
 ) -> Tensor:
     """Squared differences between the errors of all pairs in a row, averaged."""
     _pair(labels, predictions)
@@ -328,13 +359,17 @@ def sigmoid_cross_entropy(
     if multi_class_labels is None:
         raise ValueError("multi_class_labels must not be None.")
     _pair(multi_class_labels, logits, "logits")
-    with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]) as scope:
+    with name_scope(
+        scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]
+    ) as scope:
         logits = convert_to_tensor(logits)
         labels = cast(multi_class_labels, logits._dtype)
         logits.shape.assert_is_compatible_with(labels.shape)
         if label_smoothing > 0:
             labels = add(mul(labels, 1 - label_smoothing), 0.5 * label_smoothing)
-        losses = nn_losses.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
+        losses = nn_losses.sigmoid_cross_entropy_with_logits(
+            labels=labels, logits=logits, name="xentropy"
+        )
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -354,7 +389,9 @@ def softmax_cross_entropy(
             classes = _last_dimension(labels, logits)
             labels = add(mul(labels, 1.0 - label_smoothing), div(label_smoothing, classes))
         labels = apply_op("StopGradient", labels, name="labels_stop_gradient")
-        losses = nn_losses.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
+        losses = nn_losses.softmax_cross_entropy_with_logits_v2(
+            labels=labels, logits=logits, name="xentropy"
+        )
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -374,7 +411,9 @@ def sparse_softmax_cross_entropy(
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
         labels, logits, weights = _squeezed(labels, logits, weights)
-        losses = nn_losses.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
+        losses = nn_losses.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=logits, name="xentropy"
+        )
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 

@@ -21,7 +21,18 @@ from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.nn_common import (
-    add, cast, cond_where, deprecated, div, mul, neg, reduce_sum, shape_of, sub, transpose, zeros_like,
+    add,
+    cast,
+    cond_where,
+    deprecated,
+    div,
+    mul,
+    neg,
+    reduce_sum,
+    shape_of,
+    sub,
+    transpose,
+    zeros_like,
 )  # fmt: skip
 
 __all__ = [
@@ -139,7 +150,7 @@ RELU6_GRAD = define(
 LEAKY_RELU = define(
     "LeakyRelu", "features: T -> activations: T; alpha: float=0.20000000298023224, T: type(float)=float32",
     shape=shape_fns.unchanged, kernel=_leaky_relu_kernel, elementwise=True,
-    grad=lambda op, g: [apply(LEAKY_RELU_GRAD, g, op._inputs[0], alpha=op._attrs["alpha"])],
+    grad=lambda op, g: [apply_op("LeakyReluGrad", g, op._inputs[0], alpha=op._attrs["alpha"])],
 )  # fmt: skip
 LEAKY_RELU_GRAD = define(
     "LeakyReluGrad",
@@ -361,7 +372,12 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
 
 
 def dropout(
-    x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: Any = None, name: str | None = None, rate: Any = None
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: Any = None,
+    name: str | None = None,
+    rate: Any = None,
 ) -> Tensor:
     """Each element is zeroed with probability ``rate`` (1 - keep_prob), the others grow by 1 / (1 - rate)."""
     drop = None
@@ -369,14 +385,18 @@ def dropout(
         try:
             drop = 1.0 - keep_prob
         except TypeError:
-            raise ValueError(f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})") from None
+            raise ValueError(
+                f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
+            ) from None
     rate = deprecated("rate", rate, "keep_prob", drop)
     if rate is None:
         raise ValueError("You must provide a rate to dropout.")
     return dropout_v2(x, rate, noise_shape, seed, name)
 
 
-def dropout_v2(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
+def dropout_v2(
+    x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None
+) -> Tensor:
     from headrace.ops.random import random_uniform
 
     with name_scope(name, "dropout", [x]):
@@ -386,8 +406,10 @@ def dropout_v2(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, nam
                 "x has to be a floating point tensor since it's going to be scaled. "
                 f"Got a {x._dtype!r} tensor instead."
             )
-        if isinstance(rate, numbers.Real) and not 0 <= rate < 1:
-            raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate:g}")
+        if isinstance(rate, numbers.Real) and not 0 <= float(rate) < 1:
+            raise ValueError(
+                f"rate must be a scalar tensor or a float in the range [0, 1), got {float(rate):g}"
+            )
         if isinstance(rate, numbers.Real) and rate == 0:
             return x  # type: ignore[no-any-return]
         rate = convert_to_tensor(rate, x._dtype, name="rate")

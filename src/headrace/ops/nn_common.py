@@ -1,6 +1,6 @@
 """What the ``tf.nn`` modules share: short spellings of arithmetic ops, and TF's ways of reading their arguments.
 
-    >>> loss = mul(expand_last(grad), backprop)
+>>> loss = mul(expand_last(grad), backprop)
 """
 
 from __future__ import annotations
@@ -109,14 +109,20 @@ def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | Non
     return apply_op("Sum", x, _axes(x, axes), keep_dims=keepdims, name=name)  # type: ignore[no-any-return]
 
 
-def reduce_mean(x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_mean(
+    x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     return apply_op("Mean", x, _axes(x, axes), keep_dims=keepdims, name=name)  # type: ignore[no-any-return]
 
 
 def _axes(x: Any, axes: Any) -> Any:
     """The axes to reduce over; None means all of them."""
     if axes is not None:
-        return np.array(axes, np.int32) if isinstance(axes, (list, tuple, range)) and not axes else axes
+        return (
+            np.array(axes, np.int32)
+            if isinstance(axes, (list, tuple, range)) and not axes
+            else axes
+        )
     tensor = x if type(x) is Tensor else convert_to_tensor(x)
     if tensor._shape is not None:
         return np.arange(len(tensor._shape), dtype=np.int32)

@@ -10,6 +10,7 @@ Another array namespace brings its own ``xp.windows`` with the functions of im2c
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from headrace import errors
@@ -68,7 +69,9 @@ def _geometry(attrs: Attrs, size: Any, kernel: Any) -> Geometry:
         at = found.out.index(0)
         reach = (kernel[at] - 1) * found.dilations[at] + 1
         raise errors.InvalidArgumentError(
-            None, None, f"Computed output size would be negative: input size {size[at]}, window size {reach}"
+            None,
+            None,
+            f"Computed output size would be negative: input size {size[at]}, window size {reach}",
         )
     return found
 
@@ -124,15 +127,21 @@ def _check_backprop(kind: str, geometry: Geometry, g: Any, batch: int, depth: in
     label = kind.replace("Conv2DBackprop", "Conv2DCustomBackprop")
     if g.shape[0] != batch:
         raise errors.InvalidArgumentError(
-            None, None, f"{label}: input and out_backprop must have the same batch size, {batch} vs {g.shape[0]}"
+            None,
+            None,
+            f"{label}: input and out_backprop must have the same batch size, {batch} vs {g.shape[0]}",
         )
     if g.shape[-1] != depth:
         raise errors.InvalidArgumentError(
-            None, None, f"{label}: filter and out_backprop must have the same out_depth, {depth} vs {g.shape[-1]}"
+            None,
+            None,
+            f"{label}: filter and out_backprop must have the same out_depth, {depth} vs {g.shape[-1]}",
         )
     for i, (have, want) in enumerate(zip(g.shape[1:-1], geometry.out)):
         if have != want:
-            raise errors.InvalidArgumentError(None, None, f"{label}: {_size_text(geometry, i, have)}")
+            raise errors.InvalidArgumentError(
+                None, None, f"{label}: {_size_text(geometry, i, have)}"
+            )
 
 
 def _size_text(g: Geometry, i: int, have: int) -> str:
@@ -178,15 +187,21 @@ def check_windows(c: infer.Inference, rank: int) -> bool:
     """The attributes of a windowed op; returns whether channels come first."""
     padding = c.attr("padding")
     if padding not in ("SAME", "VALID", "EXPLICIT"):
-        raise ValueError(f"Attr 'padding' of '{c.op.type}' Op passed string '{padding}' not in: \"SAME\", \"VALID\"")
+        raise ValueError(
+            f"Attr 'padding' of '{c.op.type}' Op passed string '{padding}' not in: \"SAME\", \"VALID\""
+        )
     for name in ("strides", "dilations", "ksize"):
         values = c.attr(name)
         if values is not None and len(values) != rank:
-            raise ValueError(f"{c.op.type} requires the {name} attribute to contain {rank} values, but got: {len(values)}")
+            raise ValueError(
+                f"{c.op.type} requires the {name} attribute to contain {rank} values, but got: {len(values)}"
+            )
     return channels_first(c.op._attrs)
 
 
-def window_dim(size: int | None, kernel: int | None, stride: int, dilation: int, padding: str, pads: Any) -> int | None:
+def window_dim(
+    size: int | None, kernel: int | None, stride: int, dilation: int, padding: str, pads: Any
+) -> int | None:
     """One output dimension, or None where it is not known."""
     if stride < 1:
         raise ValueError(f"Stride must be > 0, but got {stride}")
@@ -195,22 +210,40 @@ def window_dim(size: int | None, kernel: int | None, stride: int, dilation: int,
     if padding != "SAME" and kernel is not None:
         reach = (kernel - 1) * dilation + 1
         if size + sum(pads) < reach:
-            raise ValueError(f"Negative dimension size caused by subtracting {reach} from {size + sum(pads)}")
+            raise ValueError(
+                f"Negative dimension size caused by subtracting {reach} from {size + sum(pads)}"
+            )
     return im2col.out_size(size, kernel or 1, stride, dilation, padding, pads)
 
 
-def _output_spatial(c: infer.Inference, first: bool, size: Any, kernel: Any) -> list[int | None]:
-    attrs = c.op._attrs
-    pads = _explicit(attrs, first) if attrs["padding"] == "EXPLICIT" else ((0, 0),) * len(size)
-    strides, dilations = spatial(attrs["strides"], first), spatial(attrs["dilations"], first)
-    return [window_dim(*dims, attrs["padding"], p) for *dims, p in zip(size, kernel, strides, dilations, pads)]
+def _output_spatial(
+    c: infer.Inference, first: bool, size: Any, kernel: Any
+) -> tuple[int | None, ...]:
+    a = c.op._attrs
+    explicit = a.get("explicit_paddings") or ()
+    return _output_dims(first, size, kernel, a["strides"], a["dilations"], a["padding"], explicit)
+
+
+@lru_cache(
+    1024
+)  # the layers of a network are few, but built again for each tower and each gradient
+def _output_dims(
+    first: bool, size: Any, kernel: Any, strides: Any, dilations: Any, padding: str, explicit: Any
+) -> tuple[int | None, ...]:
+    pads = ((0, 0),) * len(size)
+    if padding == "EXPLICIT":
+        pads = spatial(list(zip(explicit[::2], explicit[1::2])), first)
+    steps = zip(size, kernel, spatial(strides, first), spatial(dilations, first), pads)
+    return tuple(window_dim(n, k, s, d, padding, p) for n, k, s, d, p in steps)
 
 
 def _no_strided_batch(c: infer.Inference, first: bool) -> None:
     for name, text in (("strides", "strides"), ("dilations", "dilations")):
         values = c.attr(name)
         if values[0] != 1 or values[1 if first else -1] != 1:
-            raise ValueError(f"Current implementation does not yet support {text} in the batch and depth dimensions.")
+            raise ValueError(
+                f"Current implementation does not yet support {text} in the batch and depth dimensions."
+            )
 
 
 def _assemble(first: bool, batch: Any, middle: Any, depth: Any) -> shapes.Shape:
@@ -226,7 +259,9 @@ def _conv_shape(c: infer.Inference) -> list[shapes.Shape]:
     depth = x[1] if first else x[-1]
     want = w[-2]
     if depth is not None and want is not None and depth != want and (want == 0 or depth % want):
-        raise ValueError(f"Depth of input ({depth}) is not a multiple of input depth of filter ({want})")
+        raise ValueError(
+            f"Depth of input ({depth}) is not a multiple of input depth of filter ({want})"
+        )
     middle = _output_spatial(c, first, spatial(x, first), w[:-2])
     return [_assemble(first, x[0], middle, w[-1])]
 
@@ -273,7 +308,9 @@ def _filter_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
 def _agree_with_backprop(c: infer.Inference, first: bool, x: Any, w: Any, g: Any) -> None:
     """The output's gradient has the shape that the convolution of x with w gives."""
     sizes = spatial(x, first)
-    for i, (have, want) in enumerate(zip(spatial(g, first), _output_spatial(c, first, sizes, w[:-2]))):
+    for i, (have, want) in enumerate(
+        zip(spatial(g, first), _output_spatial(c, first, sizes, w[:-2]))
+    ):
         if have is not None and want is not None and have != want:
             raise ValueError(
                 f"{c.op.type}: Size of out_backprop doesn't match computed: actual = {have}, computed = {want} "
@@ -300,17 +337,28 @@ class _Family:
     def grad(self, op: Operation, g: Any) -> Grads:
         x, w = op._inputs
         attrs = _same_attrs(op)
-        return [apply(self.by_input, shape_of(x), w, g, **attrs), apply(self.by_filter, x, shape_of(w), g, **attrs)]
+        return [
+            apply(self.by_input, shape_of(x), w, g, **attrs),
+            apply(self.by_filter, x, shape_of(w), g, **attrs),
+        ]
 
     def input_grad_grad(self, op: Operation, g: Any) -> Grads:
         _, w, out = op._inputs
         attrs = _same_attrs(op)
-        return [None, apply(self.by_filter, g, shape_of(w), out, **attrs), apply(self.forward, g, w, **attrs)]
+        return [
+            None,
+            apply(self.by_filter, g, shape_of(w), out, **attrs),
+            apply(self.forward, g, w, **attrs),
+        ]
 
     def filter_grad_grad(self, op: Operation, g: Any) -> Grads:
         x, _, out = op._inputs
         attrs = _same_attrs(op)
-        return [apply(self.by_input, shape_of(x), g, out, **attrs), None, apply(self.forward, x, g, **attrs)]
+        return [
+            apply(self.by_input, shape_of(x), g, out, **attrs),
+            None,
+            apply(self.forward, x, g, **attrs),
+        ]
 
 
 _2D, _3D, _DEPTHWISE = _Family(), _Family(), _Family()

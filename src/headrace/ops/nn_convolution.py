@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _padding(padding: Any) -> tuple[Any, list[int]]:
-    """"SAME", "VALID", or a pair per dimension."""
+    """ "SAME", "VALID", or a pair per dimension."""
     if padding == "EXPLICIT":
         raise ValueError(
             '"EXPLICIT" is not a valid value for the padding parameter. To use explicit padding, the padding '
@@ -41,7 +41,9 @@ def _padding(padding: Any) -> tuple[Any, list[int]]:
     if not isinstance(padding, (list, tuple)):
         return padding, []
     if len(padding) != 4:
-        raise ValueError(f"When padding is a list, it must be of size 4. Got padding of size: {len(padding)}")
+        raise ValueError(
+            f"When padding is a list, it must be of size 4. Got padding of size: {len(padding)}"
+        )
     for i, pair in enumerate(padding):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(
@@ -150,7 +152,9 @@ def _shape_tensor(shape: Any) -> Any:
     """An output shape as an int32 tensor; a list may mix numbers, dimensions and tensors."""
     if isinstance(shape, (list, tuple)) and any(isinstance(d, Tensor) for d in shape):
         return apply_op("Pack", [cast(d, dtypes.int32) for d in shape], name="output_shape")
-    tensor = convert_to_tensor(shape, name="output_shape") if not isinstance(shape, Tensor) else shape
+    tensor = (
+        convert_to_tensor(shape, name="output_shape") if not isinstance(shape, Tensor) else shape
+    )
     return cast(tensor, dtypes.int32)
 
 
@@ -162,7 +166,9 @@ def conv2d_transpose(
     """The gradient of conv2d as a layer ("deconvolution"); filters are (height, width, out, in)."""
     value = deprecated("input", input, "value", value)
     filter = deprecated("filters", filters, "filter", filter)
-    return conv2d_transpose_v2(value, filter, output_shape, strides, padding, data_format, dilations, name)
+    return conv2d_transpose_v2(
+        value, filter, output_shape, strides, padding, data_format, dilations, name
+    )
 
 
 def conv2d_transpose_v2(
@@ -187,7 +193,9 @@ def conv3d_transpose(
 ) -> Tensor:  # fmt: skip
     filter = deprecated("filters", filters, "filter", filter)
     value = deprecated("input", input, "value", value)
-    return conv3d_transpose_v2(value, filter, output_shape, strides, padding, data_format, dilations, name)
+    return conv3d_transpose_v2(
+        value, filter, output_shape, strides, padding, data_format, dilations, name
+    )
 
 
 def conv3d_transpose_v2(
@@ -232,7 +240,9 @@ def conv_transpose(
         if n not in (1, 2, 3):
             raise ValueError(f"output_shape must be of length 3, 4 or 5 but was {n + 2}.")
         function = (conv1d_transpose, conv2d_transpose_v2, conv3d_transpose_v2)[n - 1]
-        return function(input, filters, output_shape, strides, padding, data_format, dilations, scope)
+        return function(
+            input, filters, output_shape, strides, padding, data_format, dilations, scope
+        )
 
 
 def atrous_conv2d_transpose(
@@ -243,7 +253,16 @@ def atrous_conv2d_transpose(
         if rate < 1:
             raise ValueError(f"rate {rate} cannot be less than one")
         return _transposed(
-            nn_conv.CONV2D_BACKPROP_INPUT, 2, value, filters, output_shape, 1, padding, "NHWC", rate, None
+            nn_conv.CONV2D_BACKPROP_INPUT,
+            2,
+            value,
+            filters,
+            output_shape,
+            1,
+            padding,
+            "NHWC",
+            rate,
+            None,
         )
 
 
@@ -310,7 +329,15 @@ def convolution(
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
     with name_scope(name, "convolution", [input, filter]) as scope:
         if n == 1:
-            return conv1d(input, filter, strides, padding, data_format=data_format, name=scope, dilations=rates)
+            return conv1d(
+                input,
+                filter,
+                strides,
+                padding,
+                data_format=data_format,
+                name=scope,
+                dilations=rates,
+            )
         function = conv2d_v2 if n == 2 else conv3d_v2
         return function(input, filter, strides, padding, data_format, rates, scope)
 
@@ -322,9 +349,13 @@ def convolution_v2(
     return convolution(input, filters, padding, strides, dilations, name, data_format)
 
 
-def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Tensor:
+def atrous_conv2d(
+    value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None
+) -> Tensor:
     """conv2d with ``rate - 1`` zeros between filter values."""
-    return convolution(value, filters, padding, dilation_rate=np.broadcast_to(rate, (2,)).tolist(), name=name)
+    return convolution(
+        value, filters, padding, dilation_rate=np.broadcast_to(rate, (2,)).tolist(), name=name
+    )
 
 
 def depthwise_conv2d_native(
@@ -408,7 +439,9 @@ def separable_conv2d(
         middle = depthwise_conv2d_native(
             input, depthwise_filter, strides, padding, data_format, rates, "depthwise"
         )
-        return conv2d(middle, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope)
+        return conv2d(
+            middle, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope
+        )
 
 
 def separable_conv2d_v2(

@@ -17,7 +17,17 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.nn_common import add, cast, cond_where, expand_last, mul, rank_of, reshape, shape_of, sub
+from headrace.ops.nn_common import (
+    add,
+    cast,
+    cond_where,
+    expand_last,
+    mul,
+    rank_of,
+    reshape,
+    shape_of,
+    sub,
+)
 
 __all__ = [
     "embedding_lookup", "embedding_lookup_sparse", "embedding_lookup_sparse_v2", "embedding_lookup_v2",
@@ -59,7 +69,9 @@ def embedding_lookup(
         return _clipped(_from_parts(parts, ids, partition_strategy, scope), ids, max_norm)
 
 
-def embedding_lookup_v2(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Tensor:
+def embedding_lookup_v2(
+    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+) -> Tensor:
     return embedding_lookup(params, ids, "div", name, max_norm=max_norm)
 
 
@@ -87,7 +99,9 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, name: str) -> Tens
     for p in found:
         element = shapes.merge(element, None if p._shape is None else p._shape[1:])
     tail: Any = shapes.known(element)
-    tail = apply_op("Slice", shape_of(rows), [1], [-1]) if tail is None else np.array(tail, np.int32)
+    tail = (
+        apply_op("Slice", shape_of(rows), [1], [-1]) if tail is None else np.array(tail, np.int32)
+    )
     result = reshape(rows, apply_op("ConcatV2", [shape_of(ids), tail], 0))
     if ids._shape is not None and element is not None:
         result.set_shape((*ids._shape, *element))
@@ -106,9 +120,13 @@ def _assign(parts: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tenso
     extras = apply_op("FloorMod", total, n)  # the first parts have one row more
     longer = add(per_part, 1)
     beyond = sub(ids, extras)
-    assignments = apply_op("Maximum", apply_op("FloorDiv", ids, longer), apply_op("FloorDiv", beyond, per_part))
+    assignments = apply_op(
+        "Maximum", apply_op("FloorDiv", ids, longer), apply_op("FloorDiv", beyond, per_part)
+    )
     in_longer = apply_op("Less", assignments, extras)
-    return assignments, cond_where(in_longer, apply_op("FloorMod", ids, longer), apply_op("FloorMod", beyond, per_part))
+    return assignments, cond_where(
+        in_longer, apply_op("FloorMod", ids, longer), apply_op("FloorMod", beyond, per_part)
+    )
 
 
 def _total_rows(parts: list[Any], ids: Tensor) -> Tensor:
@@ -142,7 +160,16 @@ def embedding_lookup_sparse(
         raise TypeError("sp_weights must be either None or SparseTensor")
     parts = _parts(params)
     with name_scope(name, "embedding_lookup_sparse", [*parts, sp_ids.values]) as scope:
-        rows = apply_op("StridedSlice", sp_ids.indices, [0, 0], [0, 1], [1, 1], begin_mask=1, end_mask=1, shrink_axis_mask=2)
+        rows = apply_op(
+            "StridedSlice",
+            sp_ids.indices,
+            [0, 0],
+            [0, 1],
+            [1, 1],
+            begin_mask=1,
+            end_mask=1,
+            shrink_axis_mask=2,
+        )
         rows = cast(rows, dtypes.int32)
         ids, where = apply_op("Unique", sp_ids.values)
         embeddings = embedding_lookup(parts, ids, partition_strategy, max_norm=max_norm)
@@ -153,7 +180,9 @@ def embedding_lookup_sparse(
         return _weighted(embeddings, where, rows, sp_weights.values, combiner, scope)
 
 
-def _weighted(embeddings: Tensor, where: Tensor, rows: Tensor, weights: Any, combiner: str, name: str) -> Tensor:
+def _weighted(
+    embeddings: Tensor, where: Tensor, rows: Tensor, weights: Any, combiner: str, name: str
+) -> Tensor:
     weights = cast(weights, embeddings._dtype)
     chosen = apply_op("GatherV2", embeddings, where, 0)
     rank = rank_of(chosen)
@@ -161,7 +190,9 @@ def _weighted(embeddings: Tensor, where: Tensor, rows: Tensor, weights: Any, com
         raise ValueError("Weighted lookup needs params of known rank.")
     for _ in range(rank - 1):
         weights = expand_last(weights)
-    total = apply_op("SegmentSum", mul(chosen, weights), rows, name=name if combiner == "sum" else None)
+    total = apply_op(
+        "SegmentSum", mul(chosen, weights), rows, name=name if combiner == "sum" else None
+    )
     if combiner == "sum":
         return total  # type: ignore[no-any-return]
     if combiner == "mean":
@@ -193,11 +224,15 @@ def safe_embedding_lookup_sparse(
         ids, empty = _kept_and_filled(ids, keep, default_id or 0)
         if weights is not None:
             weights, _ = _kept_and_filled(weights, keep, 1.0)
-        result = embedding_lookup_sparse(parts, ids, weights, partition_strategy, None, combiner, max_norm)
+        result = embedding_lookup_sparse(
+            parts, ids, weights, partition_strategy, None, combiner, max_norm
+        )
         if default_id is None:
             result = cond_where(empty, apply_op("ZerosLike", result), result)
         tail = apply_op("Slice", shape_of(result), [1], [-1])
-        return reshape(result, apply_op("ConcatV2", [cast(outer, dtypes.int32), tail], 0), name=scope)
+        return reshape(
+            result, apply_op("ConcatV2", [cast(outer, dtypes.int32), tail], 0), name=scope
+        )
 
 
 class _Sparse:
@@ -223,9 +258,14 @@ def _as_rows(ids: Any, weights: Any) -> tuple[Tensor, _Sparse, _Sparse | None]:
 def _kept_and_filled(x: _Sparse, keep: Tensor, default: Any) -> tuple[_Sparse, Tensor]:
     """Only the entries to keep; rows without any get the default value and are reported."""
     where = reshape(apply_op("Where", keep), [-1])
-    indices, values = apply_op("GatherV2", x.indices, where, 0), apply_op("GatherV2", x.values, where, 0)
+    indices, values = (
+        apply_op("GatherV2", x.indices, where, 0),
+        apply_op("GatherV2", x.values, where, 0),
+    )
     default = convert_to_tensor(default, values._dtype._base)
-    indices, values, empty, _ = apply_op("SparseFillEmptyRows", indices, values, x.dense_shape, default)
+    indices, values, empty, _ = apply_op(
+        "SparseFillEmptyRows", indices, values, x.dense_shape, default
+    )
     return _Sparse(indices, values, x.dense_shape), empty
 
 

@@ -8,6 +8,7 @@ derivative of the loss by the logits, which the gradient function multiplies wit
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -22,8 +23,22 @@ from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.nn_activations import shifted
 from headrace.ops.nn_common import (
-    add, cast, cond_where, deprecated, div, expand_last, mul, neg, ones_like, reduce_sum, reshape, scalar_const,
-    shape_of, sub, transpose, zeros_like,
+    add,
+    cast,
+    cond_where,
+    deprecated,
+    div,
+    expand_last,
+    mul,
+    neg,
+    ones_like,
+    reduce_sum,
+    reshape,
+    scalar_const,
+    shape_of,
+    sub,
+    transpose,
+    zeros_like,
 )  # fmt: skip
 
 __all__ = [
@@ -43,10 +58,18 @@ def _exp_sums(xp: Any, features: Any) -> tuple[Any, Any, Any]:
     """Logits minus their maximum, their exponentials, and the sums of those."""
     d = shifted(xp, features)
     e = xp.exp(d)
+    if xp.name == "numpy":
+        return d, e, np.add.reduce(e, -1, None, None, True)  # type: ignore[call-overload]
     return d, e, e.sum(-1, keepdims=True)
 
 
 def _xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+    if any(a != b and 1 not in (a, b) for a, b in zip(features.shape, labels.shape)):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"logits and labels must be broadcastable: logits_size={shapes.show(features.shape)} "
+            f"labels_size={shapes.show(labels.shape)}",
+        )  # fmt: skip
     d, e, total = _exp_sums(xp, features)
     loss = (labels * (xp.log(total) - d)).sum(-1)
     if xp.name == "numpy" and e.shape == labels.shape and e.dtype == features.dtype:
@@ -96,14 +119,29 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
         loss = xp.log(total[:, 0]) - xp.where(picked, d, 0).sum(-1)
         return loss.astype(features.dtype), (e / total - picked).astype(features.dtype)
     rows, classes = features.shape
-    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
+    # as unsigned numbers negative labels are too large as well: one look instead of two
+    if rows and np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize])) >= classes:
         raise _label_error(labels, classes)
-    at = np.arange(0, rows * classes, classes) + labels if classes else labels
+    at = _row_starts(rows, classes) + labels
     d, e, total = _exp_sums(xp, features)
-    loss = np.log(total.reshape(-1)) - d.reshape(-1)[at]
+    loss = np.log(total).reshape(-1)
+    loss -= d.reshape(-1).take(at)
     e /= total
     e.reshape(-1)[at] -= 1
+    if features.dtype.itemsize >= 4:
+        return loss, e
     return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
+
+
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
+
+
+@functools.lru_cache(64)
+def _row_starts(rows: int, classes: int) -> Any:
+    """Where each row of a matrix begins in its flat form."""
+    starts = np.arange(0, rows * classes, classes) if classes else np.zeros(rows, np.int64)
+    starts.flags.writeable = False
+    return starts
 
 
 def _label_error(labels: Any, classes: int) -> errors.InvalidArgumentError:
@@ -145,16 +183,38 @@ SPARSE_XENT = define(
 # BiasAdd ----------------------------------------------------------------------------------------
 
 
-def _bias_add_kernel(xp: Any, value: Any, bias: Any, *, data_format: str = "NHWC") -> Any:
+def _bias_add_kernel(xp: Any, value: Any, bias: Any, *, data_format: str) -> Any:
     if data_format == "NCHW" and value.ndim > 2:
-        bias = bias.reshape((-1,) + (1,) * (value.ndim - 2))
+        if bias.shape[0] != value.shape[1]:
+            raise _bias_error(value, bias, "channel")
+        return value + bias.reshape((-1,) + (1,) * (value.ndim - 2))
+    return _plain_bias_add(xp, value, bias)
+
+
+def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
+    if bias.shape[0] != value.shape[-1]:
+        raise _bias_error(value, bias, "last")
     return value + bias
+
+
+def _bias_error(value: Any, bias: Any, which: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        None, None,
+        f"Must provide as many biases as the {which} dimension of the input tensor: {shapes.show(bias.shape)} vs. "
+        f"{shapes.show(value.shape)}",
+    )  # fmt: skip
 
 
 def _bias_add_grad_kernel(xp: Any, g: Any, *, data_format: str) -> Any:
     if data_format == "NCHW" and g.ndim > 2:
         return g.sum((0, *range(2, g.ndim)), dtype=g.dtype)
-    if xp.name == "numpy" and g.dtype.kind == "f" and g.ndim > 1 and 1 < g.shape[-1] <= 64 and g.size > 1 << 16:
+    if (
+        xp.name == "numpy"
+        and g.dtype.kind == "f"
+        and g.ndim > 1
+        and 1 < g.shape[-1] <= 64
+        and g.size > 1 << 16
+    ):
         # a column sum as a matrix product: the reduction of NumPy walks narrow rows one by one
         flat = g.reshape(-1, g.shape[-1])
         return np.ones(flat.shape[0], g.dtype) @ flat
@@ -188,10 +248,6 @@ def _bias_add_grad_grad(op: Operation, g: Any) -> Grads:
     return [apply(BIAS_ADD, zeros_like(op._inputs[0]), g, data_format=op._attrs["data_format"])]
 
 
-def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
-    return value + bias
-
-
 BIAS_ADD = define(
     "BiasAdd", "value: T, bias: T -> output: T; T: type(number), data_format: str='NHWC'",
     shape=_bias_add_shape, kernel=_bias_add_kernel, grad=_bias_add_grad,
@@ -206,7 +262,9 @@ BIAS_ADD_GRAD = define(
 )  # fmt: skip
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
     """Adds a vector to the channels of ``value``."""
     if data_format is None or (data_format[0] == "N" and data_format[-1] == "C"):
         data_format = "NHWC"
@@ -243,7 +301,9 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 def _ensure_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
     if sentinel is not None:
-        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
+        raise ValueError(
+            f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
+        )
     if labels is None or logits is None:
         raise ValueError("Both labels and logits must be provided.")
 
@@ -262,7 +322,11 @@ def softmax_cross_entropy_with_logits(
 
 
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+    labels: Any,
+    logits: Any,
+    axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
 ) -> Tensor:
     """The cross entropy per row, differentiable in logits and labels."""
     axis = deprecated("axis", axis, "dim", dim)
@@ -287,7 +351,11 @@ def _to_end(x: Tensor, axis: int) -> Tensor:
 
 def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
     """Flattened to matrices where they are not; the cost has the outer shape again."""
-    if logits._shape is not None and labels._shape is not None and len(logits._shape) == len(labels._shape) == 2:
+    if (
+        logits._shape is not None
+        and labels._shape is not None
+        and len(logits._shape) == len(labels._shape) == 2
+    ):
         return apply(XENT, logits, labels, name=name)[0]  # type: ignore[no-any-return]
     outer = _outer_shape(logits)
     cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
@@ -355,7 +423,9 @@ def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tenso
     return result
 
 
-def sparse_softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+def sparse_softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, name: str | None = None
+) -> Tensor:
     return sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
@@ -363,7 +433,9 @@ def _same_shape(logits: Tensor, labels: Tensor, names: str) -> None:
     try:
         shapes.merge(labels._shape, logits._shape)
     except ValueError:
-        raise ValueError(f"{names} must have the same shape ({logits.shape} vs {labels.shape})") from None
+        raise ValueError(
+            f"{names} must have the same shape ({logits.shape} vs {labels.shape})"
+        ) from None
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -383,19 +455,27 @@ def sigmoid_cross_entropy_with_logits(
         return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)  # type: ignore[no-any-return]
 
 
-def sigmoid_cross_entropy_with_logits_v2(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
+def sigmoid_cross_entropy_with_logits_v2(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
     return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+    labels: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: Any = None,
 ) -> Tensor:
     """The sigmoid cross entropy with positive labels weighted."""
     labels = deprecated("labels", labels, "targets", targets)
     return weighted_cross_entropy_with_logits_v2(labels, logits, pos_weight, name)
 
 
-def weighted_cross_entropy_with_logits_v2(labels: Any, logits: Any, pos_weight: Any, name: str | None = None) -> Tensor:
+def weighted_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")
@@ -410,7 +490,9 @@ def _minus_one(value: Any, like: Tensor) -> Any:
     return sub(convert_to_tensor(value, like._dtype._base), 1.0)
 
 
-def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
     """exp(c) - z * c, with Stirling's approximation of log(z!) for the full loss."""
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
         log_input = convert_to_tensor(log_input, name="log_input")
@@ -427,7 +509,9 @@ def _stirling(z: Tensor) -> Tensor:
     half_log = mul(scalar_const(0.5, z), apply_op("Log", mul(scalar_const(2 * math.pi, z), z)))
     value = add(sub(mul(z, apply_op("Log", z)), z), half_log)
     zeros, ones = zeros_like(z), ones_like(z)
-    small = apply_op("LogicalAnd", apply_op("GreaterEqual", z, zeros), apply_op("LessEqual", z, ones))
+    small = apply_op(
+        "LogicalAnd", apply_op("GreaterEqual", z, zeros), apply_op("LessEqual", z, ones)
+    )
     return cond_where(small, zeros, value)
 
 

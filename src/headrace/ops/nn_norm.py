@@ -8,6 +8,7 @@ mean and its biased variance, while ``batch_variance`` is the unbiased one that 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,18 @@ from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.nn_common import (
-    add, cast, deprecated, mul, neg, reduce_mean, reduce_sum, scalar_const, shape_of, squeeze, sub, transpose,
+    add,
+    cast,
+    deprecated,
+    mul,
+    neg,
+    reduce_mean,
+    reduce_sum,
+    scalar_const,
+    shape_of,
+    squeeze,
+    sub,
+    transpose,
     zeros_like,
 )  # fmt: skip
 from headrace.ops.nn_conv import from_last, to_last
@@ -49,7 +61,9 @@ def _matrix(xp: Any, x: Any, first: bool) -> Any:
     return flat.astype(xp.float32) if flat.dtype.itemsize == 2 else flat
 
 
-def _batch_norm(xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, attrs: Any) -> tuple[Any, ...]:
+def _batch_norm(
+    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, attrs: Any
+) -> tuple[Any, ...]:
     """y, batch mean, unbiased batch variance, mean, variance."""
     epsilon, data_format, is_training = attrs
     first = data_format == "NCHW"
@@ -80,7 +94,9 @@ def _check_statistics(flat: Any, mean: Any, variance: Any) -> None:
     for label, value in (("mean", mean), ("variance", variance)):
         if value.shape != flat.shape[1:]:
             raise errors.InvalidArgumentError(
-                None, None, f"{label} must have as many elements as x has channels: {value.shape} vs {flat.shape[1:]}"
+                None,
+                None,
+                f"{label} must have as many elements as x has channels: {value.shape} vs {flat.shape[1:]}",
             )
 
 
@@ -153,7 +169,9 @@ def _batch_norm_grad(op: Operation, g: Any, *_: Any) -> Grads:
     """Only the gradient of y is used, as in TensorFlow: the statistics are for moving averages."""
     x, scale = op._inputs[:2]
     a = op._attrs
-    reserves = list(op._outputs[3:5] if a["is_training"] else op._inputs[3:5]) + list(op._outputs[5:])
+    reserves = list(op._outputs[3:5] if a["is_training"] else op._inputs[3:5]) + list(
+        op._outputs[5:]
+    )
     attrs = {k: a[k] for k in ("epsilon", "data_format", "is_training")}
     if g is None:
         return [None] * 5
@@ -162,17 +180,20 @@ def _batch_norm_grad(op: Operation, g: Any, *_: Any) -> Grads:
 
 
 def _batch_norm_grad_grad(op: Operation, *grads: Any) -> Grads:
-    """Through the formula of the gradient, built from plain ops and differentiated."""
+    """Through the formula of the gradient, built from plain ops on copies of the inputs, and differentiated."""
     from headrace.autodiff.gradients import gradients
 
-    dy, x, scale = op._inputs[:3]
-    outputs = _symbolic_grad(dy, x, scale, op._inputs[3], op._inputs[4], op._attrs)
+    copies = [apply_op("Identity", t) for t in op._inputs[:3]]
+    outputs = _symbolic_grad(copies, op._inputs[3], op._inputs[4], op._attrs)
     pairs = [(y, g) for y, g in zip(outputs, grads) if g is not None]
-    found = gradients([y for y, _ in pairs], [dy, x, scale], grad_ys=[g for _, g in pairs], stop_gradients=[dy, x, scale])
+    found = gradients([y for y, _ in pairs], copies, grad_ys=[g for _, g in pairs])
     return [*found, *[None] * (len(op._inputs) - 3)]
 
 
-def _symbolic_grad(g: Tensor, x: Tensor, scale: Tensor, mean: Tensor, variance: Tensor, attrs: Any) -> list[Tensor]:
+def _symbolic_grad(
+    inputs: list[Tensor], mean: Tensor, variance: Tensor, attrs: Any
+) -> list[Tensor]:
+    g, x, scale = inputs
     epsilon = attrs["epsilon"]
     first = attrs["data_format"] == "NCHW"
     if first:
@@ -201,7 +222,9 @@ def _symbolic_grad(g: Tensor, x: Tensor, scale: Tensor, mean: Tensor, variance: 
 _NORM = "epsilon: float=9.999999747378752e-05, data_format: str='NHWC', is_training: bool=True"
 _V1 = "T: type(float), " + _NORM
 _V2 = "T: type(float), U: type(float), " + _NORM
-_STATS = "x: T, scale: U, offset: U, mean: U, variance: U -> y: T, batch_mean: U, batch_variance: U, "
+_STATS = (
+    "x: T, scale: U, offset: U, mean: U, variance: U -> y: T, batch_mean: U, batch_variance: U, "
+)
 _BACK = "x_backprop: T, scale_backprop: U, offset_backprop: U, "
 _GRAD_OPS: dict[str, OpDef] = {}
 
@@ -240,7 +263,15 @@ _GRAD_OPS["FusedBatchNormV3"] = define(
 
 
 def _global_norm_kernel(
-    xp: Any, t: Any, m: Any, v: Any, beta: Any, gamma: Any, *, variance_epsilon: float, scale_after_normalization: bool
+    xp: Any,
+    t: Any,
+    m: Any,
+    v: Any,
+    beta: Any,
+    gamma: Any,
+    *,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
 ) -> Any:
     gain = 1 / xp.sqrt(v + v.dtype.type(variance_epsilon))
     if scale_after_normalization:
@@ -249,7 +280,15 @@ def _global_norm_kernel(
 
 
 def _global_norm_grad_kernel(
-    xp: Any, t: Any, m: Any, v: Any, gamma: Any, g: Any, *, variance_epsilon: float, scale_after_normalization: bool
+    xp: Any,
+    t: Any,
+    m: Any,
+    v: Any,
+    gamma: Any,
+    g: Any,
+    *,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
 ) -> tuple[Any, ...]:
     shifted = v + v.dtype.type(variance_epsilon)
     inverse = 1 / xp.sqrt(shifted)
@@ -297,7 +336,9 @@ def _lrn_norms(xp: Any, flat: Any, depth_radius: int, bias: float, alpha: float)
     ) + flat.dtype.type(bias)
 
 
-def _lrn_kernel(xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
+def _lrn_kernel(
+    xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
+) -> Any:
     flat = _matrix(xp, x, False)
     norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
     return (flat * norms ** flat.dtype.type(-beta)).reshape(x.shape).astype(x.dtype, copy=False)
@@ -319,14 +360,16 @@ def _lrn_attrs(op: Operation) -> dict[str, Any]:
 
 
 def _lrn_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
-    return [shapes.merge(c.require_rank(0, 4), shapes.merge(c.require_rank(1, 4), c.require_rank(2, 4)))]
+    return [
+        shapes.merge(c.require_rank(0, 4), shapes.merge(c.require_rank(1, 4), c.require_rank(2, 4)))
+    ]
 
 
 _LRN = "depth_radius: int=5, bias: float=1.0, alpha: float=1.0, beta: float=0.5, T: type(float)=float32"
 LRN = define(
     "LRN", "input: T -> output: T; " + _LRN,
     shape=lambda c: [c.require_rank(0, 4)], kernel=_lrn_kernel,
-    grad=lambda op, g: [apply(LRN_GRAD, g, op._inputs[0], op._outputs[0], **_lrn_attrs(op))],
+    grad=lambda op, g: [apply_op("LRNGrad", g, op._inputs[0], op._outputs[0], **_lrn_attrs(op))],
 )  # fmt: skip
 LRN_GRAD = define(
     "LRNGrad", "input_grads: T, input_image: T, output_image: T -> output: T; " + _LRN,
@@ -337,7 +380,12 @@ LRN_GRAD = define(
 
 
 def local_response_normalization(
-    input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, name: str | None = None
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
 ) -> Tensor:
     """Each value divided by a power of the squares of its neighbours in the channel dimension."""
     return apply(  # type: ignore[no-any-return]
@@ -368,7 +416,13 @@ def fused_batch_norm(
 
 
 def batch_normalization(
-    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
+    name: str | None = None,
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
@@ -389,7 +443,9 @@ def batch_norm_with_global_normalization(
     t = deprecated("input", input, "t", t)
     m = deprecated("mean", mean, "m", m)
     v = deprecated("variance", variance, "v", v)
-    return batch_normalization(t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name)
+    return batch_normalization(
+        t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name
+    )
 
 
 def batch_norm_with_global_normalization_v2(
@@ -397,7 +453,13 @@ def batch_norm_with_global_normalization_v2(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     return batch_normalization(
-        input, mean, variance, beta, gamma if scale_after_normalization else None, variance_epsilon, name
+        input,
+        mean,
+        variance,
+        beta,
+        gamma if scale_after_normalization else None,
+        variance_epsilon,
+        name,
     )
 
 
@@ -408,7 +470,9 @@ def l2_normalize(
     return l2_normalize_v2(x, deprecated("axis", axis, "dim", dim), epsilon, name)
 
 
-def l2_normalize_v2(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
+def l2_normalize_v2(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
+) -> Tensor:
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         total = reduce_sum(apply_op("Square", x), axis, keepdims=True)
@@ -419,7 +483,12 @@ def l2_normalize_v2(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str 
 
 
 def moments(
-    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: Any = None,
+    keepdims: Any = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over the axes."""
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
@@ -441,7 +510,9 @@ def _dims(axes: Any) -> list[int]:
     if isinstance(axes, Tensor):
         known = infer.static_value(axes)
         if known is None:
-            raise ValueError("The axes of moments must be known while the graph is built, or keep_dims be True.")
+            raise ValueError(
+                "The axes of moments must be known while the graph is built, or keep_dims be True."
+            )
         axes = known
     return [int(a) for a in np.reshape(np.asarray(axes if axes is not None else [], np.int64), -1)]
 
@@ -453,7 +524,12 @@ def moments_v2(
 
 
 def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
+    x: Any,
+    axes: Any,
+    frequency_weights: Any,
+    name: str | None = None,
+    keep_dims: Any = None,
+    keepdims: Any = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance with a weight per element."""
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
@@ -480,7 +556,12 @@ def weighted_moments_v2(
 
 
 def sufficient_statistics(
-    x: Any, axes: Any, shift: Any = None, keep_dims: Any = None, name: str | None = None, keepdims: Any = None
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    keep_dims: Any = None,
+    name: str | None = None,
+    keepdims: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
     """(count, sum, sum of squares, shift), the sums of ``x - shift``."""
     axes = sorted(set(axes))
@@ -499,7 +580,7 @@ def sufficient_statistics(
 
 def _count(x: Tensor, axes: list[int]) -> Tensor:
     if x._shape is not None and all(x._shape[d] is not None for d in axes):
-        return scalar_const(int(np.prod([x._shape[d] for d in axes])), x)
+        return scalar_const(math.prod(x._shape[d] or 0 for d in axes), x)
     dims = apply_op("GatherV2", cast(shape_of(x), x._dtype), np.array(axes, np.int32), 0)
     return apply_op("Prod", dims, [0], keep_dims=False, name="count")  # type: ignore[no-any-return]
 

@@ -7,6 +7,7 @@ Any axis but the batch may be pooled, so NCHW needs no transposition.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,15 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.nn_common import deprecated, expand, rank_of, sequence_of, shape_of, squeeze, zeros_like
+from headrace.ops.nn_common import (
+    deprecated,
+    expand,
+    rank_of,
+    sequence_of,
+    shape_of,
+    squeeze,
+    zeros_like,
+)
 from headrace.ops.nn_conv import window_dim
 
 __all__ = [
@@ -39,7 +48,9 @@ def _library(xp: Any) -> Any:
 
 def _axes(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
     if ksize[0] != 1 or strides[0] != 1:
-        raise errors.UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
+        raise errors.UnimplementedError(
+            None, None, "Pooling is not yet supported on the batch dimension."
+        )
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 
@@ -47,11 +58,15 @@ def _max_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> A
     return _library(xp).maximum(x, _axes(x.shape, ksize, strides, padding))
 
 
-def _max_grad_kernel(xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+def _max_grad_kernel(
+    xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
+) -> Any:
     return _library(xp).maximum_grad(x, y, g, _axes(x.shape, ksize, strides, padding))
 
 
-def _max_grad_grad_kernel(xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+def _max_grad_grad_kernel(
+    xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
+) -> Any:
     return _library(xp).maximum_grad_grad(x, y, g, _axes(x.shape, ksize, strides, padding))
 
 
@@ -63,12 +78,20 @@ def _max_v2_kernel(xp: Any, x: Any, ksize: Any, strides: Any, *, padding: str) -
     return _max_kernel(xp, x, ksize=_ints(ksize), strides=_ints(strides), padding=padding)
 
 
-def _max_grad_v2_kernel(xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
-    return _max_grad_kernel(xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding)
+def _max_grad_v2_kernel(
+    xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str
+) -> Any:
+    return _max_grad_kernel(
+        xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding
+    )
 
 
-def _max_grad_grad_v2_kernel(xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
-    return _max_grad_grad_kernel(xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding)
+def _max_grad_grad_v2_kernel(
+    xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str
+) -> Any:
+    return _max_grad_grad_kernel(
+        xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding
+    )
 
 
 def _avg_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
@@ -81,9 +104,18 @@ def _avg_grad_kernel(xp: Any, shape: Any, g: Any, *, ksize: Any, strides: Any, p
 
 
 def _argmax_kernel(
-    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, Targmax: Any, include_batch_in_index: bool
+    xp: Any,
+    x: Any,
+    *,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    Targmax: Any,
+    include_batch_in_index: bool,
 ) -> Any:
-    y, at = _library(xp).first_maxima(x, _axes(x.shape, ksize, strides, padding), include_batch_in_index)
+    y, at = _library(xp).first_maxima(
+        x, _axes(x.shape, ksize, strides, padding), include_batch_in_index
+    )
     return y, at.astype(Targmax.np_dtype, copy=False)
 
 
@@ -96,7 +128,9 @@ def _flat_index(shape: Any, argmax: Any, with_batch: bool) -> Any:
     return argmax + first.reshape((-1,) + (1,) * (argmax.ndim - 1))
 
 
-def _grad_argmax_kernel(xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool) -> Any:
+def _grad_argmax_kernel(
+    xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool
+) -> Any:
     index = _flat_index(x.shape, argmax, include_batch_in_index)
     if index.size and not 0 <= index.min() <= index.max() < x.size:
         raise errors.InvalidArgumentError(
@@ -106,18 +140,23 @@ def _grad_argmax_kernel(xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_i
     return flat.reshape(x.shape)
 
 
-def _grad_grad_argmax_kernel(xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool) -> Any:
+def _grad_grad_argmax_kernel(
+    xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool
+) -> Any:
     return g.reshape(-1)[_flat_index(x.shape, argmax, include_batch_in_index)]
 
 
 # shapes -----------------------------------------------------------------------------------------
 
 
+@lru_cache(1024)
 def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
     if padding not in ("SAME", "VALID"):
         raise ValueError(f"Attr 'padding' passed string '{padding}' not in: \"SAME\", \"VALID\"")
     if len(ksize) != len(x) or len(strides) != len(x):
-        raise ValueError(f"ksize and strides must have {len(x)} values, but got: {len(ksize)} and {len(strides)}")
+        raise ValueError(
+            f"ksize and strides must have {len(x)} values, but got: {len(ksize)} and {len(strides)}"
+        )
     if min(ksize) < 1:
         raise ValueError("ksize cannot be zero.")
     return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
@@ -171,13 +210,23 @@ def _max_grad(kind: str) -> Any:
 
 def _max_v2_grad(op: Operation, g: Any) -> Grads:
     x, ksize, strides = op._inputs
-    return [apply(_OPS["MaxPoolGradV2"], x, op._outputs[0], g, ksize, strides, **_attrs(op)), None, None]
+    return [
+        apply(_OPS["MaxPoolGradV2"], x, op._outputs[0], g, ksize, strides, **_attrs(op)),
+        None,
+        None,
+    ]
 
 
 def _max_grad_v2_grad(kind: str) -> Any:
     def grad(op: Operation, g: Any) -> Grads:
         x, y, _, ksize, strides = op._inputs
-        return [zeros_like(x), zeros_like(y), apply(_OPS[kind], x, y, g, ksize, strides, **_attrs(op)), None, None]
+        return [
+            zeros_like(x),
+            zeros_like(y),
+            apply(_OPS[kind], x, y, g, ksize, strides, **_attrs(op)),
+            None,
+            None,
+        ]
 
     return grad
 
@@ -198,7 +247,11 @@ def _argmax_grad(op: Operation, g: Any, _: Any) -> Grads:
 def _grad_argmax_grad(kind: str) -> Any:
     def grad(op: Operation, g: Any) -> Grads:
         x, _, argmax = op._inputs
-        return [zeros_like(x), apply(_OPS[kind], x, g, argmax, **_attrs(op, "include_batch_in_index")), None]
+        return [
+            zeros_like(x),
+            apply(_OPS[kind], x, g, argmax, **_attrs(op, "include_batch_in_index")),
+            None,
+        ]
 
     return grad
 
@@ -292,7 +345,14 @@ _define(
 
 
 def _pool_nd(
-    opdef: OpDef, n: int, x: Any, ksize: Any, strides: Any, padding: str, data_format: str, name: str | None
+    opdef: OpDef,
+    n: int,
+    x: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str,
+    name: str | None,
 ) -> Tensor:
     at = 1 if data_format.startswith("NC") else n + 1
     return apply(  # type: ignore[no-any-return]
@@ -311,13 +371,25 @@ def max_pool(
 
 
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NHWC", name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
-    return _pool_nd(MAX_POOL, 2, input, ksize, strides, padding, data_format or "NHWC", name or "MaxPool2d")
+    return _pool_nd(
+        MAX_POOL, 2, input, ksize, strides, padding, data_format or "NHWC", name or "MaxPool2d"
+    )
 
 
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NDHWC", name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     return _pool_nd(MAX_POOL3D, 3, input, ksize, strides, padding, data_format or "NDHWC", name)
 
@@ -339,7 +411,12 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NDHWC", name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     return _pool_nd(AVG_POOL3D, 3, input, ksize, strides, padding, data_format or "NDHWC", name)
 
@@ -361,18 +438,30 @@ def _pool1d(
 
 
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NWC", name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     return _pool1d(MAX_POOL, "MaxPool1d", input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NWC", name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     return _pool1d(AVG_POOL, "AvgPool1D", input, ksize, strides, padding, data_format, name)
 
 
-def _by_rank(functions: tuple[Any, Any, Any], input: Any, data_format: str | None) -> tuple[Any, Any]:
+def _by_rank(
+    functions: tuple[Any, Any, Any], input: Any, data_format: str | None
+) -> tuple[Any, Any]:
     input = convert_to_tensor(input, name="input")
     rank = rank_of(input)
     if rank is None:
@@ -385,7 +474,12 @@ def _by_rank(functions: tuple[Any, Any, Any], input: Any, data_format: str | Non
 
 
 def max_pool_v2(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = None, name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """1-D, 2-D or 3-D by the rank of the input."""
     function, input = _by_rank((max_pool1d, max_pool, max_pool3d), input, data_format)
@@ -393,7 +487,12 @@ def max_pool_v2(
 
 
 def avg_pool_v2(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = None, name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     function, input = _by_rank((avg_pool1d, avg_pool, avg_pool3d), input, data_format)
     return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
@@ -419,7 +518,15 @@ def max_pool_with_argmax_v2(
     include_batch_in_index: bool = False, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     return max_pool_with_argmax(
-        input, ksize, strides, padding, data_format, output_dtype, name, None, include_batch_in_index
+        input,
+        ksize,
+        strides,
+        padding,
+        data_format,
+        output_dtype,
+        name,
+        None,
+        include_batch_in_index,
     )
 
 
@@ -437,7 +544,11 @@ def pool(
     strides = [1] * n if strides is None else [int(s) for s in strides]
     rates = [1] * n if rate is None else [int(r) for r in rate]
     _check_pool(n, window_shape, padding, strides, rates)
-    functions = (max_pool1d, max_pool, max_pool3d) if pooling_type == "MAX" else (avg_pool1d, avg_pool, avg_pool3d)
+    functions = (
+        (max_pool1d, max_pool, max_pool3d)
+        if pooling_type == "MAX"
+        else (avg_pool1d, avg_pool, avg_pool3d)
+    )
     with name_scope(name, f"{pooling_type.lower()}_pool", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if max(rates) > 1:
@@ -445,7 +556,9 @@ def pool(
         return functions[n - 1](input, list(window_shape), strides, padding, data_format, scope)
 
 
-def _check_pool(n: int, window_shape: Any, padding: str, strides: list[int], rates: list[int]) -> None:
+def _check_pool(
+    n: int, window_shape: Any, padding: str, strides: list[int], rates: list[int]
+) -> None:
     for label, values in (("dilation_rate", rates), ("strides", strides)):
         if len(values) != n:
             raise ValueError(f"len({label})={len(values)} but should be {n}")
@@ -461,7 +574,9 @@ def _check_pool(n: int, window_shape: Any, padding: str, strides: list[int], rat
         )
 
 
-def _dilated_pool(function: Any, x: Tensor, window_shape: Any, rates: list[int], data_format: str | None) -> Tensor:
+def _dilated_pool(
+    function: Any, x: Tensor, window_shape: Any, rates: list[int], data_format: str | None
+) -> Tensor:
     """Every rate-th element is put into a batch of its own, where a dilated window is a plain one."""
     first = data_format is not None and data_format.startswith("NC")
     start, n = (2 if first else 1), len(rates)

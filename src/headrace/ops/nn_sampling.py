@@ -23,9 +23,23 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 from headrace.core.runtime import Runtime
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.nn_common import add, cast, div, expand, mul, ones_like, reshape, shape_of, sub, zeros_like
+from headrace.ops.nn_common import (
+    add,
+    cast,
+    div,
+    expand,
+    mul,
+    ones_like,
+    reshape,
+    shape_of,
+    sub,
+    zeros_like,
+)
 from headrace.ops.nn_embedding import _parts, embedding_lookup
-from headrace.ops.nn_losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
+from headrace.ops.nn_losses import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+)
 from headrace.ops.random import generator, op_seeds
 
 __all__ = [
@@ -63,7 +77,9 @@ class _Words:
             if not bad.size:
                 return words.reshape(count, width)
             at = int(bad[0]) * width
-            words = np.concatenate([words[: at + keep], words[at + width :], self.take(width - keep)])
+            words = np.concatenate(
+                [words[: at + keep], words[at + width :], self.take(width - keep)]
+            )
 
 
 def _uniform32(words: Array, n: int) -> Array:
@@ -125,7 +141,8 @@ class _Learned:
         return np.searchsorted(np.cumsum(self.weights), _uniform32(rows[:, 0], total), side="right")
 
     def probability(self, classes: Array) -> Array:
-        return self.weights[classes] / self.weights.sum()
+        share: Array = self.weights[classes] / self.weights.sum()
+        return share
 
     def update(self, classes: Array) -> None:
         np.add.at(self.weights, classes.reshape(-1), 1)
@@ -177,13 +194,19 @@ def _sample(
     count, unique = node.attrs["num_sampled"], node.attrs["unique"]
     _check_true_classes(true_classes, node.attrs["num_true"])
     if unique and count > size:
-        raise errors.InvalidArgumentError(None, None, f"Sampler's range is too small: {size} classes, {count} drawn")
+        raise errors.InvalidArgumentError(
+            None, None, f"Sampler's range is too small: {size} classes, {count} drawn"
+        )
     words = _Words(generator(rt, node).reserve(512 * count))
     if unique:
         sampled, tries = _distinct(sampler, words, count)
     else:
         sampled, tries = sampler.draw(words, count), count
-    return sampled, _expected(sampler, true_classes, tries, unique), _expected(sampler, sampled, tries, unique)
+    return (
+        sampled,
+        _expected(sampler, true_classes, tries, count),
+        _expected(sampler, sampled, tries, count),
+    )
 
 
 def _distinct(sampler: Any, words: _Words, count: int) -> tuple[Array, int]:
@@ -198,28 +221,37 @@ def _distinct(sampler: Any, words: _Words, count: int) -> tuple[Array, int]:
                 return np.fromiter(found, np.int64, count), tries
 
 
-def _expected(sampler: Any, classes: Array, tries: int, unique: bool) -> Array:
-    """How often a class is expected in so many draws: 1 - (1 - p)**tries if it counts once."""
+def _expected(sampler: Any, classes: Array, tries: int, count: int) -> Array:
+    """How often a class is expected: p per draw, or 1 - (1 - p)**tries where repetitions were drawn again."""
     p = sampler.probability(classes)
-    return (-np.expm1(tries * np.log1p(-p)) if unique else p * tries).astype(np.float32)
+    expected: Array = p * tries if tries == count else -np.expm1(tries * np.log1p(-p))
+    return expected.astype(np.float32)
 
 
 def _check_true_classes(true_classes: Array, num_true: int) -> None:
     if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
         raise errors.InvalidArgumentError(
-            None, None, f"true_classes must have num_true columns: {true_classes.shape} vs {num_true}"
+            None,
+            None,
+            f"true_classes must have num_true columns: {true_classes.shape} vs {num_true}",
         )
 
 
-def _log_uniform_kernel(xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode) -> Any:
+def _log_uniform_kernel(
+    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+) -> Any:
     return _sample(_LogUniform(range_max), range_max, true_classes, rt, node)
 
 
-def _uniform_kernel(xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode) -> Any:
+def _uniform_kernel(
+    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+) -> Any:
     return _sample(_Uniform(range_max), range_max, true_classes, rt, node)
 
 
-def _learned_kernel(xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode) -> Any:
+def _learned_kernel(
+    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+) -> Any:
     sampler = rt.session_resource(("sampler", node.name), lambda: _Learned(range_max))
     found = _sample(sampler, range_max, true_classes, rt, node)
     sampler.update(true_classes)
@@ -237,7 +269,9 @@ def _fixed_sampler(attrs: dict[str, Any]) -> _Fixed:
     weights = [0.0] * attrs["num_reserved_ids"] + [math.pow(c, power) for c in counts]
     if len(weights) != attrs["range_max"]:
         raise errors.InvalidArgumentError(
-            None, None, f"range_max is {attrs['range_max']}, but weights are given for {len(weights)} ids"
+            None,
+            None,
+            f"range_max is {attrs['range_max']}, but weights are given for {len(weights)} ids",
         )
     return _Fixed(weights[shard::shards], shards, shard)
 
@@ -258,16 +292,27 @@ def _hits_kernel(xp: Any, true_classes: Any, sampled: Any, *, num_true: int) -> 
     """Where a true class was sampled: rows, positions in the sample, and the most negative weight."""
     _check_true_classes(true_classes, num_true)
     where = {value: i for i, value in enumerate(sampled.tolist())}
-    hits = [(row, where[c]) for row, classes in enumerate(true_classes.tolist()) for c in classes if c in where]
+    hits = [
+        (row, where[c])
+        for row, classes in enumerate(true_classes.tolist())
+        for c in classes
+        if c in where
+    ]
     rows, places = np.array(hits, np.int64).reshape(-1, 2).T
-    return rows.astype(np.int32), places.copy(), np.full(len(hits), np.finfo(np.float32).min, np.float32)
+    return (
+        rows.astype(np.int32),
+        places.copy(),
+        np.full(len(hits), np.finfo(np.float32).min, np.float32),
+    )
 
 
 def _sampler_shape(c: infer.Inference) -> list[shapes.Shape]:
     true_classes = c.require_rank(0, 2)
     assert true_classes is not None
     if true_classes[1] is not None and true_classes[1] != c.attr("num_true"):
-        raise ValueError(f"true_classes must have num_true columns: {true_classes[1]} vs {c.attr('num_true')}")
+        raise ValueError(
+            f"true_classes must have num_true columns: {true_classes[1]} vs {c.attr('num_true')}"
+        )
     count = c.attr("num_sampled")
     return [(count,), (true_classes[0], c.attr("num_true")), (count,)]
 
@@ -283,7 +328,9 @@ _TRAITS: dict[str, Any] = {
 LOG_UNIFORM = define("LogUniformCandidateSampler", _RANGE, kernel=_log_uniform_kernel, **_TRAITS)
 UNIFORM = define("UniformCandidateSampler", _RANGE, kernel=_uniform_kernel, **_TRAITS)
 LEARNED = define("LearnedUnigramCandidateSampler", _RANGE, kernel=_learned_kernel, **_TRAITS)
-THREAD_UNSAFE = define("ThreadUnsafeUnigramCandidateSampler", _RANGE, kernel=_learned_kernel, **_TRAITS)
+THREAD_UNSAFE = define(
+    "ThreadUnsafeUnigramCandidateSampler", _RANGE, kernel=_learned_kernel, **_TRAITS
+)
 FIXED = define(
     "FixedUnigramCandidateSampler",
     _OUT + _COMMON + "range_max: int, vocab_file: str='', distortion: float=1.0, num_reserved_ids: int=0, "
@@ -355,17 +402,33 @@ def fixed_unigram_candidate_sampler(
 
 
 def all_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: Any = None, name: str | None = None
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: Any = None,
+    name: str | None = None,
 ) -> Sampled:
     """Every class, once: for tests."""
-    return _sampler(ALL, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique)
+    return _sampler(
+        ALL, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique
+    )
 
 
 def compute_accidental_hits(
-    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None, name: str | None = None
+    true_classes: Any,
+    sampled_candidates: Any,
+    num_true: int,
+    seed: Any = None,
+    name: str | None = None,
 ) -> Sampled:
     return apply(  # type: ignore[no-any-return]
-        ACCIDENTAL_HITS, true_classes, sampled_candidates, num_true=num_true, name=name, **op_seeds(seed)
+        ACCIDENTAL_HITS,
+        true_classes,
+        sampled_candidates,
+        num_true=num_true,
+        name=name,
+        **op_seeds(seed),
     )
 
 
@@ -421,10 +484,14 @@ def sampled_softmax_loss_v2(
 def _sum_rows(x: Tensor) -> Tensor:
     """Sums of the rows of a matrix, as a product with ones."""
     if x._shape is not None and x._shape[1] is not None:
-        ones: Any = convert_to_tensor(np.ones((x._shape[1], 1), x._dtype._base.np_dtype), name="ones")
+        ones: Any = convert_to_tensor(
+            np.ones((x._shape[1], 1), x._dtype._base.np_dtype), name="ones"
+        )
     else:
         columns = apply_op("Slice", shape_of(x), [1], [1])
-        ones = apply_op("Fill", apply_op("ConcatV2", [columns, [1]], 0), convert_to_tensor(1, x._dtype._base))
+        ones = apply_op(
+            "Fill", apply_op("ConcatV2", [columns, [1]], 0), convert_to_tensor(1, x._dtype._base)
+        )
     return reshape(apply_op("MatMul", x, ones), [-1])
 
 
@@ -439,7 +506,9 @@ def _sampled_logits(
         labels = cast(labels, dtypes.int64)
         flat = reshape(labels, [-1])
         if sampled_values is None:
-            sampled_values = log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes, seed)
+            sampled_values = log_uniform_candidate_sampler(
+                labels, num_true, num_sampled, True, num_classes, seed
+            )
         sampled, true_count, sampled_count = (apply_op("StopGradient", s) for s in sampled_values)
         sampled = cast(sampled, dtypes.int64)
         every = apply_op("ConcatV2", [flat, sampled], 0)

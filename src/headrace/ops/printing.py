@@ -107,7 +107,9 @@ def _new_rows(x: Any, depth: int, rank: int, ends: int) -> str:
 # Print ------------------------------------------------------------------------------------------
 
 
-def _print_kernel(xp: Any, x: Any, *data: Any, message: str, first_n: int, summarize: int, rt: Any, node: Any) -> Any:
+def _print_kernel(
+    xp: Any, x: Any, *data: Any, message: str, first_n: int, summarize: int, rt: Any, node: Any
+) -> Any:
     if first_n >= 0:
         seen = rt.session_resource(("Print", node.name), lambda: [0])
         if seen[0] >= first_n:
@@ -159,7 +161,9 @@ PRINT_V2 = define(
 def _format_kernel(xp: Any, *inputs: Any, template: str, placeholder: str, summarize: int) -> Any:
     pieces = template.split(placeholder)
     if len(pieces) - 1 != len(inputs):
-        raise invalid(f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}")
+        raise invalid(
+            f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}"
+        )
     out = [pieces[0]]
     for x, piece in zip(inputs, pieces[1:]):
         out += [format_value(x, summarize), piece]
@@ -184,7 +188,14 @@ def string_format(
             f"{template.count(placeholder)} placeholder(s) in template does not match {len(items)} tensor(s) provided "
             "as input"
         )
-    return apply(STRING_FORMAT, items, template=template, placeholder=placeholder, summarize=summarize, name=name)  # type: ignore[no-any-return]
+    return apply(  # type: ignore[no-any-return]
+        STRING_FORMAT,
+        items,
+        template=template,
+        placeholder=placeholder,
+        summarize=summarize,
+        name=name,
+    )
 
 
 #: Stands for a tensor in the text of tf.print; nobody writes it by accident.
@@ -215,7 +226,11 @@ def _marked(value: Any, found: list[Tensor]) -> Any:
 def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
     """``tf.print``: an operation that writes its arguments when it runs."""
     stream, end = kwargs.pop("output_stream", sys.stderr), kwargs.pop("end", "\n")
-    summarize, sep, name = kwargs.pop("summarize", 3), kwargs.pop("sep", " "), kwargs.pop("name", None)
+    summarize, sep, name = (
+        kwargs.pop("summarize", 3),
+        kwargs.pop("sep", " "),
+        kwargs.pop("name", None),
+    )
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
     target = _stream_name(stream)

@@ -119,6 +119,8 @@ def _mean_grad(op: Operation, g: Any) -> list[Any]:
     factor: Any
     if n is not None and m is not None:
         factor = n // max(m, 1)
+    elif m == 1:
+        factor = apply_op("Cast", apply_op("Size", x), DstT=g.dtype)
     else:
         outputs = apply_op("Maximum", apply_op("Size", y), 1)
         factor = apply_op("Cast", apply_op("FloorDiv", apply_op("Size", x), outputs), DstT=g.dtype)

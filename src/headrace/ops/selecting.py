@@ -1,6 +1,6 @@
 """Choosing and ordering: where, select, unique, top-k, sorting, searching.
 
-    >>> tf.where(x > 0, x, -x); values, indices = tf.nn.top_k(x, k=3); tf.unique([3, 1, 3])
+>>> tf.where(x > 0, x, -x); values, indices = tf.nn.top_k(x, k=3); tf.unique([3, 1, 3])
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def _select_shape(c: Inference) -> list[Shape]:
         return [out]
     if len(cond) == 1 and len(out) > 1:
         if cond[0] is not None and out[0] is not None and cond[0] != out[0]:
-            raise ValueError(f"Dimension 0 in both shapes must be equal, but are {cond[0]} and {out[0]}")
+            raise ValueError(
+                f"Dimension 0 in both shapes must be equal, but are {cond[0]} and {out[0]}"
+            )
         return [out]
     return [shapes.merge(out, cond)]
 
@@ -191,16 +193,16 @@ def _unique_counts_v2_kernel(xp: Any, x: Any, axis: Any, *, out_idx: Any) -> Any
 def _unique_shape(n: int) -> Callable[[Inference], list[Shape]]:
     def infer(c: Inference) -> list[Shape]:
         s = c.shape(0)
+        found: list[Shape] = [None, (None,), (None,)]
         if c.n_inputs == 1:
             c.require_rank(0, 1)
-            return [(None,), s, (None,)][:n]
-        axis = c.value(1)
-        if s is None or axis is None:
-            return [None, (None,), (None,)][:n]
-        if not axis.size:
-            return [(None,), s, (None,)][:n]
-        at = axis.item() % len(s)
-        return [s[:at] + (None,) + s[at + 1 :], (s[at],), (None,)][:n]
+            found[:2] = [(None,), s]
+        elif s is not None and c.value(1) is not None:
+            axis = c.value(1)
+            assert axis is not None
+            at = axis.item() % len(s) if axis.size else 0
+            found[:2] = [s[:at] + (None,) + s[at + 1 :], (s[at],)]
+        return found[:n]
 
     return infer
 
@@ -294,7 +296,9 @@ def _top_by_partition(x: Any, k: int) -> Any:
 
 def _top_k(xp: Any, x: Any, k: int) -> Any:
     if x.ndim < 1 or x.shape[-1] < k:
-        raise invalid(f"input must have at least k columns. Had {x.shape[-1] if x.ndim else 0}, needed {k}")
+        raise invalid(
+            f"input must have at least k columns. Had {x.shape[-1] if x.ndim else 0}, needed {k}"
+        )
     if k < 0:
         raise invalid(f"Need k >= 0, got {k}")
     if xp.name == "numpy":
@@ -329,7 +333,9 @@ def _top_k_grad(op: Operation, grad: Any, _: Any = None) -> list[Any]:
     rows = apply_op("Reshape", indices, apply_op("Pack", [const(-1), shape(indices)[-1]]))  # type: ignore[index]
     count = shape(rows)[0]  # type: ignore[index]
     start = apply_op("Mul", apply_op("Range", const(0), count, const(1)), columns)
-    flat = apply_op("Reshape", apply_op("Add", rows, apply_op("ExpandDims", start, const(-1))), const([-1, 1]))
+    flat = apply_op(
+        "Reshape", apply_op("Add", rows, apply_op("ExpandDims", start, const(-1))), const([-1, 1])
+    )
     total = apply_op("Prod", dims, const([0]), keep_dims=False)
     values = apply_op("Reshape", grad, const([-1]))
     out = apply_op("ScatterNd", flat, values, apply_op("Reshape", total, const([1])))
@@ -365,7 +371,10 @@ def _nth_grad(op: Operation, grad: Any) -> list[Any]:
     x, value = op.inputs[0], apply_op("ExpandDims", op.outputs[0], const(-1))
     same = apply_op("Cast", apply_op("Equal", value, x), DstT=grad._dtype._base)
     count = apply_op("Sum", same, const([-1]), keep_dims=True)
-    return [apply_op("Mul", apply_op("RealDiv", same, count), apply_op("ExpandDims", grad, const(-1))), None]
+    return [
+        apply_op("Mul", apply_op("RealDiv", same, count), apply_op("ExpandDims", grad, const(-1))),
+        None,
+    ]
 
 
 def _nth_shape(c: Inference) -> list[Shape]:
@@ -422,14 +431,20 @@ def in_top_k_v2(targets: Any, predictions: Any, k: Any, name: str | None = None)
 # sorting and searching --------------------------------------------------------------------------
 
 
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
     """Sorted along a dimension."""
     with name_scope(name, "sort"):
         return _sorted(values, axis, direction, 0)
 
 
 def argsort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: Any,
+    axis: Any = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The indices that sort along a dimension."""
     del stable  # always
@@ -440,7 +455,9 @@ def argsort(
 def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
     values = convert_to_tensor(values, name="values")
     if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"Unknown direction: {direction}. Supported directions are: ASCENDING, DESCENDING")
+        raise ValueError(
+            f"Unknown direction: {direction}. Supported directions are: ASCENDING, DESCENDING"
+        )
     rank = values._rank()
     at = axis if isinstance(axis, int) else int(static_value(convert_to_tensor(axis)))
     if rank is None and at != -1:
@@ -453,8 +470,10 @@ def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
         order[at], order[-1] = order[-1], order[at]
         perm = const(order)
         values = apply_op("Transpose", values, perm)
-    found = _last_axis_sorted(values, direction, which)
-    return found if perm is None else apply_op("Transpose", found, perm)
+    found: Tensor = _last_axis_sorted(values, direction, which)
+    if perm is not None:
+        found = apply_op("Transpose", found, perm)
+    return found
 
 
 def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
@@ -462,7 +481,9 @@ def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
     count = shape(values)[-1]  # type: ignore[index]
     if direction == "DESCENDING":
         return top_k(values, count)[which]
-    flip = "Neg" if values._dtype.is_floating else "Invert"  # both turn the order around without overflow
+    flip = (
+        "Neg" if values._dtype.is_floating else "Invert"
+    )  # both turn the order around without overflow
     result = top_k(apply_op(flip, values), count)
     return result.indices if which == 1 else apply_op(flip, result.values)
 
@@ -472,7 +493,11 @@ def _bound_kernel(side: str) -> Callable[..., Any]:
         if rows.ndim != 2 or values.ndim != 2 or len(rows) != len(values):
             raise invalid("Leading dim_size of both tensors must match.")
         found = [xp.searchsorted(r, v, side=side) for r, v in zip(rows, values)]
-        return xp.stack(found).astype(out_type.np_dtype) if found else np.empty(values.shape, out_type.np_dtype)
+        return (
+            xp.stack(found).astype(out_type.np_dtype)
+            if found
+            else np.empty(values.shape, out_type.np_dtype)
+        )
 
     return kernel
 
@@ -483,20 +508,32 @@ def _bound_shape(c: Inference) -> list[Shape]:
 
 
 _BOUND = "sorted_inputs: T, values: T -> output: out_type; out_type: type(index)=int32"
-LOWER_BOUND = define("LowerBound", _BOUND, shape=_bound_shape, kernel=_bound_kernel("left"), grad=NOT_DIFFERENTIABLE)
-UPPER_BOUND = define("UpperBound", _BOUND, shape=_bound_shape, kernel=_bound_kernel("right"), grad=NOT_DIFFERENTIABLE)
+LOWER_BOUND = define(
+    "LowerBound", _BOUND, shape=_bound_shape, kernel=_bound_kernel("left"), grad=NOT_DIFFERENTIABLE
+)
+UPPER_BOUND = define(
+    "UpperBound", _BOUND, shape=_bound_shape, kernel=_bound_kernel("right"), grad=NOT_DIFFERENTIABLE
+)
 
 
-def lower_bound(sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def lower_bound(
+    sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
     return apply(LOWER_BOUND, sorted_inputs, values, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
-def upper_bound(sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def upper_bound(
+    sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
     return apply(UPPER_BOUND, sorted_inputs, values, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32, name: str | None = None
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Where values would go into sorted rows."""
     if side not in ("left", "right"):
@@ -506,7 +543,9 @@ def searchsorted(
     n, m = shape(sequence)[-1], shape(values)[-1]  # type: ignore[index]
     rows = apply_op("Reshape", sequence, apply_op("Pack", [const(-1), n]))
     wanted = apply_op("Reshape", values, apply_op("Pack", [const(-1), m]))
-    found = apply(LOWER_BOUND if side == "left" else UPPER_BOUND, rows, wanted, out_type=out_type, name=name)
+    found = apply(
+        LOWER_BOUND if side == "left" else UPPER_BOUND, rows, wanted, out_type=out_type, name=name
+    )
     return apply_op("Reshape", found, shape(values))  # type: ignore[no-any-return]
 
 
@@ -582,7 +621,9 @@ EDIT_DISTANCE = define(
 )  # fmt: skip
 
 
-def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
+def edit_distance(
+    hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
+) -> Tensor:
     """Levenshtein distance of the sequences along the last dimension of two SparseTensors."""
     for label, value in (("Hypothesis", hypothesis), ("Truth", truth)):
         if not hasattr(value, "dense_shape"):

@@ -36,7 +36,11 @@ _ALL = _py_slice(None)
 
 
 def _slice_shape(c: Inference) -> list[Shape]:
-    source, begin, size = c.shape(0), known_elements(c.op._inputs[1]), known_elements(c.op._inputs[2])
+    source, begin, size = (
+        c.shape(0),
+        known_elements(c.op._inputs[1]),
+        known_elements(c.op._inputs[2]),
+    )
     n = None if source is None else len(source)
     for i in (1, 2):
         vector = c.require_rank(i, 1)
@@ -57,7 +61,9 @@ def _slice_dim(d: int | None, begin: int | None, size: int | None) -> int | None
     if size == -1:
         return None if d is None or begin is None else d - begin
     if d is not None and begin is not None and not (0 <= begin <= d and begin + size <= d):
-        raise ValueError(f"Need value <= {d}, got {begin + size}: begin {begin} and size {size} leave the dimension")
+        raise ValueError(
+            f"Need value <= {d}, got {begin + size}: begin {begin} and size {size} leave the dimension"
+        )
     return size
 
 
@@ -179,7 +185,9 @@ def _strided_slice_kernel(
 def _index_error(index: tuple[Any, ...], dims: Sequence[int]) -> Exception:
     used = sum(i is not None and i is not Ellipsis for i in index)
     if used > len(dims):
-        return invalid(f"Index out of range using input dim {len(dims)}; input has only {len(dims)} dims")
+        return invalid(
+            f"Index out of range using input dim {len(dims)}; input has only {len(dims)} dims"
+        )
     at = 0
     for item in index:
         if item is Ellipsis:
@@ -198,11 +206,14 @@ def _strided_shape(c: Inference) -> list[Shape]:
     source = c.shape(0)
     if count is None:
         return [None]
-    parts = [v if v is not None else [None] * count for v in (begin, end, strides)]
+    parts: list[Any] = [v if v is not None else [None] * count for v in (begin, end, strides)]
     if any(len(p) != count for p in parts):
         raise ValueError("Expected begin, end and strides to be 1D tensors of one length")
-    masks = [c.attr(n) for n in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")]
-    return [_sliced(source, *parts, *masks)]
+    masks = [
+        c.attr(n)
+        for n in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    ]
+    return [_sliced(source, parts[0], parts[1], parts[2], *masks)]
 
 
 def _sliced(
@@ -214,9 +225,13 @@ def _sliced(
         raise ValueError("Multiple ellipses in slice spec not allowed")
     if source is None:
         return None
-    used = sum(not ((ellipsis_mask | (new_axis_mask & ~ellipsis_mask)) >> i & 1) for i in range(count))
+    used = sum(
+        not ((ellipsis_mask | (new_axis_mask & ~ellipsis_mask)) >> i & 1) for i in range(count)
+    )
     if used > len(source):
-        raise ValueError(f"Index out of range using input dim {len(source)}; input has only {len(source)} dims")
+        raise ValueError(
+            f"Index out of range using input dim {len(source)}; input has only {len(source)} dims"
+        )
     out: list[int | None] = []
     at = 0
     for i in range(count):
@@ -243,28 +258,46 @@ def _check_single(index: int | None, step: int | None, dim: int | None, at: int)
     if step is not None and step <= 0:
         raise ValueError("only stride 1 allowed on non-range indexing.")
     if index is not None and dim is not None and not -dim <= index < dim:
-        raise ValueError(f"slice index {index + dim if index < 0 else index} of dimension {at} out of bounds.")
+        raise ValueError(
+            f"slice index {index + dim if index < 0 else index} of dimension {at} out of bounds."
+        )
 
 
 def _length(
-    dim: int | None, begin: int | None, end: int | None, step: int | None, from_start: bool, to_end: bool, i: int
+    dim: int | None,
+    begin: int | None,
+    end: int | None,
+    step: int | None,
+    from_start: bool,
+    to_end: bool,
+    i: int,
 ) -> int | None:
     if step == 0:
         raise ValueError(f"strides[{i}] must be non-zero")
-    if dim is None or step is None or (begin is None and not from_start) or (end is None and not to_end):
+    if (
+        dim is None
+        or step is None
+        or (begin is None and not from_start)
+        or (end is None and not to_end)
+    ):
         return None
     chosen = _py_slice(None if from_start else begin, None if to_end else end, step)
     return len(range(dim)[chosen])
 
 
-def _mask_attrs(op: Operation) -> dict[str, int]:
+def _mask_attrs(op: Operation) -> dict[str, Any]:
     return {k: v for k, v in op._attrs.items() if k.endswith("_mask")}
 
 
 def _strided_slice_grad(op: Operation, grad: Any) -> list[Any]:
     x, begin, end, strides = op.inputs
     size = shape(x, out_type=begin._dtype)
-    return [apply(STRIDED_SLICE_GRAD, size, begin, end, strides, grad, **_mask_attrs(op)), None, None, None]
+    return [
+        apply(STRIDED_SLICE_GRAD, size, begin, end, strides, grad, **_mask_attrs(op)),
+        None,
+        None,
+        None,
+    ]
 
 
 STRIDED_SLICE = define(
@@ -295,7 +328,13 @@ def _strided_slice_grad_kernel(
 
 def _strided_slice_grad_grad(op: Operation, grad: Any) -> list[Any]:
     _, begin, end, strides, _ = op.inputs
-    return [None, None, None, None, apply(STRIDED_SLICE, grad, begin, end, strides, **_mask_attrs(op))]
+    return [
+        None,
+        None,
+        None,
+        None,
+        apply(STRIDED_SLICE, grad, begin, end, strides, **_mask_attrs(op)),
+    ]
 
 
 STRIDED_SLICE_GRAD = define(
@@ -330,22 +369,28 @@ def strided_slice(
         "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
     }  # fmt: skip
     begin, end, strides = _same_index_type(begin, end, strides)
-    out = apply(STRIDED_SLICE, input_, begin, end, strides, name=name or "strided_slice", **masks)
+    out = apply(STRIDED_SLICE, input_, begin, end, strides, name=name, **masks)
     if var is not None:
         _attach_assign(out, var, begin, end, strides, masks)
     return out  # type: ignore[no-any-return]
 
 
-def _attach_assign(out: Tensor, var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, int]) -> None:
+def _attach_assign(
+    out: Tensor, var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, int]
+) -> None:
     def assign(value: Any, name: str | None = None) -> Any:
         """Write ``value`` into this slice of the variable."""
         handle = getattr(var, "handle", None)
         name = name or out.op.name + "_assign"
         if handle is not None:
-            op = apply_op("ResourceStridedSliceAssign", handle, begin, end, strides, value, name=name, **masks)
+            op = apply_op(
+                "ResourceStridedSliceAssign", handle, begin, end, strides, value, name=name, **masks
+            )
             del op
             return var
-        return apply_op("StridedSliceAssign", var._ref(), begin, end, strides, value, name=name, **masks)
+        return apply_op(
+            "StridedSliceAssign", var._ref(), begin, end, strides, value, name=name, **masks
+        )
 
     out.assign = assign  # type: ignore[attr-defined]
 
@@ -362,7 +407,9 @@ class _Spec:
         self.begin: list[Any] = []
         self.end: list[Any] = []
         self.strides: list[Any] = []
-        self.begin_mask = self.end_mask = self.ellipsis_mask = self.new_axis_mask = self.shrink_axis_mask = 0
+        self.begin_mask = self.end_mask = self.ellipsis_mask = self.new_axis_mask = (
+            self.shrink_axis_mask
+        ) = 0
         for i, item in enumerate(items):
             self._add(item, 1 << i)
 
@@ -389,7 +436,9 @@ class _Spec:
         if last is None:
             self.end_mask |= bit
         step = _bound(item.step)
-        self._append(0 if first is None else first, 0 if last is None else last, 1 if step is None else step)
+        self._append(
+            0 if first is None else first, 0 if last is None else last, 1 if step is None else step
+        )
 
     def _append(self, begin: Any, end: Any, step: Any) -> None:
         self.begin.append(begin)
@@ -445,12 +494,14 @@ def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
     }  # fmt: skip
     out = apply(STRIDED_SLICE, tensor, *parts, name=scope + "/", **masks)
     if var is not None:
-        _attach_assign(out, var, *parts, masks)
+        _attach_assign(out, var, parts[0], parts[1], parts[2], masks)
     return out  # type: ignore[no-any-return]
 
 
 def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:
-    tensors = [v for part in (spec.begin, spec.end, spec.strides) for v in part if type(v) is Tensor]
+    tensors = [
+        v for part in (spec.begin, spec.end, spec.strides) for v in part if type(v) is Tensor
+    ]
     names = (f"{scope}/stack", f"{scope}/stack_1", f"{scope}/stack_2")
     lists = (spec.begin, spec.end, spec.strides)
     if not tensors:
@@ -461,15 +512,17 @@ def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:
     wide = any(t._dtype._base is dtypes.int64 for t in tensors)
     dtype = dtypes.int64 if wide else dtypes.int32
     with name_scope(scope + "/", values=tensors[:1]):
-        return [_packed(part, name, dtype) for part, name in zip(lists, ("stack", "stack_1", "stack_2"))]
+        return [
+            _packed(part, name, dtype) for part, name in zip(lists, ("stack", "stack_1", "stack_2"))
+        ]
 
 
 def _packed(part: list[Any], name: str, dtype: Any) -> Tensor:
     items = [
-        apply_op("Cast", v, DstT=dtype) if type(v) is Tensor and v._dtype._base is not dtype else v for v in part
+        apply_op("Cast", v, DstT=dtype) if type(v) is Tensor and v._dtype._base is not dtype else v
+        for v in part
     ]
     return convert_to_tensor(items, as_dtype(dtype), name)
 
 
 Tensor._override_operator("__getitem__", slice_helper)
-

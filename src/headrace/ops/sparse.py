@@ -99,7 +99,9 @@ class SparseTensor:
         return self._values.consumers()
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        return session_for(session, self.graph, "evaluate a tensor using `eval()`").run(self, feed_dict)
+        return session_for(session, self.graph, "evaluate a tensor using `eval()`").run(
+            self, feed_dict
+        )
 
     def __mul__(self, other: Any) -> SparseTensor:
         return self._with_dense("SparseDenseCwiseMul", other)
@@ -107,8 +109,10 @@ class SparseTensor:
     def __truediv__(self, other: Any) -> SparseTensor:
         if self.dtype.is_integer:
             wide = dtypes.float32 if self.dtype.size <= 2 else dtypes.float64
-            values = apply_op("Cast", self._values, DstT=wide)
-            return SparseTensor(self._indices, values, self._dense_shape) / apply_op("Cast", other, DstT=wide)
+            real = SparseTensor(
+                self._indices, apply_op("Cast", self._values, DstT=wide), self._dense_shape
+            )
+            return real._with_dense("SparseDenseCwiseDiv", apply_op("Cast", other, DstT=wide))
         return self._with_dense("SparseDenseCwiseDiv", other)
 
     __div__ = __truediv__
@@ -145,14 +149,18 @@ def _sparse(value: Any) -> SparseTensor:
     raise TypeError(f"Input must be a SparseTensor, not {value!r}.")
 
 
-def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Any:
     """A SparseTensor as it is, everything else as a tensor."""
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     if isinstance(value, (SparseTensor, SparseTensorValue)):
         found = _sparse(value)
         if dtype is not None and found.dtype.base_dtype is not dtype.base_dtype:
-            raise RuntimeError(f"Sparse dtype: requested = {dtype.name}, actual = {found.dtype.name}")
+            raise RuntimeError(
+                f"Sparse dtype: requested = {dtype.name}, actual = {found.dtype.name}"
+            )
         return found
     return convert_to_tensor(value, dtype, name)
 
@@ -160,7 +168,10 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """A sparse tensor that is fed as a SparseTensorValue or a tuple (indices, values, dense_shape)."""
     base = None if name is None else name + "/"
-    names = [None if base is None else base + part for part in ("shape", "values", "indices", "shape_default")]
+    names = [
+        None if base is None else base + part
+        for part in ("shape", "values", "indices", "shape_default")
+    ]
     rank: int | None = None
     if shape is None:
         dims = basic.placeholder(dtypes.int64, [None], names[0])
@@ -190,8 +201,18 @@ def sparse_to_dense(
     if type(default_value) is int and values._dtype._base._kind in "sb":
         default_value = "" if values._dtype._base is dtypes.string else bool(default_value)
     indices = convert_to_tensor(sparse_indices)
-    size = convert_to_tensor(output_shape, indices._dtype._base if not isinstance(output_shape, Tensor) else None)
-    return apply(ops.SPARSE_TO_DENSE, indices, size, values, default_value, validate_indices=validate_indices, name=name)  # type: ignore[no-any-return]
+    size = convert_to_tensor(
+        output_shape, indices._dtype._base if not isinstance(output_shape, Tensor) else None
+    )
+    return apply(  # type: ignore[no-any-return]
+        ops.SPARSE_TO_DENSE,
+        indices,
+        size,
+        values,
+        default_value,
+        validate_indices=validate_indices,
+        name=name,
+    )
 
 
 def sparse_tensor_to_dense(
@@ -200,7 +221,9 @@ def sparse_tensor_to_dense(
     sp = _sparse(sp_input)
     if default_value is None:
         default_value = {"s": "", "b": False}.get(sp.dtype.base_dtype._kind, 0)
-    return sparse_to_dense(sp.indices, sp.dense_shape, sp.values, default_value, validate_indices, name)
+    return sparse_to_dense(
+        sp.indices, sp.dense_shape, sp.values, default_value, validate_indices, name
+    )
 
 
 def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
@@ -208,8 +231,12 @@ def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     with name_scope(name, "dense_to_sparse", [tensor]):
         tensor = convert_to_tensor(tensor)
         zero = "" if tensor._dtype._base is dtypes.string else False if tensor._dtype.is_bool else 0
-        places = apply_op("Where", apply_op("NotEqual", tensor, convert_to_tensor(zero, tensor._dtype._base)))
-        return SparseTensor(places, apply_op("GatherNd", tensor, places), shape(tensor, out_type=dtypes.int64))
+        places = apply_op(
+            "Where", apply_op("NotEqual", tensor, convert_to_tensor(zero, tensor._dtype._base))
+        )
+        return SparseTensor(
+            places, apply_op("GatherNd", tensor, places), shape(tensor, out_type=dtypes.int64)
+        )
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
@@ -226,11 +253,13 @@ def sparse_tensor_dense_matmul(
 ) -> Tensor:
     """Sparse matrix times dense matrix."""
     sp = _sparse(sp_a)
-    with name_scope(name, "SparseTensorDenseMatMul", [sp, b]) as scope:
-        return apply(ops.SPARSE_MATMUL, sp.indices, sp.values, sp.dense_shape, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b, name=scope)  # type: ignore[no-any-return]  # fmt: skip
+    with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
+        return apply(ops.SPARSE_MATMUL, sp.indices, sp.values, sp.dense_shape, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)  # type: ignore[no-any-return]  # fmt: skip
 
 
-def sparse_eye(num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None) -> SparseTensor:
+def sparse_eye(
+    num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+) -> SparseTensor:
     """A sparse matrix with ones on the diagonal."""
     with name_scope(name, "eye", [num_rows, num_columns]):
         rows = convert_to_tensor(num_rows, dtypes.int64)
@@ -239,7 +268,9 @@ def sparse_eye(num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float
         line = apply_op("Range", const(0, dtypes.int64), count, const(1, dtypes.int64))
         size = apply_op("Reshape", count, const([1]))
         ones = apply_op("Fill", size, const(1, dtypes.as_dtype(dtype)))
-        return SparseTensor(apply_op("Pack", [line, line], axis=1), ones, apply_op("Pack", [rows, columns]))
+        return SparseTensor(
+            apply_op("Pack", [line, line], axis=1), ones, apply_op("Pack", [rows, columns])
+        )
 
 
 # order, shape, slices ---------------------------------------------------------------------------
@@ -264,7 +295,9 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
     sp = _sparse(sp_input)
     bounds = [convert_to_tensor(v, dtypes.int64) for v in (start, size)]
     with name_scope(name, "SparseSlice", [sp]) as scope:
-        return SparseTensor(*apply(ops.SPARSE_SLICE, sp.indices, sp.values, sp.dense_shape, *bounds, name=scope))
+        return SparseTensor(
+            *apply(ops.SPARSE_SLICE, sp.indices, sp.values, sp.dense_shape, *bounds, name=scope)
+        )
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
@@ -303,7 +336,9 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     sp = _sparse(sp_input)
     if new_shape is None:
         top = apply_op("Max", sp.indices, const([0]), keep_dims=False)
-        size = apply_op("Maximum", apply_op("Add", top, const(1, dtypes.int64)), const(0, dtypes.int64))
+        size = apply_op(
+            "Maximum", apply_op("Add", top, const(1, dtypes.int64)), const(0, dtypes.int64)
+        )
     else:
         size = convert_to_tensor(new_shape, dtypes.int64)
         have, want = partial_shape(sp.dense_shape), partial_shape(size)
@@ -311,7 +346,9 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
             if len(have) != len(want):
                 raise ValueError(f"new_shape must have rank {len(have)}, has rank {len(want)}")
             if any(h is not None and w is not None and h > w for h, w in zip(have, want)):
-                raise ValueError(f"Requested dimensions {want} are smaller than those of the input, {have}")
+                raise ValueError(
+                    f"Requested dimensions {want} are smaller than those of the input, {have}"
+                )
     return SparseTensor(sp.indices, sp.values, size)
 
 
@@ -330,11 +367,17 @@ def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSl
     with name_scope(name, "sparse_mask", [a.values, mask_indices]) as scope:
         _, places = apply_op("ListDiff", a.indices, mask_indices)
         values = apply_op("GatherV2", a.values, places, const(0), name=scope)
-        return IndexedSlices(values, apply_op("GatherV2", a.indices, places, const(0)), a.dense_shape)
+        return IndexedSlices(
+            values, apply_op("GatherV2", a.indices, places, const(0)), a.dense_shape
+        )
 
 
 def sparse_merge(
-    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+    sp_ids: Any,
+    sp_values: Any,
+    vocab_size: Any,
+    name: str | None = None,
+    already_sorted: bool = False,
 ) -> SparseTensor:
     """Feature ids and feature values, as a tensor indexed by id."""
     many = isinstance(sp_ids, (list, tuple)) and not isinstance(sp_ids, SparseTensorValue)
@@ -389,7 +432,9 @@ def _only_axis(size: Any, top: Any, axis: int) -> Any:
     return apply_op("ConcatV2", [top[:axis], middle, *tail], const(0))
 
 
-def sparse_concat_v2(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None) -> SparseTensor:
+def sparse_concat_v2(
+    axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
+) -> SparseTensor:
     return sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
 
 
@@ -414,11 +459,15 @@ def sparse_split(
     value = static_value(at)
     if value is not None and value.item() < 0 and sp.shape.ndims is not None:
         at = const(value.item() + sp.shape.ndims, dtypes.int64)
-    found = apply(ops.SPARSE_SPLIT, at, sp.indices, sp.values, sp.dense_shape, num_split=num_split, name=name)
+    found = apply(
+        ops.SPARSE_SPLIT, at, sp.indices, sp.values, sp.dense_shape, num_split=num_split, name=name
+    )
     return [SparseTensor(*parts) for parts in zip(*found)]
 
 
-def sparse_split_v2(sp_input: Any, num_split: int, axis: Any, name: str | None = None) -> list[SparseTensor]:
+def sparse_split_v2(
+    sp_input: Any, num_split: int, axis: Any, name: str | None = None
+) -> list[SparseTensor]:
     return sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
 
 
@@ -438,7 +487,16 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         limit = convert_to_tensor(threshold, left.dtype.real_dtype.base_dtype, "thresh")
         sizes = left.dense_shape, right.dense_shape
         return SparseTensor(
-            *apply(ops.SPARSE_ADD, left.indices, left.values, sizes[0], right.indices, right.values, sizes[1], limit)
+            *apply(
+                ops.SPARSE_ADD,
+                left.indices,
+                left.values,
+                sizes[0],
+                right.indices,
+                right.values,
+                sizes[1],
+                limit,
+            )
         )
     sparse, dense = (a, b) if isinstance(a, kinds) else (b, a)
     sp = _sparse(sparse)
@@ -463,7 +521,9 @@ def _axes_or_all(sp: SparseTensor, axis: Any) -> Any:
     return const(range(rank)) if rank is not None else apply_op("Range", const(0), apply_op("Size", sp.dense_shape), const(1))  # fmt: skip
 
 
-def _reduced(op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any) -> Any:
+def _reduced(
+    op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any
+) -> Any:
     sp = _sparse(sp_input)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
@@ -471,33 +531,55 @@ def _reduced(op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: A
 
 
 def sparse_reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    reduction_axes: Any = None,
+    keep_dims: Any = None,
 ) -> Tensor:
     return _reduced(ops.SPARSE_REDUCE_SUM, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
 
 
 def sparse_reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    reduction_axes: Any = None,
+    keep_dims: Any = None,
 ) -> Tensor:
     return _reduced(ops.SPARSE_REDUCE_MAX, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
 
 
 def sparse_reduce_sum_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    reduction_axes: Any = None,
+    keep_dims: Any = None,
 ) -> SparseTensor:
-    return SparseTensor(*_reduced(ops.SPARSE_REDUCE_SUM_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims))
+    return SparseTensor(
+        *_reduced(ops.SPARSE_REDUCE_SUM_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims)
+    )
 
 
 def sparse_reduce_max_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    reduction_axes: Any = None,
+    keep_dims: Any = None,
 ) -> SparseTensor:
-    return SparseTensor(*_reduced(ops.SPARSE_REDUCE_MAX_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims))
+    return SparseTensor(
+        *_reduced(ops.SPARSE_REDUCE_MAX_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims)
+    )
 
 
 def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
     a, b = _sparse(sp_a), _sparse(sp_b)
-    found = apply(op, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name)
-    return SparseTensor(*found, a.dense_shape)
+    indices, values = apply(
+        op, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name
+    )
+    return SparseTensor(indices, values, a.dense_shape)
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
@@ -508,10 +590,14 @@ def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTenso
     return _extreme(ops.SPARSE_SPARSE_MINIMUM, sp_a, sp_b, name)
 
 
-def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Tensor]:
+def sparse_fill_empty_rows(
+    sp_input: Any, default_value: Any, name: str | None = None
+) -> tuple[SparseTensor, Tensor]:
     """One entry ``default_value`` in every row that has none, and which rows these are."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [sp]):
         default = convert_to_tensor(default_value, sp.dtype.base_dtype)
-        indices, values, empty, _ = apply(ops.SPARSE_FILL_EMPTY_ROWS, sp.indices, sp.values, sp.dense_shape, default)
+        indices, values, empty, _ = apply(
+            ops.SPARSE_FILL_EMPTY_ROWS, sp.indices, sp.values, sp.dense_shape, default
+        )
         return SparseTensor(indices, values, sp.dense_shape), empty

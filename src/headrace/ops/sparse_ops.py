@@ -31,8 +31,14 @@ def linear(indices: Any, dims: Sequence[int]) -> Any:
     wrong = ((indices < 0) | (indices >= limits)).any(1)
     if wrong.any():
         first = int(wrong.argmax())
-        raise invalid(f"indices[{first}] = {_row(indices[first])} is out of bounds: need 0 <= index < {_row(dims)}")
-    return np.ravel_multi_index(tuple(indices.T), tuple(dims)) if len(dims) else np.zeros(len(indices), np.int64)
+        raise invalid(
+            f"indices[{first}] = {_row(indices[first])} is out of bounds: need 0 <= index < {_row(dims)}"
+        )
+    return (
+        np.ravel_multi_index(tuple(indices.T), tuple(dims))
+        if len(dims)
+        else np.zeros(len(indices), np.int64)
+    )
 
 
 def coordinates(places: Any, dims: Sequence[int]) -> Any:
@@ -60,7 +66,9 @@ def _entries(c: Inference, indices: int) -> Shape:
 # to dense ---------------------------------------------------------------------------------------
 
 
-def _to_dense_kernel(xp: Any, indices: Any, dims: Any, values: Any, default: Any, *, validate_indices: bool) -> Any:
+def _to_dense_kernel(
+    xp: Any, indices: Any, dims: Any, values: Any, default: Any, *, validate_indices: bool
+) -> Any:
     size = dims.tolist()
     rows = indices.reshape(-1, len(size)) if indices.ndim < 2 else indices
     if xp.name != "numpy":
@@ -108,7 +116,9 @@ def _matmul_shape(c: Inference) -> list[Shape]:
     return [(rows, columns)]
 
 
-def _matmul_kernel(xp: Any, indices: Any, values: Any, dims: Any, b: Any, *, adjoint_a: bool, adjoint_b: bool) -> Any:
+def _matmul_kernel(
+    xp: Any, indices: Any, values: Any, dims: Any, b: Any, *, adjoint_a: bool, adjoint_b: bool
+) -> Any:
     rows, cols = indices[:, 0], indices[:, 1]
     m, k = dims.tolist()
     if adjoint_a:
@@ -116,13 +126,17 @@ def _matmul_kernel(xp: Any, indices: Any, values: Any, dims: Any, b: Any, *, adj
     if adjoint_b:
         b = xp.conjugate(b.T)
     if b.shape[0] != k:
-        raise invalid(f"Cannot multiply A and B because inner dimension does not match: {k} vs. {b.shape[0]}.")
+        raise invalid(
+            f"Cannot multiply A and B because inner dimension does not match: {k} vs. {b.shape[0]}."
+        )
     if xp.name != "numpy":
         return xp.index_add(xp.zeros((m, b.shape[1]), b.dtype), rows, values[:, None] * b[cols])
     for label, index, limit in (("m", rows, m), ("k", cols, k)):
         if index.size and (index.min() < 0 or index.max() >= limit):
             bad = int(((index < 0) | (index >= limit)).argmax())
-            raise invalid(f"{label} ({int(index[bad])}) from index[{bad},{int(label == 'k')}] out of bounds (>={limit})")
+            raise invalid(
+                f"{label} ({int(index[bad])}) from index[{bad},{int(label == 'k')}] out of bounds (>={limit})"
+            )
     if values.size * b.shape[1] > 1 << 14 and values.dtype.char in "fdFDil":
         from scipy.sparse import csr_matrix
 
@@ -144,8 +158,15 @@ def _matmul_grad(op: Operation, grad: Any) -> list[Any]:
     parts_a = apply_op("GatherV2", grad, cols if adj_a else rows, const(0))
     parts_b = apply_op("GatherV2", b_used, rows if adj_a else cols, const(0))
     if b._dtype.is_complex:
-        parts_a, parts_b = (apply_op("Conj", parts_a), parts_b) if adj_a else (parts_a, apply_op("Conj", parts_b))
-    return [None, apply_op("Sum", apply_op("Mul", parts_a, parts_b), const([1]), keep_dims=False), None, b_grad]
+        parts_a, parts_b = (
+            (apply_op("Conj", parts_a), parts_b) if adj_a else (parts_a, apply_op("Conj", parts_b))
+        )
+    return [
+        None,
+        apply_op("Sum", apply_op("Mul", parts_a, parts_b), const([1]), keep_dims=False),
+        None,
+        b_grad,
+    ]
 
 
 SPARSE_MATMUL = define(
@@ -248,7 +269,9 @@ SPARSE_SLICE_GRAD = define(
 # sums -------------------------------------------------------------------------------------------
 
 
-def _add_kernel(xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: Any, thresh: Any) -> Any:
+def _add_kernel(
+    xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: Any, thresh: Any
+) -> Any:
     if adims.tolist() != bdims.tolist():
         raise invalid(f"operands' shapes do not match: {_row(adims)} vs. {_row(bdims)}")
     dims = adims.tolist()
@@ -256,7 +279,7 @@ def _add_kernel(xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: 
     found, inverse = np.unique(places, return_inverse=True)
     sums = np.zeros(found.size, av.dtype)
     np.add.at(sums, inverse, np.concatenate([av, bv]))
-    kept = np.abs(sums) >= thresh
+    kept = (np.bincount(inverse, minlength=found.size) == 1) | (np.abs(sums) >= thresh)
     return coordinates(found[kept], dims), sums[kept], adims
 
 
@@ -282,7 +305,9 @@ SPARSE_ADD_GRAD = define(
 
 def _dense_add_kernel(xp: Any, indices: Any, values: Any, dims: Any, b: Any) -> Any:
     if tuple(dims.tolist()) != b.shape:
-        raise invalid(f"Dimensions of the operands do not match: {_row(dims)} vs. {shapes.show(b.shape)}")
+        raise invalid(
+            f"Dimensions of the operands do not match: {_row(dims)} vs. {shapes.show(b.shape)}"
+        )
     linear(indices, b.shape)
     return xp.index_add(b, tuple(indices.T), values)
 
@@ -303,7 +328,9 @@ def _axes_of(axes: Any, rank: int) -> list[int]:
     return sorted({a % rank for a in found}) if found else list(range(rank))
 
 
-def _reduce(ufunc: Any, indices: Any, values: Any, dims: Any, axes: Any) -> tuple[list[int], list[int], Any, Any]:
+def _reduce(
+    ufunc: Any, indices: Any, values: Any, dims: Any, axes: Any
+) -> tuple[list[int], list[int], Any, Any]:
     """(reduced axes, kept sizes, linear places in them, reduced values)."""
     size = dims.tolist()
     gone = _axes_of(axes, len(size))
@@ -325,7 +352,11 @@ def _reduce_kernel(ufunc: Any) -> Callable[..., Any]:
         gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
         out = np.zeros(sizes, values.dtype)
         out.reshape(-1)[found] = reduced
-        return out.reshape([1 if i in gone else d for i, d in enumerate(dims.tolist())]) if keep_dims else out
+        return (
+            out.reshape([1 if i in gone else d for i, d in enumerate(dims.tolist())])
+            if keep_dims
+            else out
+        )
 
     return kernel
 
@@ -423,7 +454,9 @@ def _at_entries(indices: Any, dims: Any, dense: Any) -> Any:
     """The elements of a dense tensor, broadcast to the sparse shape, at the sparse entries."""
     size = dims.tolist()
     if dense.ndim > len(size):
-        raise invalid(f"Broadcasts only from dense to sparse: dense {shapes.show(dense.shape)}, sparse {_row(size)}")
+        raise invalid(
+            f"Broadcasts only from dense to sparse: dense {shapes.show(dense.shape)}, sparse {_row(size)}"
+        )
     linear(indices, size)
     lead = len(size) - dense.ndim
     for d, s in zip(dense.shape, size[lead:]):
@@ -458,7 +491,12 @@ def _scattered(op: Operation, values: Any) -> Any:
 
 def _mul_grad(op: Operation, grad: Any) -> list[Any]:
     values = op.inputs[1]
-    return [None, apply_op("Mul", grad, _picked(op)), None, _scattered(op, apply_op("Mul", grad, values))]
+    return [
+        None,
+        apply_op("Mul", grad, _picked(op)),
+        None,
+        _scattered(op, apply_op("Mul", grad, values)),
+    ]
 
 
 def _div_grad(op: Operation, grad: Any) -> list[Any]:
@@ -538,15 +576,23 @@ def _concat_kernel(xp: Any, *inputs: Any, concat_dim: int, N: int) -> Any:
     return every[order], np.concatenate(values)[order], np.array(out, np.int64)
 
 
+def _concat_shape(c: Inference) -> list[Shape]:
+    n = c.attr("N")
+    counts = [s[0] if s is not None and len(s) == 1 else None for s in c.shapes()[n : 2 * n]]
+    total = None if None in counts else sum(k for k in counts if k is not None)
+    return [(total, _rank_of(c, 3 * n - 1)), (total,), c.shape(3 * n - 1)]
+
+
 SPARSE_CONCAT = define(
     "SparseConcat",
     "indices: N*int64, values: N*T, shapes: N*int64 -> output_indices: int64, output_values: T, output_shape: int64; concat_dim: int",
-    shape=lambda c: [(None, _rank_of(c, c.n_inputs - 1)), (None,), c.shape(c.n_inputs - 1)],
-    kernel=_concat_kernel, grad=NOT_DIFFERENTIABLE,
+    shape=_concat_shape, kernel=_concat_kernel, grad=NOT_DIFFERENTIABLE,
 )  # fmt: skip
 
 
-def _split_kernel(xp: Any, axis: Any, indices: Any, values: Any, dims: Any, *, num_split: int) -> Any:
+def _split_kernel(
+    xp: Any, axis: Any, indices: Any, values: Any, dims: Any, *, num_split: int
+) -> Any:
     """Parts as even as possible, the first ones one larger."""
     at, size = axis.item(), dims.tolist()
     if not 0 <= at < len(size):

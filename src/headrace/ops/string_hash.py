@@ -72,7 +72,9 @@ def _up_to_32(s: bytes, n: int) -> int:
     mul = _K2 + n * 2
     a, b = _word(s, 0) * _K1, _word(s, 8)
     c, d = _word(s, n - 8) * mul, _word(s, n - 16) * _K2
-    return _pair((_rotate(a + b, 43) + _rotate(c, 30) + d) & _M, (a + _rotate(b + _K2, 18) + c) & _M, mul)
+    return _pair(
+        (_rotate(a + b, 43) + _rotate(c, 30) + d) & _M, (a + _rotate(b + _K2, 18) + c) & _M, mul
+    )
 
 
 def _up_to_64(s: bytes, n: int) -> int:
@@ -83,7 +85,9 @@ def _up_to_64(s: bytes, n: int) -> int:
     z = _pair(y, (a + _rotate(b + _K2, 18) + c) & _M, mul)
     e, f = _word(s, 16) * mul, _word(s, 24)
     g, h = (y + _word(s, n - 32)) * mul, (z + _word(s, n - 24)) * mul
-    return _pair((_rotate(e + f, 43) + _rotate(g, 30) + h) & _M, (e + _rotate(f + a, 18) + g) & _M, mul)
+    return _pair(
+        (_rotate(e + f, 43) + _rotate(g, 30) + h) & _M, (e + _rotate(f + a, 18) + g) & _M, mul
+    )
 
 
 def _weak(s: bytes, at: int, a: int, b: int) -> tuple[int, int]:
@@ -115,7 +119,15 @@ def _long(s: bytes, n: int) -> int:
 
 
 def _round(
-    s: bytes, at: int, x: int, y: int, z: int, v: tuple[int, int], w: tuple[int, int], mul: int, weight: int
+    s: bytes,
+    at: int,
+    x: int,
+    y: int,
+    z: int,
+    v: tuple[int, int],
+    w: tuple[int, int],
+    mul: int,
+    weight: int,
 ) -> tuple[int, int, int, tuple[int, int], tuple[int, int]]:
     """64 bytes into the state; the last round weighs v and w more."""
     x = _rotate(x + y + v[0] + _word(s, at + 8), 37) * mul & _M
@@ -146,7 +158,12 @@ def hash64(s: bytes, seed: int = 0xDECAFCAFFE) -> int:
 def sip_hash(s: bytes, key: Sequence[int]) -> int:
     """SipHash-2-4 with a key of two words: ``StringToHashBucketStrong``."""
     k0, k1 = key[0] & _M, key[1] & _M
-    v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
+    v = [
+        k0 ^ 0x736F6D6570736575,
+        k1 ^ 0x646F72616E646F6D,
+        k0 ^ 0x6C7967656E657261,
+        k1 ^ 0x7465646279746573,
+    ]
     whole = len(s) // 8 * 8
     words = [_word(s, at) for at in range(0, whole, 8)]
     words.append(int.from_bytes(s[whole:], "little") | (len(s) & 0xFF) << 56)

@@ -1,6 +1,6 @@
 """String tensors: arrays of Python ``bytes`` (NumPy dtype object).
 
-    >>> tf.string_join(["a", names], separator="/"); tf.string_split(["a b"]).values; tf.as_string(3.5, precision=2)
+>>> tf.string_join(["a", names], separator="/"); tf.string_split(["a b"]).values; tf.as_string(3.5, precision=2)
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array_shape import const, invalid, one_of
@@ -43,8 +44,12 @@ def mapped(function: Callable[[Any], Any], x: Any) -> Any:
     return object_array([function(s) for s in x.reshape(-1).tolist()], x.shape)
 
 
-def _define(name: str, signature: str, kernel: Callable[..., Any], shape: Any = shape_fns.unchanged) -> OpDef:
-    return define(name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, host_only=True)
+def _define(
+    name: str, signature: str, kernel: Callable[..., Any], shape: Any = shape_fns.unchanged
+) -> OpDef:
+    return define(
+        name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, host_only=True
+    )
 
 
 # joining and splitting --------------------------------------------------------------------------
@@ -67,12 +72,16 @@ def _join_kernel(xp: Any, *inputs: Any, separator: str) -> Any:
     columns = []
     for x in inputs:
         if x.ndim and x.shape != dims:
-            raise invalid(f"Input shapes do not match: {shapes.show(dims)} vs. {shapes.show(x.shape)}")
+            raise invalid(
+                f"Input shapes do not match: {shapes.show(dims)} vs. {shapes.show(x.shape)}"
+            )
         columns.append(x.reshape(-1).tolist() if x.ndim else [x.item()] * count)
     return object_array([sep.join(row) for row in zip(*columns)], dims)
 
 
-STRING_JOIN = _define("StringJoin", "inputs: N*string -> output: string; separator: str=''", _join_kernel, _join_shape)
+STRING_JOIN = _define(
+    "StringJoin", "inputs: N*string -> output: string; separator: str=''", _join_kernel, _join_shape
+)
 
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
@@ -84,7 +93,11 @@ def _sparse_rows(rows: list[list[bytes]]) -> Any:
     indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
     values = [v for row in rows for v in row]
     size = [len(rows), max((len(r) for r in rows), default=0)]
-    return np.array(indices, np.int64).reshape(-1, 2), object_array(values, len(values)), np.array(size, np.int64)
+    return (
+        np.array(indices, np.int64).reshape(-1, 2),
+        object_array(values, len(values)),
+        np.array(size, np.int64),
+    )
 
 
 def _split_v1_kernel(xp: Any, x: Any, delimiter: Any, *, skip_empty: bool) -> Any:
@@ -93,7 +106,10 @@ def _split_v1_kernel(xp: Any, x: Any, delimiter: Any, *, skip_empty: bool) -> An
     pattern = re.compile(b"[" + re.escape(marks) + b"]") if marks else None
     rows = []
     for s in x.tolist():
-        parts = [s[i : i + 1] for i in range(len(s))] if pattern is None else pattern.split(s)
+        if not s or pattern is None:
+            parts = [s[i : i + 1] for i in range(len(s))]
+        else:
+            parts = pattern.split(s)
         rows.append([p for p in parts if p] if skip_empty else parts)
     return _sparse_rows(rows)
 
@@ -130,14 +146,23 @@ def string_split(
     delimiter = one_of("sep", sep, "delimiter", delimiter)
     source = one_of("source", source, "input", input)
     if result_type != "SparseTensor":
-        raise NotImplementedError("tf.string_split makes SparseTensors only; RaggedTensor is not there")
-    parts = apply(STRING_SPLIT, source, " " if delimiter is None else delimiter, skip_empty=skip_empty, name=name)
-    return SparseTensor(*parts)
+        raise NotImplementedError(
+            "tf.string_split makes SparseTensors only; RaggedTensor is not there"
+        )
+    with name_scope(name, "StringSplit", [source]):
+        parts = apply(
+            STRING_SPLIT, source, " " if delimiter is None else delimiter, skip_empty=skip_empty
+        )
+        return SparseTensor(*parts)
 
 
-def string_split_v2(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> SparseTensor:
+def string_split_v2(
+    input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None
+) -> SparseTensor:
     """Python's ``str.split``; the result is sparse."""
-    return SparseTensor(*apply(STRING_SPLIT_V2, input, "" if sep is None else sep, maxsplit=maxsplit, name=name))
+    return SparseTensor(
+        *apply(STRING_SPLIT_V2, input, "" if sep is None else sep, maxsplit=maxsplit, name=name)
+    )
 
 
 def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separator: str) -> Any:
@@ -154,7 +179,9 @@ def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separato
     moved = x.transpose(kept + gone[::-1]).reshape(int(np.prod(dims)), -1) if x.size else np.empty((int(np.prod(dims)), 0), object)  # fmt: skip
     sep = separator.encode()
     out = [sep.join(row) for row in moved.tolist()]
-    return object_array(out, [1 if i in gone else d for i, d in enumerate(x.shape)] if keep_dims else dims)
+    return object_array(
+        out, [1 if i in gone else d for i, d in enumerate(x.shape)] if keep_dims else dims
+    )
 
 
 REDUCE_JOIN = _define(
@@ -175,19 +202,27 @@ def reduce_join(
     """Join the strings along dimensions, by default all."""
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = one_of("axis", axis, "reduction_indices", reduction_indices)
-    tensor = convert_to_tensor(inputs)
-    if axes is None:
-        rank = tensor._rank()
-        if rank is not None:
-            axes = const(range(rank - 1, -1, -1))
-        else:
-            n: Any = apply_op("Rank", tensor)
-            axes = apply_op("Range", n - 1, const(-1), const(-1))
-    return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator, name=name)  # type: ignore[no-any-return]
+    with name_scope(name, "ReduceJoin", [inputs]):
+        tensor = convert_to_tensor(inputs)
+        if axes is None:
+            axes = _all_axes_reversed(tensor)
+        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)  # type: ignore[no-any-return]
+
+
+def _all_axes_reversed(tensor: Tensor) -> Tensor:
+    rank = tensor._rank()
+    if rank is not None:
+        return const(range(rank - 1, -1, -1))
+    n: Any = apply_op("Rank", tensor)
+    return apply_op("Range", n - 1, const(-1), const(-1))  # type: ignore[no-any-return]
 
 
 def reduce_join_v2(
-    inputs: Any, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
+    inputs: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    separator: str = "",
+    name: str | None = None,
 ) -> Tensor:
     return reduce_join(inputs, axis, None, separator, name, None, keepdims)
 
@@ -195,7 +230,9 @@ def reduce_join_v2(
 # numbers ----------------------------------------------------------------------------------------
 
 
-def _number_format(kind: str, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> str:
+def _number_format(
+    kind: str, precision: int, scientific: bool, shortest: bool, width: int, fill: str
+) -> str:
     spec = "%" + fill + (str(width) if width > -1 else "")
     if kind in "iu":
         return spec + "d"
@@ -214,7 +251,9 @@ def _as_string_kernel(
         return object_array([(spec % ("true" if v else "false")).encode() for v in values], x.shape)
     spec = _number_format(kind, precision, scientific, shortest, width, fill)
     if kind == "c":
-        return object_array([f"({spec % v.real},{spec % v.imag})".encode() for v in values], x.shape)
+        return object_array(
+            [f"({spec % v.real},{spec % v.imag})".encode() for v in values], x.shape
+        )
     return object_array([(spec % v).encode() for v in values], x.shape)
 
 
@@ -247,7 +286,9 @@ def _to_number_kernel(xp: Any, x: Any, *, out_type: Any) -> Any:
                 raise ValueError
             out.append(convert(s))
         except ValueError:
-            raise invalid(f"StringToNumberOp could not correctly convert string: {s.decode(errors='replace')}") from None
+            raise invalid(
+                f"StringToNumberOp could not correctly convert string: {s.decode(errors='replace')}"
+            ) from None
     try:
         return np.array(out, out_type.np_dtype).reshape(x.shape)
     except OverflowError:
@@ -255,12 +296,17 @@ def _to_number_kernel(xp: Any, x: Any, *, out_type: Any) -> Any:
 
 
 STRING_TO_NUMBER = _define(
-    "StringToNumber", "string_tensor: string -> output: out_type; out_type: type(number)=float32", _to_number_kernel
+    "StringToNumber",
+    "string_tensor: string -> output: out_type; out_type: type(number)=float32",
+    _to_number_kernel,
 )
 
 
 def string_to_number(
-    string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
+    string_tensor: Any = None,
+    out_type: Any = dtypes.float32,
+    name: str | None = None,
+    input: Any = None,
 ) -> Tensor:
     source = one_of("input", input, "string_tensor", string_tensor)
     return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)  # type: ignore[no-any-return]
@@ -290,7 +336,11 @@ DECODE_RAW = _define(
 
 
 def decode_raw(
-    input_bytes: Any = None, out_type: Any = None, little_endian: bool = True, name: str | None = None, bytes: Any = None
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
 ) -> Tensor:
     """The bytes of each string as a vector of numbers."""
     source = one_of("input_bytes", input_bytes, "bytes", bytes)
@@ -311,7 +361,9 @@ def _substr_shape(c: Inference) -> list[Shape]:
 def _substr_kernel(xp: Any, x: Any, pos: Any, length: Any, *, unit: str) -> Any:
     x, pos, length = np.broadcast_arrays(x, pos, length)
     out = []
-    for s, p, n in zip(x.reshape(-1).tolist(), pos.reshape(-1).tolist(), length.reshape(-1).tolist()):
+    for s, p, n in zip(
+        x.reshape(-1).tolist(), pos.reshape(-1).tolist(), length.reshape(-1).tolist()
+    ):
         text = s.decode() if unit == "UTF8_CHAR" else s
         if not -len(text) <= p <= len(text):
             raise invalid(f"pos {p} out of range for string {s!r}")
@@ -331,7 +383,9 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
     return apply(SUBSTR, input, pos, len, unit=unit, name=name)  # type: ignore[no-any-return]
 
 
-def substr_v2(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+def substr_v2(
+    input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None
+) -> Tensor:
     return substr(input, pos, len, name, unit)
 
 
@@ -343,7 +397,9 @@ def _length_kernel(xp: Any, x: Any, *, unit: str) -> Any:
     return np.array(sizes, np.int32).reshape(x.shape)
 
 
-STRING_LENGTH = _define("StringLength", "input: string -> output: int32; unit: str='BYTE'", _length_kernel)
+STRING_LENGTH = _define(
+    "StringLength", "input: string -> output: int32; unit: str='BYTE'", _length_kernel
+)
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
@@ -359,9 +415,15 @@ def _case_kernel(method: str) -> Callable[..., Any]:
     return kernel
 
 
-STRING_LOWER = _define("StringLower", "input: string -> output: string; encoding: str=''", _case_kernel("lower"))
-STRING_UPPER = _define("StringUpper", "input: string -> output: string; encoding: str=''", _case_kernel("upper"))
-STRING_STRIP = _define("StringStrip", "input: string -> output: string", lambda xp, x: mapped(bytes.strip, x))
+STRING_LOWER = _define(
+    "StringLower", "input: string -> output: string; encoding: str=''", _case_kernel("lower")
+)
+STRING_UPPER = _define(
+    "StringUpper", "input: string -> output: string; encoding: str=''", _case_kernel("upper")
+)
+STRING_STRIP = _define(
+    "StringStrip", "input: string -> output: string", lambda xp, x: mapped(bytes.strip, x)
+)
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
@@ -383,7 +445,9 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise invalid(f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}") from None
+        raise invalid(
+            f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
+        ) from None
 
 
 def _rewriter(rewrite: bytes) -> Callable[[re.Match[bytes]], bytes]:
@@ -431,7 +495,9 @@ STATIC_REGEX_FULL_MATCH = _define(
 )  # fmt: skip
 
 
-def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Tensor:
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Tensor:
     """Replace what matches a pattern; the rewrite may say \\1 for a group."""
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
         return apply(STATIC_REGEX_REPLACE, input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name)  # type: ignore[no-any-return]  # fmt: skip
@@ -448,7 +514,9 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 
 def _bucketed(function: Callable[[bytes], int], x: Any, count: int) -> Any:
-    return np.array([function(s) % count for s in x.reshape(-1).tolist()], np.int64).reshape(x.shape)
+    return np.array([function(s) % count for s in x.reshape(-1).tolist()], np.int64).reshape(
+        x.shape
+    )
 
 
 STRING_TO_HASH_BUCKET_FAST = _define(
@@ -469,7 +537,9 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
     return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
 
-def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Tensor:
+def string_to_hash_bucket_strong(
+    input: Any, num_buckets: int, key: Any, name: str | None = None
+) -> Tensor:
     return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)  # type: ignore[no-any-return]
 
 
@@ -478,7 +548,10 @@ def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None)
 
 
 def string_to_hash_bucket_v1(
-    string_tensor: Any = None, num_buckets: int | None = None, name: str | None = None, input: Any = None
+    string_tensor: Any = None,
+    num_buckets: int | None = None,
+    name: str | None = None,
+    input: Any = None,
 ) -> Tensor:
     source = one_of("input", input, "string_tensor", string_tensor)
     return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
@@ -500,7 +573,9 @@ ENCODE_BASE64 = _define(
     "EncodeBase64", "input: string -> output: string; pad: bool=False",
     lambda xp, x, *, pad: mapped(lambda s: _encode(s, pad), x),
 )  # fmt: skip
-DECODE_BASE64 = _define("DecodeBase64", "input: string -> output: string", lambda xp, x: mapped(_decode, x))
+DECODE_BASE64 = _define(
+    "DecodeBase64", "input: string -> output: string", lambda xp, x: mapped(_decode, x)
+)
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:

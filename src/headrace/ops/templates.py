@@ -13,6 +13,7 @@ from typing import Any
 from headrace.core import trace
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.ops import variable_scope as scopes
+from headrace.ops.variable_scope_state import _get_unique_variable_scope
 
 __all__ = ["Template", "make_template"]
 
@@ -52,7 +53,7 @@ class Template:
         self._variables_created = False
         self._variable_scope: scopes.VariableScope | None = None
         if create_scope_now:
-            own = unique_name or scopes._get_unique_variable_scope(name)
+            own = unique_name or _get_unique_variable_scope(name)
             with scopes._pure_variable_scope(own, custom_getter=custom_getter) as scope:
                 self._variable_scope = scope
 

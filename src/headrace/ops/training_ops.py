@@ -77,6 +77,25 @@ def dense_shape(rule: Rule, *, resource: bool) -> Callable[[Inference], list[Sha
 # kernels ----------------------------------------------------------------------------------------
 
 
+def checker(rule: Rule) -> Callable[[tuple[Any, ...]], None]:
+    """A quick look at the shapes; what does not fit is examined, and refused, by ``check``."""
+    count = len(rule.variables)
+    at = count + rule.rest.index(rule.gradient)
+    alike = (*range(1, count), at)
+    scalars = tuple(i for i in range(count, count + len(rule.rest)) if i != at)
+
+    def look(inputs: tuple[Any, ...]) -> None:
+        shape = inputs[0].shape
+        for i in alike:
+            if inputs[i].shape != shape:
+                check(rule, inputs)
+        for i in scalars:
+            if inputs[i].ndim:
+                check(rule, inputs)
+
+    return look
+
+
 def check(rule: Rule, inputs: tuple[Any, ...]) -> None:
     """InvalidArgumentError where the values do not fit together."""
     shape, count = inputs[0].shape, len(rule.variables)
@@ -105,9 +124,11 @@ def not_a_scalar(name: str, value: Any) -> errors.InvalidArgumentError:
 def dense_kernel(rule: Rule) -> Callable[..., Any]:
     """The rule, checked. (``wraps`` keeps the attributes that it asks for visible to ``define``.)"""
 
+    look = checker(rule)
+
     @functools.wraps(rule.update)
     def kernel(xp: Any, *inputs: Any, **attrs: Any) -> Any:
-        check(rule, inputs)
+        look(inputs)
         return rule.update(xp, *inputs, **attrs)
 
     return kernel
@@ -115,10 +136,11 @@ def dense_kernel(rule: Rule) -> Callable[..., Any]:
 
 def dense_inplace(rule: Rule) -> Callable[..., None]:
     update = INPLACE[rule.name]
+    look = checker(rule)
 
     @functools.wraps(update)
     def kernel(*inputs: Any, **attrs: Any) -> None:
-        check(rule, inputs)
+        look(inputs)
         update(*inputs, **attrs)
 
     return kernel

@@ -14,9 +14,8 @@ from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["checked_initial_value", "guarded"]
 
-#: Not looked behind. A Merge is the result of a tf.cond: most often another variable's ``initialized_value()``, which is
-#: safe already, and a branch cannot be copied one operation at a time.
-_KEPT = frozenset(["IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "Merge", "RefMerge"])
+#: Reads that are meant as they stand.
+_KEPT = frozenset(["IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp"])
 _VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp"])
 
 
@@ -41,12 +40,18 @@ def guarded(scope: str, value: Tensor) -> Tensor:
             if found is not None:
                 replaced[op._outputs[0]] = found
         elif op.type not in _KEPT and any(t in replaced for t in op._inputs):
-            inputs = [replaced.get(t, t) for t in op._inputs]
-            copy = create_op(
-                op.graph, op.type, inputs, f"{op.name}_{scope}".replace(":", "_"), dict(op._attrs)
-            )
+            copy = _copied(op, [replaced.get(t, t) for t in op._inputs], f"{op.name}_{scope}")
             replaced.update(zip(op._outputs, copy._outputs))
     return replaced.get(value, value)
+
+
+def _copied(op: Operation, inputs: list[Tensor], name: str) -> Operation:
+    """The same operation on other inputs; in a branch of a tf.cond it stays in that branch."""
+    op_type = op.type.removeprefix("Ref") if op.type in ("RefSwitch", "RefMerge") else op.type
+    copy = create_op(op.graph, op_type, inputs, name.replace(":", "_"), dict(op._attrs))
+    copy._context = op._context
+    copy.__dict__.update(op.__dict__)  # what control flow noted there
+    return copy
 
 
 def _ancestors(op: Operation) -> list[Operation] | None:

@@ -10,17 +10,21 @@ name is taken literally, so that the second ``variable_scope("a", reuse=True)`` 
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.core import convert as conversion
-from headrace.core import dtypes
 from headrace.core.build import _graph_of
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import name_scope
-from headrace.ops.variable_store import AUTO_REUSE, VariableStore
+from headrace.ops.variable_scope_state import (
+    VariableScope,
+    _get_default_variable_store,
+    _get_unique_variable_scope,
+    get_variable_scope,
+    get_variable_scope_store,
+)
+from headrace.ops.variable_store import AUTO_REUSE
 from headrace.ops.variables import (
     Variable,
     VariableAggregation,
@@ -34,8 +38,6 @@ __all__ = [
     "variable_op_scope", "variable_scope",
 ]  # fmt: skip
 
-_STORE_KEY = ("__variable_store",)
-_SCOPE_KEY = ("__varscope",)
 _use_resource_by_default = False
 
 variable = Variable
@@ -60,224 +62,6 @@ def resource_variables_enabled() -> bool:
 def no_regularizer(_: Any) -> None:
     """Stops an outer scope's regularizer."""
     return None
-
-
-class VariableScope:
-    """The defaults that ``get_variable`` takes inside a scope."""
-
-    def __init__(
-        self,
-        reuse: Any,
-        name: str = "",
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
-        name_scope: str = "",
-        dtype: Any = dtypes.float32,
-        use_resource: bool | None = None,
-        constraint: Any = None,
-    ) -> None:
-        self._name = name
-        self._initializer = initializer
-        self._regularizer = regularizer
-        self._reuse = reuse
-        self._caching_device = caching_device
-        self._partitioner = partitioner
-        self._custom_getter = custom_getter
-        self._name_scope = name_scope
-        self._dtype = dtype
-        self._use_resource = use_resource
-        self._constraint = constraint
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def original_name_scope(self) -> str:
-        """The name scope in which the scope was first opened."""
-        return self._name_scope
-
-    @property
-    def reuse(self) -> Any:
-        return self._reuse
-
-    @property
-    def initializer(self) -> Any:
-        return self._initializer
-
-    @property
-    def dtype(self) -> Any:
-        return self._dtype
-
-    @property
-    def use_resource(self) -> bool | None:
-        return self._use_resource
-
-    @property
-    def regularizer(self) -> Any:
-        return self._regularizer
-
-    @property
-    def caching_device(self) -> Any:
-        return self._caching_device
-
-    @property
-    def partitioner(self) -> Any:
-        return self._partitioner
-
-    @property
-    def custom_getter(self) -> Any:
-        return self._custom_getter
-
-    @property
-    def constraint(self) -> Any:
-        return self._constraint
-
-    def reuse_variables(self) -> None:
-        """From here on variables of this scope are shared, not made."""
-        self._reuse = True
-
-    def set_initializer(self, initializer: Any) -> None:
-        self._initializer = initializer
-
-    def set_dtype(self, dtype: Any) -> None:
-        self._dtype = dtype
-
-    def set_use_resource(self, use_resource: bool | None) -> None:
-        self._use_resource = use_resource
-
-    def set_regularizer(self, regularizer: Any) -> None:
-        self._regularizer = regularizer
-
-    def set_caching_device(self, caching_device: Any) -> None:
-        self._caching_device = caching_device
-
-    def set_partitioner(self, partitioner: Any) -> None:
-        self._partitioner = partitioner
-
-    def set_custom_getter(self, custom_getter: Any) -> None:
-        self._custom_getter = custom_getter
-
-    def get_collection(self, name: str) -> list[Any]:
-        """This scope's part of a collection."""
-        return get_default_graph().get_collection(name, self._name + "/" if self._name else "")
-
-    def trainable_variables(self) -> list[Any]:
-        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
-
-    def global_variables(self) -> list[Any]:
-        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
-
-    def local_variables(self) -> list[Any]:
-        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
-
-    def get_variable(
-        self,
-        var_store: VariableStore,
-        name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
-        trainable: bool | None = None,
-        collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        validate_shape: bool = True,
-        use_resource: bool | None = None,
-        custom_getter: Any = None,
-        constraint: Any = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
-    ) -> Any:
-        """The variable ``name`` of this scope, with the scope's defaults for what is not given."""
-        full_name = f"{self._name}/{name}" if self._name else name
-        # a variable's name depends on variable scopes alone
-        with get_default_graph().name_scope(None):
-            if dtype is not None and initializer is not None and not callable(initializer):
-                _check_initializer_dtype(initializer, dtype)
-            return var_store.get_variable(
-                full_name,
-                shape=shape,
-                dtype=self._dtype if dtype is None else dtype,
-                initializer=self._initializer if initializer is None else initializer,
-                regularizer=self._regularizer if regularizer is None else regularizer,
-                reuse=self._reuse if reuse is None else reuse,
-                trainable=trainable,
-                collections=collections,
-                caching_device=self._caching_device if caching_device is None else caching_device,
-                partitioner=self._partitioner if partitioner is None else partitioner,
-                validate_shape=validate_shape,
-                use_resource=self._use_resource if use_resource is None else use_resource,
-                custom_getter=self._custom_getter if custom_getter is None else custom_getter,
-                constraint=self._constraint if constraint is None else constraint,
-                synchronization=synchronization,
-                aggregation=aggregation,
-            )
-
-
-def _check_initializer_dtype(initializer: Any, dtype: Any) -> None:
-    have = conversion.convert(initializer).dtype.base_dtype
-    if have != dtype:
-        raise ValueError(f"Initializer type '{have}' and explicit dtype '{dtype}' don't match.")
-
-
-# the current scope ------------------------------------------------------------------------------
-
-
-class _ScopeStore(threading.local):
-    """A graph's current variable scope and how often each scope was opened, per thread."""
-
-    def __init__(self) -> None:
-        self.current_scope = VariableScope(False)
-        self.variable_scopes_count: dict[str, int] = {}
-
-    def open_variable_scope(self, name: str) -> None:
-        self.variable_scopes_count[name] = self.variable_scopes_count.get(name, 0) + 1
-
-    def close_variable_subscopes(self, name: str | None) -> None:
-        for key in self.variable_scopes_count:
-            if name is None or key.startswith(name + "/"):
-                self.variable_scopes_count[key] = 0
-
-    def variable_scope_count(self, name: str) -> int:
-        return self.variable_scopes_count.get(name, 0)
-
-
-def get_variable_scope_store() -> _ScopeStore:
-    stored = get_default_graph().get_collection_ref(_SCOPE_KEY)
-    if not stored:
-        stored.append(_ScopeStore())
-    return stored[0]  # type: ignore[no-any-return]
-
-
-def get_variable_scope() -> VariableScope:
-    """The variable scope that is open."""
-    return get_variable_scope_store().current_scope
-
-
-def _get_default_variable_store() -> VariableStore:
-    stored = get_default_graph().get_collection_ref(_STORE_KEY)
-    if not stored:
-        stored.append(VariableStore())
-    return stored[0]  # type: ignore[no-any-return]
-
-
-def _get_unique_variable_scope(prefix: str) -> str:
-    """``prefix``, or the first ``prefix_1``, ``prefix_2``, … that is not open or opened here yet."""
-    store = get_variable_scope_store()
-    current = store.current_scope.name
-    base = f"{current}/{prefix}" if current else prefix
-    if store.variable_scope_count(base) == 0:
-        return prefix
-    i = 1
-    while store.variable_scope_count(f"{base}_{i}") > 0:
-        i += 1
-    return f"{prefix}_{i}"
 
 
 class _pure_variable_scope:
@@ -307,7 +91,7 @@ class _pure_variable_scope:
         self._constraint = constraint
         self._old_name_scope = old_name_scope
         self._store = get_variable_scope_store()
-        self._entered: list[tuple[VariableScope, VariableScope, dict[str, int] | None]] = []
+        self._entered: list[tuple[VariableScope, VariableScope, int | None]] = []
         self._reentered = (
             self._copy_given_scope() if isinstance(name_or_scope, VariableScope) else None
         )
@@ -337,11 +121,11 @@ class _pure_variable_scope:
     def __enter__(self) -> VariableScope:
         store = self._store
         old = store.current_scope
-        counts: dict[str, int] | None = None
+        mark: int | None = None
         if self._reentered is not None:
             scope = self._reentered
             store.open_variable_scope(scope.name)
-            counts = dict(store.variable_scopes_count)
+            mark = store.mark()
         else:
             prefix = self._name_or_scope
             assert isinstance(prefix, str)
@@ -350,16 +134,16 @@ class _pure_variable_scope:
             scope = self._scope_from(old, name, self._reuse or old.reuse, place)
             store.open_variable_scope(name)
         store.current_scope = scope
-        self._entered.append((scope, old, counts))
+        self._entered.append((scope, old, mark))
         return scope
 
     def __exit__(self, *exc: Any) -> None:
-        scope, old, counts = self._entered.pop()
+        scope, old, mark = self._entered.pop()
         store = self._store
         if store.current_scope is not scope:
             raise RuntimeError("Improper nesting of variable_scope.")
-        if counts is not None:
-            store.variable_scopes_count = counts
+        if mark is not None:
+            store.take_back(mark)
         else:
             store.close_variable_subscopes(scope.name)
         store.current_scope = old

@@ -25,6 +25,7 @@ class Lifetimes:
     fresh: set[int] = field(default_factory=set)  # made by a step that returns memory of its own
     shared: set[int] = field(default_factory=set)  # groups that contain a feed, constant or variable
     escaped: set[int] = field(default_factory=set)  # handed to something that may keep them
+    carried: set[int] = field(default_factory=set)  # loop variables
 
     def root(self, value: int) -> int:
         parent = self.parent
@@ -69,7 +70,7 @@ def lifetimes(block: PlanBlock, program: Program) -> Lifetimes:
     outside = [*program.feeds, *program.constants]
     for v in program.variables:
         outside += [v.start, v.current]
-    outside += out.escaped
+    outside += [*out.escaped, *out.carried]
     for value in outside:
         out.shared.add(out.root(value))
     return out
@@ -137,7 +138,7 @@ def _visit_loop(s: PlanWhile, out: Lifetimes, counter: _Counter, loops: list[tup
     for v in s.loop.values:
         out.last[v.next] = max(out.last.get(v.next, -1), counter.n)
         out.last[v.value] = max(out.last.get(v.value, -1), counter.n)
-        out.shared.add(out.root(v.value))
+        out.carried.add(v.value)
     for value in used:
         out.last[value] = max(out.last.get(value, -1), counter.n)
     counter.n += 1

@@ -164,7 +164,7 @@ class _Builder:
                     self.refs[unit._outputs[0]] = self._variable(unit)
                 continue
             if kind in _FORWARD or kind == "Merge" or kind == "RefMerge":
-                variable = next((self.refs[t] for t in unit._inputs if t in self.refs), None)
+                variable = self._forwarded(unit)
                 if variable is not None and self._looks_through(unit):
                     for out in unit._outputs:
                         if out not in self.value_of:
@@ -173,6 +173,14 @@ class _Builder:
             writes = unit._opdef.traits.writes
             if writes:
                 self._note_writes(unit, writes, loops)
+
+    def _forwarded(self, op: Operation) -> _Variable | None:
+        """The variable whose reference an operation passes on; a Merge does so only if both branches agree."""
+        sources = op._inputs[:1]
+        if op.type in ("Merge", "RefMerge") and op._inputs[0]._op.type not in ("Enter", "RefEnter"):
+            sources = op._inputs
+        found = {self.refs.get(t) for t in sources}
+        return found.pop() if len(found) == 1 else None
 
     @staticmethod
     def _looks_through(op: Operation) -> bool:
@@ -342,7 +350,8 @@ class _Builder:
         merges = [o for o in ops if o.type in ("Merge", "RefMerge") and o._inputs[0]._op.type in ("Enter", "RefEnter")]
         before = 0
         for enter in enters:
-            before |= self.masks.get(enter._inputs[0]._op, 0)
+            for source in (enter._inputs[0]._op, *enter._control_inputs):
+                before |= self.masks.get(source, 0)
             if enter._outputs[0] not in self.refs:
                 self.value_of[enter._outputs[0]] = self._input(enter, 0)
             self.masks[enter] = self.masks.get(enter._inputs[0]._op, 0)

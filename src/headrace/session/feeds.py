@@ -15,13 +15,18 @@ from headrace.core.convert import _string_array
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["TensorFed", "expand_feeds", "make_converter"]
+__all__ = ["TensorFed", "expand_feeds", "is_symbolic", "make_converter"]
 
 Converter = Callable[[Any], Any]
 
 
 class TensorFed(Exception):
     """A tensor stands among the feed values; the session evaluates it first."""
+
+
+def is_symbolic(value: Any) -> bool:
+    """A tensor or variable where an array is expected."""
+    return isinstance(value, Tensor) or (hasattr(value, "_as_graph_element") and not isinstance(value, type))
 
 
 def make_converter(tensor: Tensor) -> Converter:
@@ -66,8 +71,10 @@ def make_converter(tensor: Tensor) -> Converter:
 def _as_array(value: Any, tensor: Tensor, want: np.dtype[Any]) -> Any:
     if value is None:
         raise TypeError(f"The value fed to {tensor.name} is None. Feed an array or a number.")
-    if isinstance(value, (Tensor, Operation)):
+    if is_symbolic(value):
         raise TensorFed
+    if isinstance(value, Operation):
+        raise TypeError(f"The value fed to {tensor.name} is the operation {value.name!r}, which has no value.")
     try:
         array = np.asarray(value, dtype=want)
     except (ValueError, TypeError, OverflowError) as error:
@@ -108,9 +115,11 @@ def _string_converter(tensor: Tensor) -> Converter:
     def convert(value: Any) -> Any:
         if value is None:
             raise TypeError(f"The value fed to {tensor.name} is None. Feed a string or an array of strings.")
+        if is_symbolic(value):
+            raise TensorFed
         array = _string_array(np.asarray(value, dtype=object))
         _check_shape(array.shape, tensor)
-        return array if array.ndim else array[()]
+        return array  # a single string stays an array: bare bytes have neither shape nor dtype
 
     return convert
 

@@ -99,10 +99,19 @@ def _value_classes() -> dict[str, Any]:
 _VALUE_CLASSES = _value_classes()
 
 
+def _is_variable(fetch: Any, handle: Any) -> bool:
+    """A resource variable itself, and not the result of an assignment to one."""
+    return (
+        isinstance(handle, Tensor)
+        and handle._op.type == "VarHandleOp"
+        and getattr(fetch, "_parent_op", None) is None
+    )
+
+
 def _element(graph: Any, fetch: Any) -> Element:
     handle = getattr(fetch, "handle", None)
     try:
-        if isinstance(handle, Tensor) and handle._op.type == "VarHandleOp":  # a resource variable
+        if _is_variable(fetch, handle):
             graph.as_graph_element(handle)
             return FinalValue(handle._op)
         element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)

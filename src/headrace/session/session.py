@@ -26,7 +26,7 @@ from headrace.executors.base import op_error
 from headrace.executors.state import State
 from headrace.program.snapshot import snapshot
 from headrace.session.events import EVENTS
-from headrace.session.feeds import TensorFed, expand_feeds, make_converter
+from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
 from headrace.session.fetches import plan_fetches
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
@@ -83,6 +83,7 @@ def plans_of(graph: Graph) -> PlanCache:
 
 
 _SEPARATOR = object()
+_GENERAL = object()  # starts the keys of calls in the general form: no other key begins so
 _LEAVES = frozenset([Tensor, Operation])
 
 
@@ -183,7 +184,7 @@ class BaseSession:
         feed_dict = self._plain_feeds(feed_dict)
         call, key = None, None
         try:
-            key = (_structure_key(fetches), _SEPARATOR, *feed_dict)
+            key = (_GENERAL, _structure_key(fetches), *feed_dict)
             call = self._calls.get(key)
         except TypeError:
             key = None
@@ -205,15 +206,16 @@ class BaseSession:
                 feed_dict = dict(feed_dict)
             except (TypeError, ValueError):
                 raise TypeError(f"feed_dict must be a dictionary, not {type(feed_dict)}") from None
-        if any(isinstance(v, (Tensor, Operation)) for v in feed_dict.values()):
+        if any(is_symbolic(v) for v in feed_dict.values()):
             # TF refuses tensors here; people write them. Their values are computed first, in this session.
-            tensors = {k: v for k, v in feed_dict.items() if isinstance(v, Tensor)}
-            values = self.run(dict(enumerate(tensors.values())))
-            feed_dict = {**feed_dict, **dict(zip(tensors, values.values()))}
+            tensors = {k: v for k, v in feed_dict.items() if is_symbolic(v)}
+            feed_dict = {**feed_dict, **dict(zip(tensors, self.run(list(tensors.values()))))}
         return feed_dict  # type: ignore[no-any-return]
 
     def _remember(self, key: Any, call: Callable[[Any], Any]) -> None:
         calls = self._calls
+        if self._closed:  # while this call was being prepared
+            return
         while len(calls) >= MAX_CALLS:
             try:
                 del calls[next(iter(calls))]
@@ -337,6 +339,7 @@ def make_call(
     """The function behind one kind of call: feed_dict in, result out."""
     run = executable.run
     state = session._state
+    owner = weakref.ref(session)  # the session holds its calls: no cycle, so that dropping it frees its variables
     values = state.values
 
     def fail(error: BaseException) -> BaseException:
@@ -363,7 +366,9 @@ def make_call(
         try:
             feeds = convert_all(feed_dict)
         except TensorFed:
-            feeds = convert_all(session._plain_feeds(feed_dict))
+            holder = owner()
+            assert holder is not None
+            feeds = convert_all(holder._plain_feeds(feed_dict))
         token = silence()
         try:
             return rebuild(run(state, values, *feeds))

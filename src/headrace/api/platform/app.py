@@ -17,7 +17,7 @@ def _parse(argv: Sequence[str] | None) -> Any:
     return flags.FLAGS(sys.argv if argv is None else argv, known_only=True)
 
 
-def run(main: Callable[[Any], Any] | None = None, argv: Sequence[str] | None = None) -> None:
+def run(main: Callable[[Any], Any] | None = None, argv: list[str] | None = None) -> None:
     """Run ``main`` (default: ``main`` of the program's first module) and exit with its result."""
     tf_logging.get_logger()  # configured before absl gives the root logger a handler and format of its own
     _absl.run(main=main or sys.modules["__main__"].main, argv=argv, flags_parser=_parse)

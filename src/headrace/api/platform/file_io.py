@@ -59,7 +59,9 @@ class FileIO:
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         if mode.replace("b", "") not in _MODES:
-            raise ValueError(f"mode is not 'r', 'w', 'a', 'r+', 'w+' or 'a+' (with or without 'b'): {mode!r}")
+            raise ValueError(
+                f"mode is not 'r', 'w', 'a', 'r+', 'w+' or 'a+' (with or without 'b'): {mode!r}"
+            )
         self._name = name
         self._mode = mode
         self._file: Any = None
@@ -103,7 +105,9 @@ class FileIO:
         return list(self)
 
     def write(self, file_content: Any) -> None:
-        data = file_content.encode("utf-8") if isinstance(file_content, str) else bytes(file_content)
+        data = (
+            file_content.encode("utf-8") if isinstance(file_content, str) else bytes(file_content)
+        )
         with _translated(self._name):
             self._opened(writing=True).write(data)
 
@@ -113,7 +117,9 @@ class FileIO:
         if where is None:
             raise TypeError("seek(): offset argument required")
         if whence not in (0, 1, 2):
-            raise errors.InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.")
+            raise errors.InvalidArgumentError(
+                None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
+            )
         self._opened().seek(where, whence)
 
     def tell(self) -> int:
@@ -128,7 +134,9 @@ class FileIO:
 
     def close(self) -> None:
         if self._file is None and self._mode[0] in "wa":
-            self._opened(writing=True)  # a file opened for writing comes to be even if nothing is written
+            self._opened(
+                writing=True
+            )  # a file opened for writing comes to be even if nothing is written
         if self._file is not None:
             with _translated(self._name):
                 self._file.close()
@@ -254,7 +262,9 @@ def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = 
     _check_free(filename, overwrite)
     path = _path(filename)
     with _translated(filename):
-        handle, temporary = tempfile.mkstemp(prefix=os.path.basename(path) + ".tmp", dir=os.path.dirname(path) or ".")
+        handle, temporary = tempfile.mkstemp(
+            prefix=os.path.basename(path) + ".tmp", dir=os.path.dirname(path) or "."
+        )
         os.close(handle)
     try:
         write_string_to_file(temporary, contents)

@@ -15,6 +15,7 @@ from typing import Any
 
 from absl import flags as _absl
 from absl.flags import (
+    DEFINE,
     ArgumentParser,
     ArgumentSerializer,
     BaseListParser,
@@ -22,7 +23,6 @@ from absl.flags import (
     BooleanParser,
     CantOpenFlagFileError,
     CsvListSerializer,
-    DEFINE,
     DEFINE_alias,
     DEFINE_enum,
     DEFINE_enum_class,

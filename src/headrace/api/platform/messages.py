@@ -38,7 +38,11 @@ MESSAGES: dict[str, str] = {
 }
 
 #: The same for ``tf.train``.
-TRAIN_MESSAGES: dict[str, str] = {"ClusterDef": "cluster_pb2", "JobDef": "cluster_pb2", "SaverDef": "saver_pb2"}
+TRAIN_MESSAGES: dict[str, str] = {
+    "ClusterDef": "cluster_pb2",
+    "JobDef": "cluster_pb2",
+    "SaverDef": "saver_pb2",
+}
 
 #: Which of TensorFlow's packages each message module is in.
 _PROTOBUF = (

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-__all__ = ["CXX11_ABI_FLAG", "MONOLITHIC_BUILD", "get_compile_flags", "get_include", "get_lib", "get_link_flags"]
+__all__ = [
+    "CXX11_ABI_FLAG",
+    "MONOLITHIC_BUILD",
+    "get_compile_flags",
+    "get_include",
+    "get_lib",
+    "get_link_flags",
+]
 
 CXX11_ABI_FLAG = 1
 MONOLITHIC_BUILD = 0

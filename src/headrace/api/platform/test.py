@@ -1,9 +1,9 @@
 """``tf.test``: a TestCase with a session, assertions about arrays, and numerical gradients.
 
-    class SquareTest(tf.test.TestCase):
-        def testSquare(self):
-            with self.session():
-                self.assertAllEqual(tf.square([2, 3]).eval(), [4, 9])
+class SquareTest(tf.test.TestCase):
+    def testSquare(self):
+        with self.session():
+            self.assertAllEqual(tf.square([2, 3]).eval(), [4, 9])
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from headrace.core import nest
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph, reset_default_graph
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.tensor import Tensor
 from headrace.core.stacks import default_sessions
+from headrace.core.tensor import Tensor
 from headrace.ops.basic import placeholder
 from headrace.session.session import Session
 
@@ -139,15 +139,21 @@ class TestCase(absltest.TestCase):
         return np.asarray(value)
 
     # arrays
-    def assertAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:  # noqa: N802
+    def assertAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
         a, b = self._array(a), self._array(b)
-        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}")
+        self.assertEqual(
+            a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}"
+        )
         np.testing.assert_array_equal(a, b, err_msg=msg or "")
 
-    def assertNotAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:  # noqa: N802
-        self._assert_fails(self.assertAllEqual, a, b, "The two values are equal at all elements.", msg)
+    def assertNotAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
+        self._assert_fails(
+            self.assertAllEqual, a, b, "The two values are equal at all elements.", msg
+        )
 
-    def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None) -> None:  # noqa: N802
+    def assertAllClose(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
+    ) -> None:
         """Arrays, or structures of them, equal within the tolerances."""
         if isinstance(a, dict) or isinstance(b, dict):
             self.assertEqual(sorted(a), sorted(b), msg)
@@ -160,22 +166,26 @@ class TestCase(absltest.TestCase):
                 self.assertAllClose(x, y, rtol, atol, f"at index {i}. {msg or ''}")
             return
         a, b = self._array(a), self._array(b)
-        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}")
+        self.assertEqual(
+            a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}"
+        )
         np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=msg or "")
 
-    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:  # noqa: N802
+    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
         msg = kwargs.pop("msg", None)
         close = lambda x, y: self.assertAllClose(x, y, **kwargs)
         self._assert_fails(close, a, b, "The two values are close at all elements.", msg)
 
-    def _assert_fails(self, check: Callable[[Any, Any], None], a: Any, b: Any, text: str, msg: Any) -> None:
+    def _assert_fails(
+        self, check: Callable[[Any, Any], None], a: Any, b: Any, text: str, msg: Any
+    ) -> None:
         try:
             check(a, b)
         except AssertionError:
             return
         raise AssertionError(f"{text} {msg or ''}")
 
-    def assertAllCloseAccordingToType(  # noqa: N802
+    def assertAllCloseAccordingToType(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6,
         float_atol: float = 1e-6, half_rtol: float = 1e-3, half_atol: float = 1e-3, bfloat16_rtol: float = 1e-2,
         bfloat16_atol: float = 1e-2, msg: Any = None,
@@ -190,35 +200,37 @@ class TestCase(absltest.TestCase):
                 rtol, atol = max(rtol, wider_rtol), max(atol, wider_atol)
         self.assertAllClose(a, b, rtol, atol, msg)
 
-    def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:  # noqa: N802
+    def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1} != {f2} +/- {err}. {msg or ''}")
 
-    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: Any = None) -> None:  # noqa: N802
+    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: Any = None) -> None:
         self.assertEqual(len(farray1), len(farray2), msg)
         for f1, f2 in zip(farray1, farray2):
             self.assertNear(float(f1), float(f2), err, msg)
 
-    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: Any = None) -> None:  # noqa: N802
+    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: Any = None) -> None:
         distance = float(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2)))
-        self.assertTrue(distance < err, f"arrays are {distance} apart, more than {err}. {msg or ''}")
+        self.assertTrue(
+            distance < err, f"arrays are {distance} apart, more than {err}. {msg or ''}"
+        )
 
-    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         self.assertGreater(np.min(self._array(a)), comparison_target)
 
-    def assertAllLess(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
         self.assertLess(np.max(self._array(a)), comparison_target)
 
-    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
         self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
 
-    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
         self.assertLessEqual(np.max(self._array(a)), comparison_target)
 
-    def assertAllInSet(self, target: Any, expected_set: Any) -> None:  # noqa: N802
+    def assertAllInSet(self, target: Any, expected_set: Any) -> None:
         beyond = sorted(set(self._array(target).reshape(-1).tolist()) - set(expected_set))
         self.assertFalse(beyond, f"{beyond} are not in the set {expected_set}")
 
-    def assertAllInRange(  # noqa: N802
+    def assertAllInRange(
         self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:  # fmt: skip
@@ -226,14 +238,16 @@ class TestCase(absltest.TestCase):
         low = array > lower_bound if open_lower_bound else array >= lower_bound
         high = array < upper_bound if open_upper_bound else array <= upper_bound
         outside = array[~(low & high)]
-        self.assertEqual(outside.size, 0, f"outside of the range {lower_bound}..{upper_bound}: {outside[:10]}")
+        self.assertEqual(
+            outside.size, 0, f"outside of the range {lower_bound}..{upper_bound}: {outside[:10]}"
+        )
 
-    def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: Any = None) -> None:  # noqa: N802
+    def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: Any = None) -> None:
         self.assertAllEqual(np_array.shape, tf_tensor.get_shape().as_list(), msg)
 
     # errors and others
     @contextlib.contextmanager
-    def assertRaisesWithPredicateMatch(  # noqa: N802
+    def assertRaisesWithPredicateMatch(  # type: ignore[override]
         self, exception_type: Any, expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
         """The block raises an error whose message (with its op's name) the predicate or pattern accepts."""
@@ -241,26 +255,35 @@ class TestCase(absltest.TestCase):
             yield
         except exception_type as e:
             if callable(expected_err_re_or_predicate):
-                self.assertTrue(expected_err_re_or_predicate(e), f"Exception of type {type(e)}: {e}")
+                self.assertTrue(
+                    expected_err_re_or_predicate(e), f"Exception of type {type(e)}: {e}"
+                )
                 return
             message = e.message if isinstance(e, errors.OpError) else str(e)
             op = e.op if isinstance(e, errors.OpError) else None
             if op is not None:
                 message += f"\nCaused by op: {op.name}"
-            self.assertTrue(re.search(expected_err_re_or_predicate, message), f"{message!r} does not match")
+            self.assertTrue(
+                re.search(expected_err_re_or_predicate, message), f"{message!r} does not match"
+            )
             return
         self.fail(f"{getattr(exception_type, '__name__', exception_type)} not raised")
 
-    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:  # noqa: N802
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
 
-    def assertItemsEqual(self, expected_seq: Any, actual_seq: Any, msg: Any = None) -> None:  # noqa: N802
+    def assertItemsEqual(self, expected_seq: Any, actual_seq: Any, msg: Any = None) -> None:
         self.assertCountEqual(expected_seq, actual_seq, msg)
 
-    def assertStartsWith(self, actual: str, expected_start: str, msg: Any = None) -> None:  # noqa: N802
-        self.assertTrue(actual.startswith(expected_start), f"{actual!r} does not start with {expected_start!r}. {msg or ''}")
+    def assertStartsWith(self, actual: str, expected_start: str, msg: Any = None) -> None:
+        self.assertTrue(
+            actual.startswith(expected_start),
+            f"{actual!r} does not start with {expected_start!r}. {msg or ''}",
+        )
 
-    def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None) -> None:  # noqa: N802
+    def assertProtoEquals(
+        self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None
+    ) -> None:
         expected = expected_message_maybe_ascii
         if isinstance(expected, (str, bytes)):
             from google.protobuf import text_format
@@ -301,12 +324,16 @@ def compute_gradient_error(
     init_targets: Any = None, extra_feed_dict: Any = None,
 ) -> float:  # fmt: skip
     """The largest difference between the two Jacobians."""
-    found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
+    found = compute_gradient(
+        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
+    )
     pairs = found if isinstance(found, list) else [found]
     return max((float(np.abs(t - n).max(initial=0)) for t, n in pairs), default=0.0)
 
 
-def _jacobians(sess: Any, x: Any, x_shape: Any, y: Any, y_shape: Any, init: Any, delta: float, extra: Any) -> Any:
+def _jacobians(
+    sess: Any, x: Any, x_shape: Any, y: Any, y_shape: Any, init: Any, delta: float, extra: Any
+) -> Any:
     dtype = x.dtype.base_dtype.as_numpy_dtype
     at = np.asarray(np.random.random_sample(tuple(x_shape)) if init is None else init).astype(dtype)
     feeds = dict(extra or {})
@@ -314,7 +341,9 @@ def _jacobians(sess: Any, x: Any, x_shape: Any, y: Any, y_shape: Any, init: Any,
     return _theoretical(sess, x, y, tuple(y_shape), at, feeds), _numerical(run, y, at, delta)
 
 
-def _theoretical(sess: Any, x: Any, y: Any, y_shape: tuple[int, ...], at: Any, feeds: dict[Any, Any]) -> Any:
+def _theoretical(
+    sess: Any, x: Any, y: Any, y_shape: tuple[int, ...], at: Any, feeds: dict[Any, Any]
+) -> Any:
     seed = np.zeros(y_shape, y.dtype.base_dtype.as_numpy_dtype)
     rows = []
     with y.graph.as_default():
@@ -323,7 +352,9 @@ def _theoretical(sess: Any, x: Any, y: Any, y_shape: tuple[int, ...], at: Any, f
         for i in range(seed.size):
             one = seed.copy()
             one.reshape(-1)[i] = 1
-            rows.append(np.asarray(sess.run(gradient, {**feeds, cotangent: one, x: at})).reshape(-1))
+            rows.append(
+                np.asarray(sess.run(gradient, {**feeds, cotangent: one, x: at})).reshape(-1)
+            )
     return np.stack(rows, axis=1) if rows else np.zeros((at.size, 0), at.dtype)
 
 

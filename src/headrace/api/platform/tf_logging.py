@@ -1,7 +1,7 @@
 """``tf.logging``: the Python logger named "tensorflow", at level WARN, written to the standard error stream.
 
-    >>> set_verbosity(INFO)
-    >>> info("step %d", 3)   # INFO:tensorflow:step 3
+>>> set_verbosity(INFO)
+>>> info("step %d", 3)   # INFO:tensorflow:step 3
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def get_logger() -> logging.Logger:
         handler = logging.StreamHandler(sys.stdout if interactive else sys.stderr)
         handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
         logger.addHandler(handler)
-        logger.propagate = False  # or absl.app.run, which gives the root a handler, doubles each line
+        logger.propagate = (
+            False  # or absl.app.run, which gives the root a handler, doubles each line
+        )
     return logger
 
 
@@ -67,7 +69,7 @@ def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().fatal(msg, *args, stacklevel=2, **kwargs)
 
 
-def TaskLevelStatusMessage(msg: Any) -> None:  # noqa: N802 (TensorFlow's name)
+def TaskLevelStatusMessage(msg: Any) -> None:
     error(msg)
 
 

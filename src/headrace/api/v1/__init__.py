@@ -4,7 +4,7 @@ Only re-exports. Parts that are not about graphs (files, flags, tests) and proto
 so that the import stays light; a name that is not here raises an AttributeError that says what it is and what is near.
 """
 
-# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
 from headrace import errors
@@ -13,9 +13,10 @@ from headrace.api.missing import module_getattr
 from headrace.api.platform.messages import MESSAGES
 from headrace.ops import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
 from headrace.api.v1 import (
-    bitwise, debugging, dtypes, initializers, io, linalg, losses, manip, math, nn, random,
+    bitwise, debugging, dtypes, initializers, io, linalg, losses, manip, math, nest, nn, random,
     signal, sparse, spectral, strings, train,
 )
+from headrace.api.device_spec import DeviceSpec
 from headrace.api.platform.compat import dimension_at_index
 from headrace.api.v1.context import (
     control_flow_v2_enabled, disable_control_flow_v2, disable_eager_execution,
@@ -67,6 +68,13 @@ from headrace.ops.casting import (
     angle, bitcast, cast, complex, conj, imag, real, saturate_cast, to_bfloat16, to_complex128,
     to_complex64, to_double, to_float, to_int32, to_int64,
 )
+from headrace.ops.checks import (
+    add_check_numerics_ops, Assert, assert_equal, assert_greater, assert_greater_equal,
+    assert_integer, assert_less, assert_less_equal, assert_near, assert_negative,
+    assert_non_negative, assert_non_positive, assert_none_equal, assert_positive,
+    assert_proper_iterable, assert_rank, assert_rank_at_least, assert_rank_in,
+    assert_same_float_dtype, assert_scalar, assert_type, is_numeric_tensor,
+)
 from headrace.ops.clip import (
     check_numerics, clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value,
     global_norm, verify_tensor_all_finite,
@@ -86,9 +94,9 @@ from headrace.ops.functional import foldl, foldr, map_fn, scan
 from headrace.ops.gathering import (
     batch_gather, boolean_mask, dynamic_partition, dynamic_stitch, gather, gather_nd,
     invert_permutation, one_hot, scatter_nd, sequence_mask, tensor_scatter_add,
-    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub, tensor_scatter_sub as
-    tensor_scatter_nd_sub, tensor_scatter_update, tensor_scatter_update as
-    tensor_scatter_nd_update, unravel_index,
+    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub,
+    tensor_scatter_sub as tensor_scatter_nd_sub, tensor_scatter_update,
+    tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
 )
 from headrace.ops.initializers import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
@@ -97,7 +105,8 @@ from headrace.ops.initializers import (
     variance_scaling_initializer, zeros_initializer,
 )
 from headrace.ops.joining import (
-    concat, pack, pad, parallel_stack, repeat, split, stack, tile, unpack, unstack,
+    concat, concat as concat_v2, pack, pad, parallel_stack, repeat, split, stack, tile, unpack,
+    unstack,
 )
 from headrace.ops.linalg import batch_matmul, matmul, sparse_matmul
 from headrace.ops.linalg_decomp import (
@@ -119,6 +128,7 @@ from headrace.ops.partitioning import (
     create_partitioned_variables, fixed_size_partitioner, min_max_variable_partitioner,
     variable_axis_size_partitioner,
 )
+from headrace.ops.printing import Print, print_v2 as print
 from headrace.ops.random import (
     multinomial, random_crop, random_normal, random_shuffle, random_uniform, truncated_normal,
 )
@@ -139,7 +149,7 @@ from headrace.ops.segments import (
 )
 from headrace.ops.selecting import (
     argsort, edit_distance, is_non_decreasing, is_strictly_increasing, searchsorted, setdiff1d,
-    sort, unique, unique_with_counts, where, where_v2,
+    sort, unique, unique_with_counts, where, where as select, where_v2,
 )
 from headrace.ops.slicing import slice, strided_slice
 from headrace.ops.sparse import (
@@ -184,10 +194,12 @@ from headrace.session.session import InteractiveSession, Session
 LAZY_MODULES = {
     "app": "headrace.api.platform.app",
     "compat": "headrace.api.v1.compat",
+    "config": "headrace.api.v1.config",
     "contrib": "headrace.api.contrib",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
     "logging": "headrace.api.platform.tf_logging",
+    "python": "headrace.api.v1.python",
     "raw_ops": "headrace.api.raw_ops",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.platform.test",
@@ -205,33 +217,39 @@ __compiler_version__ = COMPILER_VERSION
 
 __all__ = [
     "__compiler_version__", "__git_version__", "__version__", "abs", "accumulate_n", "acos",
-    "acosh", "add", "add_n", "add_to_collection", "add_to_collections", "AggregationMethod",
-    "all_variables", "angle", "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype",
-    "as_string", "asin", "asinh", "assert_variables_initialized", "assign", "assign_add",
+    "acosh", "add", "add_check_numerics_ops", "add_n", "add_to_collection",
+    "add_to_collections", "AggregationMethod", "all_variables", "angle", "arg_max", "arg_min",
+    "argmax", "argmin", "argsort", "as_dtype", "as_string", "asin", "asinh", "Assert",
+    "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less",
+    "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
+    "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
+    "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
+    "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add",
     "assign_sub", "atan", "atan2", "atanh", "AUTO_REUSE", "batch_gather", "batch_matmul",
     "batch_scatter_update", "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16",
     "bincount", "bitcast", "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape",
     "broadcast_static_shape", "broadcast_to", "case", "cast", "ceil", "check_numerics",
     "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
     "clip_by_value", "colocate_with", "COMPILER_VERSION", "complex", "complex128", "complex64",
-    "concat", "cond", "confusion_matrix", "conj", "constant", "constant_initializer",
-    "container", "control_dependencies", "control_flow_v2_enabled", "convert_to_tensor",
-    "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to",
-    "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient",
-    "debugging", "decode_base64", "decode_raw", "depth_to_space", "device", "diag", "diag_part",
-    "digamma", "Dimension", "dimension_at_index", "dimension_value", "disable_control_flow_v2",
-    "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality",
-    "disable_v2_behavior", "disable_v2_tensorshape", "div", "div_no_nan", "divide", "double",
-    "DType", "dtypes", "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum",
-    "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
-    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "encode_base64",
-    "ensure_shape", "equal", "erf", "erfc", "errors", "executing_eagerly", "exp", "expand_dims",
-    "expm1", "extract_image_patches", "eye", "fft", "fft2d", "fft3d", "fill",
-    "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floor_div", "floordiv",
-    "floormod", "foldl", "foldr", "gather", "gather_nd", "get_all_collection_keys",
-    "get_collection", "get_collection_ref", "get_default_graph", "get_default_session",
-    "get_local_variable", "get_seed", "get_static_value", "get_variable", "get_variable_scope",
-    "GIT_VERSION", "global_norm", "global_variables", "global_variables_initializer",
+    "concat", "concat_v2", "cond", "confusion_matrix", "conj", "constant",
+    "constant_initializer", "container", "control_dependencies", "control_flow_v2_enabled",
+    "convert_to_tensor", "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero",
+    "count_up_to", "create_partitioned_variables", "cross", "cumprod", "cumsum",
+    "custom_gradient", "debugging", "decode_base64", "decode_raw", "depth_to_space", "device",
+    "DeviceSpec", "diag", "diag_part", "digamma", "Dimension", "dimension_at_index",
+    "dimension_value", "disable_control_flow_v2", "disable_eager_execution",
+    "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior",
+    "disable_v2_tensorshape", "div", "div_no_nan", "divide", "double", "DType", "dtypes",
+    "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum", "enable_control_flow_v2",
+    "enable_eager_execution", "enable_resource_variables", "enable_tensor_equality",
+    "enable_v2_behavior", "enable_v2_tensorshape", "encode_base64", "ensure_shape", "equal",
+    "erf", "erfc", "errors", "executing_eagerly", "exp", "expand_dims", "expm1",
+    "extract_image_patches", "eye", "fft", "fft2d", "fft3d", "fill", "fixed_size_partitioner",
+    "float16", "float32", "float64", "floor", "floor_div", "floordiv", "floormod", "foldl",
+    "foldr", "gather", "gather_nd", "get_all_collection_keys", "get_collection",
+    "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable",
+    "get_seed", "get_static_value", "get_variable", "get_variable_scope", "GIT_VERSION",
+    "global_norm", "global_variables", "global_variables_initializer",
     "glorot_normal_initializer", "glorot_uniform_initializer", "grad_pass_through", "gradients",
     "Graph", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER",
     "GRAPH_DEF_VERSION_MIN_PRODUCER", "GraphKeys", "greater", "greater_equal", "group",
@@ -241,36 +259,37 @@ __all__ = [
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "InteractiveSession", "inv",
     "invert_permutation", "io", "is_finite", "is_inf", "is_nan", "is_non_decreasing",
-    "is_strictly_increasing", "is_tensor", "is_variable_initialized", "lbeta", "less",
-    "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables",
-    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "losses", "make_ndarray", "make_template", "manip", "map_fn",
-    "math", "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag",
-    "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls",
-    "matrix_transpose", "matrix_triangular_solve", "maximum", "meshgrid",
-    "min_max_variable_partitioner", "minimum", "mod", "model_variables",
-    "moving_average_variables", "mul", "multinomial", "multiply", "name_scope", "neg",
-    "negative", "newaxis", "nn", "no_op", "no_regularizer", "NoGradient", "norm", "not_equal",
-    "NotDifferentiable", "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like",
-    "op_scope", "Operation", "OpError", "orthogonal_initializer", "pack", "pad",
-    "parallel_stack", "placeholder", "placeholder_with_default", "polygamma", "pow", "py_func",
-    "qint16", "qint32", "qint8", "qr", "QUANTIZED_DTYPES", "quint16", "quint8", "random",
-    "random_crop", "random_gamma", "random_normal", "random_normal_initializer",
-    "random_poisson", "random_shuffle", "random_uniform", "random_uniform_initializer", "range",
-    "rank", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_join",
-    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
-    "regex_replace", "register_tensor_conversion_function", "RegisterGradient", "repeat",
+    "is_numeric_tensor", "is_strictly_increasing", "is_tensor", "is_variable_initialized",
+    "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace",
+    "local_variables", "local_variables_initializer", "log", "log1p", "log_sigmoid",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "losses", "make_ndarray",
+    "make_template", "manip", "map_fn", "math", "matmul", "matrix_band_part",
+    "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse",
+    "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_transpose",
+    "matrix_triangular_solve", "maximum", "meshgrid", "min_max_variable_partitioner", "minimum",
+    "mod", "model_variables", "moving_average_variables", "mul", "multinomial", "multiply",
+    "name_scope", "neg", "negative", "nest", "newaxis", "nn", "no_op", "no_regularizer",
+    "NoGradient", "norm", "not_equal", "NotDifferentiable", "numpy_function", "one_hot", "ones",
+    "ones_initializer", "ones_like", "op_scope", "Operation", "OpError",
+    "orthogonal_initializer", "pack", "pad", "parallel_stack", "placeholder",
+    "placeholder_with_default", "polygamma", "pow", "Print", "print", "py_func", "qint16",
+    "qint32", "qint8", "qr", "QUANTIZED_DTYPES", "quint16", "quint8", "random", "random_crop",
+    "random_gamma", "random_normal", "random_normal_initializer", "random_poisson",
+    "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "real",
+    "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_join", "reduce_logsumexp",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "regex_replace",
+    "register_tensor_conversion_function", "RegisterGradient", "repeat",
     "report_uninitialized_variables", "required_space_to_batch_paddings", "reset_default_graph",
     "reshape", "resource", "resource_variables_enabled", "reverse", "reverse_sequence",
     "reverse_v2", "rint", "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scan",
     "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd",
     "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update",
     "searchsorted", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
-    "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "Session", "set_random_seed",
-    "setdiff1d", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size",
-    "slice", "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth", "sparse",
-    "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_matmul",
-    "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
+    "select", "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "Session",
+    "set_random_seed", "setdiff1d", "shape", "shape_n", "sigmoid", "sign", "signal", "sin",
+    "sinh", "size", "slice", "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth",
+    "sparse", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask",
+    "sparse_matmul", "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
     "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum",
     "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape",
     "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",

@@ -45,10 +45,14 @@ def enable_control_flow_v2() -> None:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise NotImplementedError(f"{what} is TF 2's behaviour, which this API (TensorFlow 1.15, graphs and sessions) does not have")
+    raise NotImplementedError(
+        f"{what} is TF 2's behaviour, which this API (TensorFlow 1.15, graphs and sessions) does not have"
+    )
 
 
-def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> NoReturn:
+def enable_eager_execution(
+    config: Any = None, device_policy: Any = None, execution_mode: Any = None
+) -> NoReturn:
     _refuse("eager execution")
 
 

@@ -1,6 +1,6 @@
 """``tf.initializers``: initializers of variables."""
 
-# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
 from headrace.api.missing import module_getattr
@@ -12,8 +12,9 @@ from headrace.ops.initializers import (
     VarianceScaling as variance_scaling, Zeros as zeros,
 )
 from headrace.ops.variable_lists import (
-    global_variables_initializer as global_variables, local_variables_initializer as
-    local_variables, tables_initializer, variables_initializer as variables,
+    global_variables_initializer as global_variables,
+    local_variables_initializer as local_variables, tables_initializer,
+    variables_initializer as variables,
 )
 
 __all__ = [

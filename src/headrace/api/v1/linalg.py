@@ -1,6 +1,6 @@
 """``tf.linalg``: linear algebra."""
 
-# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
 from headrace.api.missing import module_getattr
@@ -13,8 +13,8 @@ from headrace.ops.diagonals import (
 )
 from headrace.ops.linalg import adjoint, matmul, matvec
 from headrace.ops.linalg_decomp import (
-    cholesky, cholesky_solve, expm, logdet, logm, lu, matrix_determinant as det, matrix_inverse
-    as inv, matrix_rank, matrix_solve as solve, matrix_solve_ls as lstsq,
+    cholesky, cholesky_solve, expm, logdet, logm, lu, matrix_determinant as det,
+    matrix_inverse as inv, matrix_rank, matrix_solve as solve, matrix_solve_ls as lstsq,
     matrix_triangular_solve as triangular_solve, pinv, qr, self_adjoint_eig as eigh,
     self_adjoint_eigvals as eigvalsh, slogdet, sqrtm, svd,
 )

@@ -1,6 +1,6 @@
 """``tf.random``: random numbers."""
 
-# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
 from headrace.api.missing import module_getattr
@@ -10,8 +10,8 @@ from headrace.ops.nn_sampling import (
     log_uniform_candidate_sampler, uniform_candidate_sampler,
 )
 from headrace.ops.random import (
-    categorical, multinomial, random_normal as normal, random_shuffle as shuffle, random_uniform
-    as uniform, truncated_normal,
+    categorical, multinomial, random_normal as normal, random_shuffle as shuffle,
+    random_uniform as uniform, truncated_normal,
 )
 from headrace.ops.random_rejection import random_gamma as gamma, random_poisson as poisson
 from headrace.ops.random_stateless import (

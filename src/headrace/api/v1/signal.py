@@ -1,17 +1,23 @@
 """``tf.signal``: signals."""
 
-# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
 from headrace.api.missing import module_getattr
 from headrace.ops.fft import (
-    fft, fft2d, fft3d, fftshift, ifft, ifft2d, ifft3d, ifftshift, irfft, irfft as irfft2d, irfft
-    as irfft3d, rfft, rfft as rfft2d, rfft as rfft3d,
+    fft, fft2d, fft3d, fftshift, ifft, ifft2d, ifft3d, ifftshift, irfft, irfft as irfft2d,
+    irfft as irfft3d, rfft, rfft as rfft2d, rfft as rfft3d,
+)
+from headrace.ops.signal import (
+    dct, frame, hamming_window, hann_window, idct, inverse_stft, inverse_stft_window_fn,
+    linear_to_mel_weight_matrix, mfccs_from_log_mel_spectrograms, overlap_and_add, stft,
 )
 
 __all__ = [
-    "fft", "fft2d", "fft3d", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftshift", "irfft",
-    "irfft2d", "irfft3d", "rfft", "rfft2d", "rfft3d",
+    "dct", "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window",
+    "idct", "ifft", "ifft2d", "ifft3d", "ifftshift", "inverse_stft", "inverse_stft_window_fn",
+    "irfft", "irfft2d", "irfft3d", "linear_to_mel_weight_matrix",
+    "mfccs_from_log_mel_spectrograms", "overlap_and_add", "rfft", "rfft2d", "rfft3d", "stft",
 ]
 
 __getattr__ = module_getattr("signal", __name__)

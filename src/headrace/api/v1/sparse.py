@@ -1,6 +1,6 @@
 """``tf.sparse``: sparse tensors."""
 
-# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
 from headrace.api.missing import module_getattr
@@ -9,16 +9,17 @@ from headrace.ops.segments import (
     sparse_segment_sum as segment_sum,
 )
 from headrace.ops.sparse import (
-    sparse_add as add, sparse_concat as concat, sparse_expand_dims as expand_dims, sparse_eye as
-    eye, sparse_fill_empty_rows as fill_empty_rows, sparse_mask as mask, sparse_maximum as
-    maximum, sparse_merge as merge, sparse_minimum as minimum, sparse_placeholder as
-    placeholder, sparse_reduce_max as reduce_max, sparse_reduce_max_sparse as reduce_max_sparse,
-    sparse_reduce_sum as reduce_sum, sparse_reduce_sum_sparse as reduce_sum_sparse,
-    sparse_reorder as reorder, sparse_reset_shape as reset_shape, sparse_reshape as reshape,
-    sparse_retain as retain, sparse_slice as slice, sparse_softmax as softmax, sparse_split as
-    split, sparse_tensor_dense_matmul as matmul, sparse_tensor_dense_matmul as
-    sparse_dense_matmul, sparse_tensor_to_dense as to_dense, sparse_to_indicator as
-    to_indicator, sparse_transpose as transpose, SparseTensor,
+    sparse_add as add, sparse_concat as concat, sparse_expand_dims as expand_dims,
+    sparse_eye as eye, sparse_fill_empty_rows as fill_empty_rows, sparse_mask as mask,
+    sparse_maximum as maximum, sparse_merge as merge, sparse_minimum as minimum,
+    sparse_placeholder as placeholder, sparse_reduce_max as reduce_max,
+    sparse_reduce_max_sparse as reduce_max_sparse, sparse_reduce_sum as reduce_sum,
+    sparse_reduce_sum_sparse as reduce_sum_sparse, sparse_reorder as reorder,
+    sparse_reset_shape as reset_shape, sparse_reshape as reshape, sparse_retain as retain,
+    sparse_slice as slice, sparse_softmax as softmax, sparse_split as split,
+    sparse_tensor_dense_matmul as matmul, sparse_tensor_dense_matmul as sparse_dense_matmul,
+    sparse_tensor_to_dense as to_dense, sparse_to_indicator as to_indicator,
+    sparse_transpose as transpose, SparseTensor,
 )
 
 __all__ = [

@@ -1,6 +1,6 @@
 """``tf.spectral``: Fourier transforms."""
 
-# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
 from headrace.api.missing import module_getattr
@@ -8,10 +8,11 @@ from headrace.ops.fft import (
     fft, fft2d, fft3d, ifft, ifft2d, ifft3d, irfft, irfft as irfft2d, irfft as irfft3d, rfft,
     rfft as rfft2d, rfft as rfft3d,
 )
+from headrace.ops.signal import dct, idct
 
 __all__ = [
-    "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d", "irfft3d", "rfft",
-    "rfft2d", "rfft3d",
+    "dct", "fft", "fft2d", "fft3d", "idct", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d",
+    "irfft3d", "rfft", "rfft2d", "rfft3d",
 ]
 
 __getattr__ = module_getattr("spectral", __name__)

@@ -1,21 +1,23 @@
 """``tf.strings``: strings."""
 
-# ruff: noqa: I001, A001, A004 (one line per module keeps these tables readable)
+# ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
 from headrace.api.missing import module_getattr
+from headrace.ops.printing import string_format as format
 from headrace.ops.strings import (
-    as_string, reduce_join, regex_full_match, regex_replace, string_join as join, string_length
-    as length, string_lower as lower, string_strip as strip, string_to_hash_bucket_fast as
-    to_hash_bucket_fast, string_to_hash_bucket_strong as to_hash_bucket_strong,
-    string_to_hash_bucket_v1 as to_hash_bucket, string_to_number as to_number, string_upper as
-    upper, substr,
+    as_string, reduce_join, regex_full_match, regex_replace, string_join as join,
+    string_length as length, string_lower as lower, string_strip as strip,
+    string_to_hash_bucket_fast as to_hash_bucket_fast,
+    string_to_hash_bucket_strong as to_hash_bucket_strong,
+    string_to_hash_bucket_v1 as to_hash_bucket, string_to_number as to_number,
+    string_upper as upper, substr,
 )
 
 __all__ = [
-    "as_string", "join", "length", "lower", "reduce_join", "regex_full_match", "regex_replace",
-    "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong",
-    "to_number", "upper",
+    "as_string", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
+    "regex_replace", "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast",
+    "to_hash_bucket_strong", "to_number", "upper",
 ]
 
 __getattr__ = module_getattr("strings", __name__)

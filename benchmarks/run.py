@@ -1,0 +1,183 @@
+"""The driver: measures in turn, several rounds, and prints the table.
+
+python -m benchmarks                                          # Headrace, and the peers that can be found
+python -m benchmarks --setup-peers ~/.cache/headrace-peers    # makes environments for the peers first
+python -m benchmarks --case mlp_adam --rounds 10 --json out.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if __package__ in (None, ""):  # python benchmarks/run.py
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from benchmarks.peers import PEERS, Connection, WorkerError, set_up_peers
+from benchmarks.rows import ROWS, Statistic
+from benchmarks.table import Line, Results, as_data, make_lines, markdown, show
+
+__all__ = ["main"]
+
+STATISTICS: dict[str, Statistic] = {"best": min, "median": statistics.median}
+#: Cases that take seconds a round with TensorFlow and hardly differ from round to round.
+LONG_CASES = {"anew": 3, "import": 3, "many_vectors": 3, "many_scalars": 3}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    pythons = _pythons(options)
+    cases = options.case or list(dict.fromkeys(row.case for row in ROWS))
+    try:
+        with _workers(pythons, options.threads) as workers:
+            versions = {w.name: w.version for w in workers}
+            _note(_about(versions, options.threads))
+            driver = Driver(workers, options)
+            for case in cases:
+                driver.measure(case)
+    except WorkerError as error:
+        _note(f"benchmarks: {error}")
+        return 1
+    lines = make_lines(driver.results, STATISTICS[options.statistic])
+    show(lines)
+    rounds = "one short round" if options.quick else f"{options.rounds} rounds"
+    print(f"{options.statistic} of {rounds}; {_about(versions, options.threads)}")
+    _write(lines, versions, options)
+    return 1 if driver.failures else 0
+
+
+def _write(lines: list[Line], versions: dict[str, str], options: argparse.Namespace) -> None:
+    if options.json:
+        options.json.write_text(json.dumps(as_data(lines, versions), indent=1))
+    if options.markdown:
+        options.markdown.write_text(markdown(lines))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="What Headrace costs, beside TensorFlow and jax."
+    )
+    parser.add_argument(
+        "--case",
+        action="append",
+        choices=sorted({row.case for row in ROWS}),
+        help="only this case (may be repeated)",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="rounds over all libraries (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one short round: shows that everything runs, its figures mean little",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=2,
+        help="threads, and processors, of each library (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--statistic",
+        choices=sorted(STATISTICS),
+        default="best",
+        help="of the samples (default: %(default)s)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write figures to FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table to FILE")
+    parser.add_argument(
+        "--setup-peers",
+        type=Path,
+        metavar="DIR",
+        help="make environments for the peers in DIR, or use those made there before",
+    )
+    for name, (variable, _) in PEERS.items():
+        parser.add_argument(
+            f"--{name}",
+            metavar="PYTHON",
+            default=os.environ.get(variable),
+            help=f"a Python that has {name} (default: ${variable})",
+        )
+    return parser
+
+
+def _pythons(options: argparse.Namespace) -> dict[str, str]:
+    found = set_up_peers(options.setup_peers) if options.setup_peers else {}
+    given = {name: getattr(options, name) for name in PEERS if getattr(options, name)}
+    peers = {**found, **given}
+    for name in PEERS.keys() - peers.keys():
+        _note(
+            f"no {name} to compare with: give --{name} PYTHON, ${PEERS[name][0]} or --setup-peers DIR"
+        )
+    return {"headrace": sys.executable, **peers}
+
+
+@contextmanager
+def _workers(pythons: dict[str, str], threads: int) -> Iterator[list[Connection]]:
+    workers: list[Connection] = []
+    try:
+        for name, python in pythons.items():
+            workers.append(Connection.open(name, python, threads))
+        yield workers
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+class Driver:
+    """Asks the workers in turn and collects what they answer. A case that fails leaves the others alone."""
+
+    def __init__(self, workers: list[Connection], options: argparse.Namespace) -> None:
+        self.workers = workers
+        self.options = options
+        self.results: Results = {}
+        self.failures = 0
+
+    def measure(self, case: str) -> None:
+        if case.startswith("memory"):
+            self._measure_in_new_process(case)
+            return
+        wanted = {"headrace"}.union(*(row.peers for row in ROWS if row.case == case))
+        chosen = [w for w in self.workers if w.name in wanted and case in w.cases]
+        rounds = self._rounds(case)
+        for turn in range(rounds):
+            for worker in chosen:
+                _note(f"{case}: round {turn + 1} of {rounds}, {worker.name}")
+                self._ask(worker, case)
+
+    def _rounds(self, case: str) -> int:
+        most: int = self.options.rounds
+        return 1 if self.options.quick else min(most, LONG_CASES.get(case, most))
+
+    def _measure_in_new_process(self, case: str) -> None:
+        """Memory is looked at where nothing else has been done."""
+        _note(f"{case}: headrace")
+        with _workers({"headrace": sys.executable}, self.options.threads) as [worker]:
+            self._ask(worker, case)
+
+    def _ask(self, worker: Connection, case: str) -> None:
+        try:
+            samples = worker.ask(case, self.options.quick)
+        except WorkerError as error:
+            self.failures += 1
+            _note(f"{case}: {error}")
+        else:
+            self.results.setdefault((worker.name, case), []).append(samples)
+
+
+def _about(versions: dict[str, str], threads: int) -> str:
+    return f"{', '.join(versions.values())}; {threads} threads each"
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

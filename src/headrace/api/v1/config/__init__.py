@@ -1,0 +1,40 @@
+"""``tf.config``: the devices of this machine. There is one, the processor; settings of GPUs have nothing to act on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from headrace.api.missing import module_getattr
+from headrace.api.v1.config import experimental
+
+__all__ = ["PhysicalDevice", "experimental", "get_soft_device_placement", "list_logical_devices", "list_physical_devices", "set_soft_device_placement"]  # fmt: skip
+
+
+class PhysicalDevice(NamedTuple):
+    """A device that exists."""
+
+    name: str
+    device_type: str
+
+
+_PROCESSOR = PhysicalDevice("/physical_device:CPU:0", "CPU")
+_soft_placement = [True]
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    return [_PROCESSOR] if device_type in (None, "CPU") else []
+
+
+list_logical_devices = list_physical_devices
+
+
+def get_soft_device_placement() -> bool:
+    return _soft_placement[0]
+
+
+def set_soft_device_placement(enabled: Any) -> None:
+    """Remembered; every op runs on the processor either way."""
+    _soft_placement[0] = bool(enabled)
+
+
+__getattr__ = module_getattr("config", __name__)
