@@ -6,13 +6,14 @@ fold, no two equal ops to share and no run of additions to gather, so that whoev
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
 
 from benchmarks.scale import Samples, Scale
 from benchmarks.session_cases import Case, Measure, classifier_step
-from benchmarks.timing import per_call, seconds_of
+from benchmarks.timing import per_call, seconds_after_collecting, seconds_of
 
 __all__ = ["CASES"]
 
@@ -34,8 +35,8 @@ def _many_ops(tf: Any, scale: Scale, shape: tuple[int, ...]) -> Measure:
 
     def measure() -> Samples:
         chain = Chain(tf, shape)
-        build = seconds_of(chain.extend, count) / count
-        first = seconds_of(chain.run)
+        build = seconds_after_collecting(chain.extend, count) / count
+        first = seconds_after_collecting(chain.run)
         return {"build": [build], "first": [first], "later": per_call(chain.run, scale.seconds)}
 
     return measure
@@ -75,6 +76,7 @@ def build_long(tf: Any, scale: Scale) -> Measure:
 
     def measure() -> Samples:
         chain = Chain(tf)
+        gc.collect()
         times = [seconds_of(chain.extend, tenth) / tenth for _ in range(10)]
         return {"early": times[:1], "late": times[-1:]}
 
@@ -91,14 +93,15 @@ def first_run_size(tf: Any, scale: Scale) -> Measure:
         wanted = chain.last
         chain.extend(beside)
         chain.last = wanted
-        return seconds_of(chain.run) / needed
+        return seconds_after_collecting(chain.run) / needed
 
     def measure() -> Samples:
-        return {
-            "small": [first(count)],
-            "large": [first(4 * count)],
-            "pruned": [first(count, beside=9 * count)],
-        }
+        samples: Samples = {"small": [], "large": [], "pruned": []}
+        for _ in range(3):
+            samples["small"].append(first(count))
+            samples["large"].append(first(4 * count))
+            samples["pruned"].append(first(count, beside=9 * count))
+        return samples
 
     return measure
 
@@ -110,6 +113,7 @@ def new_sizes(tf: Any, scale: Scale) -> Measure:
     classes = np.random.randint(0, 2, max(sizes)).astype(np.int32)
 
     def times(repeats: int) -> list[list[float]]:
+        gc.collect()
         with tf.Graph().as_default() as graph:
             x, labels, fetches = classifier_step(
                 tf, (10, 32, 2), tf.train.GradientDescentOptimizer(0.1)

@@ -130,14 +130,18 @@ class Row:
         parts += [f"≤ {self.at_most:g}x"] if self.at_most is not None else []
         return ", ".join(parts)
 
-    def met(self, value: float, ratios: dict[str, float]) -> bool | None:
-        """None if there is nothing to reach, or the peer to compare with is not there."""
+    def met(self, value: float, ratios: dict[str, float]) -> str:
+        """ "yes", "NO", "unsure" if the figure cannot be right; "" without a target, or without the peer that it names."""
+        if self.figure.unit == "x" and self.at_most == FLAT and value < 1 / FLAT:
+            return "unsure"  # going on cannot make it cheaper: the early figure was disturbed
         wanted = {"tf": self.over_tf, "jax": self.over_jax}
         if any(least is not None and name not in ratios for name, least in wanted.items()):
-            return None
+            return ""
         checks = [ratios[name] >= least for name, least in wanted.items() if least is not None]
         checks += [value <= self.at_most] if self.at_most is not None else []
-        return all(checks) if checks else None
+        if not checks:
+            return ""
+        return "yes" if all(checks) else "NO"
 
 
 #: Ratios of times that should be 1 may be this: what two measurements of the same thing differ by.

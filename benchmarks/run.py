@@ -26,6 +26,9 @@ from benchmarks.table import Line, Results, as_data, make_lines, markdown, show
 __all__ = ["main"]
 
 STATISTICS: dict[str, Statistic] = {"best": min, "median": statistics.median}
+#: A load by others from which figures, and ratios too, are not to be trusted: a library that wakes many threads
+#: loses more by it than one that works in a single thread.
+BUSY = 0.5
 #: Cases that take seconds a round with TensorFlow and hardly differ from round to round.
 LONG_CASES = {"anew": 3, "import": 3, "many_vectors": 3, "many_scalars": 3}
 
@@ -48,13 +51,19 @@ def main(arguments: list[str] | None = None) -> int:
     show(lines)
     rounds = "one short round" if options.quick else f"{options.rounds} rounds"
     print(f"{options.statistic} of {rounds}; {_about(versions, options.threads)}")
-    _write(lines, versions, options)
+    if driver.load > BUSY:
+        print(
+            f"NOT TO BE QUOTED: other processes kept the machine busy (load {driver.load:.1f} beside ours)"
+        )
+    _write(lines, versions, driver.load, options)
     return 1 if driver.failures else 0
 
 
-def _write(lines: list[Line], versions: dict[str, str], options: argparse.Namespace) -> None:
+def _write(
+    lines: list[Line], versions: dict[str, str], load: float, options: argparse.Namespace
+) -> None:
     if options.json:
-        options.json.write_text(json.dumps(as_data(lines, versions), indent=1))
+        options.json.write_text(json.dumps(as_data(lines, versions, load), indent=1))
     if options.markdown:
         options.markdown.write_text(markdown(lines))
 
@@ -130,6 +139,11 @@ def _workers(pythons: dict[str, str], threads: int) -> Iterator[list[Connection]
             worker.close()
 
 
+def _load() -> float:
+    """How many threads wanted a processor over the last minute; 0 where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
 class Driver:
     """Asks the workers in turn and collects what they answer. A case that fails leaves the others alone."""
 
@@ -138,8 +152,14 @@ class Driver:
         self.options = options
         self.results: Results = {}
         self.failures = 0
+        self.load = _load()
 
     def measure(self, case: str) -> None:
+        self._measure(case)
+        # one library works at a time, on at most this many threads: what is above that is not ours
+        self.load = max(self.load, _load() - self.options.threads)
+
+    def _measure(self, case: str) -> None:
         if case.startswith("memory"):
             self._measure_in_new_process(case)
             return

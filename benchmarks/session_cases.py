@@ -8,6 +8,7 @@ A case is called with ``tf`` and a :class:`~benchmarks.scale.Scale` once in a pr
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -108,6 +109,7 @@ def _iterations_anew(tf: Any, count: int) -> list[float]:
         with tf.Session() as session:
             session.run(c)
 
+    gc.collect()
     with tf.Graph().as_default():
         return [seconds_of(iteration, i) for i in range(count)]
 

@@ -32,17 +32,16 @@ class Line:
     medians: dict[str, float]
     ratios: dict[str, float]
     target: str
-    met: bool | None
+    met: str
 
     def cells(self) -> list[str]:
-        met = {True: "yes", False: "NO", None: ""}[self.met]
         return [
             self.title,
             self.texts["headrace"],
             *self._peer("tf"),
             *self._peer("jax"),
             self.target,
-            met,
+            self.met,
         ]
 
     def _peer(self, name: str) -> list[str]:
@@ -82,8 +81,8 @@ def _line(row: Row, results: Results, statistic: Statistic) -> Line:
     )
 
 
-def as_data(lines: list[Line], versions: dict[str, str]) -> dict[str, Any]:
-    return {"versions": versions, "rows": [asdict(line) for line in lines]}
+def as_data(lines: list[Line], versions: dict[str, str], load: float) -> dict[str, Any]:
+    return {"versions": versions, "load_of_others": load, "rows": [asdict(line) for line in lines]}
 
 
 def plain(lines: list[Line]) -> str:
@@ -112,5 +111,5 @@ def show(lines: list[Line]) -> None:
         return
     table = Table(*HEADINGS)
     for line in lines:
-        table.add_row(*line.cells(), style="red" if line.met is False else "")
+        table.add_row(*line.cells(), style="red" if line.met == "NO" else "")
     console.print(table)

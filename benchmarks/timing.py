@@ -6,6 +6,7 @@ min(samples)
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from itertools import repeat
 from time import perf_counter
 from typing import Any
 
-__all__ = ["per_call", "resident_bytes", "seconds_of"]
+__all__ = ["per_call", "resident_bytes", "seconds_after_collecting", "seconds_of"]
 
 #: A sample is as many calls as take about this long, so that reading the clock costs nothing beside them.
 SAMPLE_SECONDS = 0.005
@@ -25,6 +26,12 @@ def seconds_of(function: Callable[..., Any], *arguments: Any) -> float:
     start = perf_counter()
     function(*arguments)
     return perf_counter() - start
+
+
+def seconds_after_collecting(function: Callable[..., Any], *arguments: Any) -> float:
+    """The time of one call that does not pay for the garbage of what was measured before."""
+    gc.collect()
+    return seconds_of(function, *arguments)
 
 
 def per_call(function: Callable[[], Any], seconds: float) -> list[float]:

@@ -125,6 +125,12 @@ def test_contrib_says_so() -> None:
         tf.contrib.slim  # noqa: B018
     with pytest.raises(AttributeError, match=r"does not have this part of tf\.contrib"):
         tf.contrib.no_such_thing  # noqa: B018
+    with pytest.raises(
+        AttributeError,
+        match=r"tf\.contrib\.layers\.fully_connected is part of TensorFlow 1.15, but",
+    ):
+        tf.contrib.layers.fully_connected  # noqa: B018
+    assert callable(tf.contrib.layers.xavier_initializer())
 
 
 def test_known_symbols_are_tensorflows() -> None:

@@ -14,7 +14,9 @@ from typing import Any
 from headrace.api import v1 as _v1
 from headrace.api.v1 import *  # noqa: F403
 from headrace.api.v1 import __all__ as __all__
-from headrace.api.v1 import train as train  # the namespace, not the package headrace.train that implements it
+from headrace.api.v1 import (
+    train as train,  # the namespace, not the package headrace.train that implements it
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,8 @@ again. The line of a failing step leads back to its node.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,6 +49,9 @@ class Compiled:
     lines: dict[int, Node | Fused]  # line number -> step
     names: dict[int, str]  # value -> local name
     n_reused: int
+    make: Callable[..., Callable[..., Any]]  # the factory without its fixed arguments
+    params: dict[str, Any]
+    constant_params: dict[str, int]  # parameter -> the constant value that it holds
 
 
 _factories: OrderedDict[str, Callable[..., Any]] = OrderedDict()
@@ -84,6 +89,7 @@ class _Generator:
         self.steps: dict[int, Node | Fused] = {}
         self.names: dict[int, str] = {}
         self.params: dict[str, Any] = {}
+        self.constant_params: dict[str, int] = {}
         self.kernels: dict[Any, str] = {}
         self.position = 0
         self.n_temps = 0
@@ -108,9 +114,12 @@ class _Generator:
         header = [f"def make({', '.join(['np', 'RunContext', *self.params])}):", f" def run(S, V{feeds}):"]
         offset = len(header) + len(prologue)
         source = "\n".join([*header, *prologue, *self.lines, " return run", ""])
-        run = _factory(source)(np, RunContext, *self.params.values())
+        make = functools.partial(_factory(source), np, RunContext)
+        run = make(*self.params.values())
         lines = {line + offset: step for line, step in self.steps.items()}
-        return Compiled(run, source, lines, self.names, self.n_reused)
+        return Compiled(
+            run, source, lines, self.names, self.n_reused, make, self.params, self.constant_params
+        )
 
     def emit(self, text: str, step: Node | Fused | None = None) -> None:
         self.lines.append(" " * self.depth + text)
@@ -190,6 +199,7 @@ class _Generator:
         if array is not None:
             name = f"c{len(self.params)}"
             self.names[value] = name
+            self.constant_params[name] = value
             return self.param(name, array[()] if array.ndim == 0 and array.dtype.kind != "O" else array)
         raise AssertionError(f"value {value} is used before it is made")
 
@@ -409,9 +419,6 @@ class _Generator:
         kernel = bind_kernel(opdef, knode, numpy_xp)
         inplace = opdef.inplace
         if inplace is not None:
-            import functools
-            import inspect
-
             wanted = [
                 p.name for p in inspect.signature(inplace).parameters.values() if p.kind is p.KEYWORD_ONLY
             ]

@@ -13,7 +13,7 @@ from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.program.nodes import Node
 from headrace.rewrite.engine import RewriteState, Rule
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "VALUE_FREE_RULES"]
 
 #: Folding may not blow a small description up into a large constant.
 MAX_FOLDED_BYTES = 64 * 1024
@@ -115,3 +115,6 @@ RULES: list[Rule] = [
     Rule("constant folding", _fold),
     Rule("common subexpression", _share),
 ]
+
+#: Those that do not look at the values of constants.
+VALUE_FREE_RULES: list[Rule] = [r for r in RULES if r.apply is not _fold]

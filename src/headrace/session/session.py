@@ -24,6 +24,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, Options, make_executable
 from headrace.executors.base import op_error
 from headrace.executors.state import State
+from headrace.executors.templates import from_template, structure_of
 from headrace.program.snapshot import snapshot
 from headrace.session.events import EVENTS
 from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
@@ -250,7 +251,8 @@ class BaseSession:
         picks = None if direct else [pick for _, pick in feeds]
         return make_call(self, executable, converters, picks, rebuild)
 
-    def _executable(self, elements: list[Any], feeds: list[Tensor]) -> Executable:
+    def _executable(self, elements: list[Any], feeds: list[Tensor], shared: bool = True) -> Executable:
+        """The plan for a call; ``shared`` allows one that was made for an equal structure."""
         cache = plans_of(self._graph)
         if cache.changes != self._graph._changes:
             cache.changes = self._graph._changes
@@ -261,14 +263,23 @@ class BaseSession:
             EVENTS.plan_hits += 1
             return found
         start = time.perf_counter()
-        program = snapshot(elements, feeds, len(self._graph._ops))
-        made = make_executable(program, self._options)
-        cache.put(key, made)
+        made = self._from_template(elements, feeds) if shared else None
+        if made is None:
+            program = snapshot(elements, feeds, len(self._graph._ops))
+            made = make_executable(program, self._options)
+        if shared or made.options.executor != "numpy":
+            cache.put(key, made)
         EVENTS.plans += 1
         EVENTS.plan_seconds += time.perf_counter() - start
         if EVENTS.listeners:
             EVENTS.emit("plan", session=self, executable=made)
         return made
+
+    def _from_template(self, elements: list[Any], feeds: list[Tensor]) -> Executable | None:
+        if self._options.executor != "numpy":
+            return None
+        structure = structure_of(elements, feeds)
+        return None if structure is None else from_template(structure, elements, feeds, self._options)
 
     # other ways to run --------------------------------------------------------------------------
     def make_callable(
@@ -311,7 +322,7 @@ class BaseSession:
         keys = dict.fromkeys(feed_dict) if feed_dict is not None and not isinstance(feed_dict, dict) else feed_dict
         elements, _ = plan_fetches(self._graph, fetches)
         feeds = expand_feeds(self._graph, keys or {})
-        return explain(self, self._executable(elements, [t for t, _ in feeds]), elements)
+        return explain(self, self._executable(elements, [t for t, _ in feeds], shared=False), elements)
 
 
 def _structure_key(fetches: Any) -> Any:

@@ -1,7 +1,8 @@
 """``tf.contrib``: what there is of it; any other name says clearly that it is missing."""
 
+from headrace.api.contrib import layers
 from headrace.api.missing import module_getattr
 
-__all__: list[str] = []
+__all__ = ["layers"]
 
 __getattr__ = module_getattr("contrib", __name__)

@@ -30,7 +30,9 @@ from headrace.api.version import (
 )
 from headrace.autodiff.custom import custom_gradient, grad_pass_through
 from headrace.autodiff.gradients import AggregationMethod, gradients, hessians, UnconnectedGradients
-from headrace.autodiff.registry import NoGradient, NotDifferentiable, RegisterGradient
+from headrace.autodiff.registry import (
+    NoGradient, NotDifferentiable, NotDifferentiable as no_gradient, RegisterGradient,
+)
 from headrace.core.convert import (
     convert_to_tensor, is_tensor, make_ndarray, register_tensor_conversion_function,
 )
@@ -268,9 +270,9 @@ __all__ = [
     "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_transpose",
     "matrix_triangular_solve", "maximum", "meshgrid", "min_max_variable_partitioner", "minimum",
     "mod", "model_variables", "moving_average_variables", "mul", "multinomial", "multiply",
-    "name_scope", "neg", "negative", "nest", "newaxis", "nn", "no_op", "no_regularizer",
-    "NoGradient", "norm", "not_equal", "NotDifferentiable", "numpy_function", "one_hot", "ones",
-    "ones_initializer", "ones_like", "op_scope", "Operation", "OpError",
+    "name_scope", "neg", "negative", "nest", "newaxis", "nn", "no_gradient", "no_op",
+    "no_regularizer", "NoGradient", "norm", "not_equal", "NotDifferentiable", "numpy_function",
+    "one_hot", "ones", "ones_initializer", "ones_like", "op_scope", "Operation", "OpError",
     "orthogonal_initializer", "pack", "pad", "parallel_stack", "placeholder",
     "placeholder_with_default", "polygamma", "pow", "Print", "print", "py_func", "qint16",
     "qint32", "qint8", "qr", "QUANTIZED_DTYPES", "quint16", "quint8", "random", "random_crop",

@@ -1,6 +1,6 @@
 """``tf.manip``: rearranging."""
 
-# ruff: noqa: I001 (one line per module keeps these tables readable)
+
 # fmt: off
 
 from headrace.api.missing import module_getattr

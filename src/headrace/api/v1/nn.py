@@ -22,7 +22,6 @@ from headrace.ops.nn_convolution import (
 )
 from headrace.ops.nn_ctc import (
     ctc_beam_search_decoder, ctc_beam_search_decoder_v2, ctc_greedy_decoder, ctc_loss,
-    ctc_loss as ctc_loss_v2,
 )
 from headrace.ops.nn_embedding import (
     embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse,
@@ -57,12 +56,12 @@ __all__ = [
     "conv2d_backprop_input", "conv2d_transpose", "conv3d", "conv3d_backprop_filter",
     "conv3d_backprop_filter_v2", "conv3d_transpose", "conv_transpose", "convolution", "crelu",
     "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder", "ctc_loss",
-    "ctc_loss_v2", "deconv2d", "depth_to_space", "depthwise_conv2d",
-    "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
-    "depthwise_conv2d_native", "depthwise_conv2d_native_backprop_filter",
-    "depthwise_conv2d_native_backprop_input", "dropout", "elu", "embedding_lookup",
-    "embedding_lookup_sparse", "fixed_unigram_candidate_sampler", "fused_batch_norm",
-    "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "learned_unigram_candidate_sampler",
+    "deconv2d", "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input", "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
+    "dropout", "elu", "embedding_lookup", "embedding_lookup_sparse",
+    "fixed_unigram_candidate_sampler", "fused_batch_norm", "in_top_k", "l2_loss",
+    "l2_normalize", "leaky_relu", "learned_unigram_candidate_sampler",
     "local_response_normalization", "log_poisson_loss", "log_softmax",
     "log_uniform_candidate_sampler", "lrn", "max_pool", "max_pool1d", "max_pool2d",
     "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "moments", "nce_loss",

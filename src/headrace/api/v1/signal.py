@@ -5,8 +5,8 @@
 
 from headrace.api.missing import module_getattr
 from headrace.ops.fft import (
-    fft, fft2d, fft3d, fftshift, ifft, ifft2d, ifft3d, ifftshift, irfft, irfft as irfft2d,
-    irfft as irfft3d, rfft, rfft as rfft2d, rfft as rfft3d,
+    fft, fft2d, fft3d, fftshift, ifft, ifft2d, ifft3d, ifftshift, irfft, irfft2d, irfft3d, rfft,
+    rfft2d, rfft3d,
 )
 from headrace.ops.signal import (
     dct, frame, hamming_window, hann_window, idct, inverse_stft, inverse_stft_window_fn,

@@ -5,8 +5,7 @@
 
 from headrace.api.missing import module_getattr
 from headrace.ops.fft import (
-    fft, fft2d, fft3d, ifft, ifft2d, ifft3d, irfft, irfft as irfft2d, irfft as irfft3d, rfft,
-    rfft as rfft2d, rfft as rfft3d,
+    fft, fft2d, fft3d, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, rfft, rfft2d, rfft3d,
 )
 from headrace.ops.signal import dct, idct
 
