@@ -21,6 +21,7 @@ if __package__ in (None, ""):  # python benchmarks/run.py
 
 from benchmarks.peers import PEERS, Connection, WorkerError, set_up_peers
 from benchmarks.rows import ROWS, Statistic
+from benchmarks.scale import QUICK
 from benchmarks.table import Line, Results, as_data, make_lines, markdown, show
 
 __all__ = ["main"]
@@ -49,14 +50,18 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     lines = make_lines(driver.results, STATISTICS[options.statistic])
     show(lines)
-    rounds = "one short round" if options.quick else f"{options.rounds} rounds"
-    print(f"{options.statistic} of {rounds}; {_about(versions, options.threads)}")
-    if driver.load > BUSY:
-        print(
-            f"NOT TO BE QUOTED: other processes kept the machine busy (load {driver.load:.1f} beside ours)"
-        )
+    print(f"{options.statistic} of {options.rounds} rounds; {_about(versions, options.threads)}")
+    for reason in _doubts(options.quick, driver.load):
+        print(f"NOT TO BE QUOTED: {reason}")
     _write(lines, versions, driver.load, options)
     return 1 if driver.failures else 0
+
+
+def _doubts(quick: bool, load: float) -> list[str]:
+    doubts = [f"--quick took one round, with counts divided by {QUICK.divisor}"] if quick else []
+    if load > BUSY:
+        doubts.append(f"other processes kept the machine busy (load {load:.1f} beside ours)")
+    return doubts
 
 
 def _write(

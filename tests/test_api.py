@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 import textwrap
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 import headrace as tf
+import headrace.ops
 from headrace.api import missing, raw_ops
 from headrace.api.v1 import compat
 from headrace.core import nest
@@ -98,6 +101,18 @@ def test_ops_are_all_defined_by_the_import() -> None:
             importlib.import_module("headrace.ops." + module.name)
         assert set(ALL_OPS) == before, sorted(set(ALL_OPS) - before)
     """)
+
+
+def test_nothing_public_was_forgotten() -> None:
+    """A function that an ops module lists, under a name that TensorFlow exports, is exported here too."""
+    listed = {
+        name
+        for module in pkgutil.iter_modules(headrace.ops.__path__)
+        for name in getattr(importlib.import_module(f"headrace.ops.{module.name}"), "__all__", ())
+    }
+    assert sorted(n for n in listed & missing.known_symbols() if not hasattr(tf, n)) == []
+    in_nn = {k.removeprefix("nn.") for k in missing.known_symbols() if k.startswith("nn.")}
+    assert sorted(n for n in listed & in_nn if not hasattr(tf.nn, n)) == []
 
 
 # what is missing -----------------------------------------------------------------------------------------

@@ -246,12 +246,10 @@ class Tape:
                 self.grads.pop(t, None)
         if all(g is None for g in out_grads):
             return
-        if op.type in _STRUCTURAL:
-            in_grads = self.structural(op, out_grads)
-        else:
-            in_grads = self.by_function(op, out_grads)
-            if in_grads is None:
-                return
+        rule = self.structural if op.type in _STRUCTURAL else self.by_function
+        in_grads = rule(op, out_grads)
+        if in_grads is None:
+            return
         for t, g in zip(op._inputs, in_grads):
             if g is not None and is_trainable(t):
                 self.add(t, g)
@@ -282,7 +280,7 @@ class Tape:
             for t, g in zip(op._outputs, out_grads)
         ]
 
-    def structural(self, op: Operation, out_grads: list[Any]) -> list[Any]:
+    def structural(self, op: Operation, out_grads: list[Any]) -> Sequence[Any] | None:
         if op.type in ("Merge", "RefMerge"):
             return [out_grads[0]] * len(op._inputs)
         if op.type in ("Switch", "RefSwitch"):

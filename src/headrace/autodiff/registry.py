@@ -31,7 +31,7 @@ class RegisterGradient:
         return f
 
 
-def NotDifferentiable(op_type: str) -> None:  # noqa: N802 (TensorFlow's name)
+def NotDifferentiable(op_type: str) -> None:
     """Gradients stop at ops of this type."""
     _registered[op_type] = NOT_DIFFERENTIABLE
 

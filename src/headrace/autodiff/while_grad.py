@@ -19,7 +19,16 @@ from headrace.core.infer import static_value
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.basic import constant, identity
 from headrace.ops.control_contexts import CondContext, WhileContext, in_context, is_inside
-from headrace.ops.control_flow_ops import EXIT, LOOP_COND, MERGE, NEXT_ITERATION, STACK, STACK_POP, STACK_PUSH, SWITCH
+from headrace.ops.control_flow_ops import (
+    EXIT,
+    LOOP_COND,
+    MERGE,
+    NEXT_ITERATION,
+    STACK,
+    STACK_POP,
+    STACK_PUSH,
+    SWITCH,
+)
 
 __all__ = ["loop_gradient"]
 
@@ -47,7 +56,7 @@ class _Backward:
     def __init__(self, tape: Tape, forward: Any, variables: list[Any], exit_grads: dict[Any, Any]) -> None:
         self.tape = tape
         self.graph = tape.graph
-        self.forward = forward
+        self.forward: Any = forward
         self.variables = variables
         self.exit_grads = exit_grads
         self.outer = tape.context_for(forward.outer_context)
@@ -264,7 +273,7 @@ class LoopTape(Tape):
         units = super().order(between)
         for unit in _all_loops(units):
             if unit.context is self.backward.forward:
-                return unit.units
+                return list(unit.units)
         return [u for u in units if not isinstance(u, Loop)]
 
     def switch(self, op: Operation, out_grads: list[Any]) -> Any:

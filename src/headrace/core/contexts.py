@@ -26,7 +26,7 @@ class Context:
     def outer(self) -> Context | None:
         return self.outer_context
 
-    def Enter(self) -> None:  # noqa: N802 (TensorFlow's name)
+    def Enter(self) -> None:
         raise NotImplementedError
 
     def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph, get_default_graph
-from headrace.core.opdef import define, NOT_DIFFERENTIABLE, OpDef
+from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.tensor import Tensor
 
 __all__ = ["convert_n_to_tensor", "convert_to_tensor", "is_tensor", "make_const", "make_ndarray", "register_tensor_conversion_function"]  # fmt: skip
@@ -55,7 +55,7 @@ def convert(
             )
         return value
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in _PLAIN or _is_flat(value):
         return _from_python(value, dtype, name, preferred, full_name)
     if full_name is not None:
         if kind is list or kind is tuple:
@@ -89,7 +89,8 @@ def _registered(
             continue
         if not isinstance(result, Tensor):
             raise RuntimeError(f"Conversion function {function!r} for type {kind} returned non-Tensor: {result!r}")
-        return result
+        tensor: Tensor = result
+        return tensor
     return _from_python(value, dtype, name, preferred, full_name)
 
 
@@ -188,6 +189,9 @@ def _from_nested(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         out = np.empty((), object)
         out[()] = _as_bytes(value)
         return out
+    quick = _flat_numbers(value, dtype)
+    if quick is not None:
+        return quick
     value = _plain(value)
     if dtype is dtypes.string:
         return _string_array(np.array(value, dtype=object))
@@ -206,6 +210,39 @@ def _from_nested(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     _check_kind(value, array, dtype)
     with np.errstate(all="ignore"):
         return array.astype(dtype.np_dtype)
+
+
+_INT32 = np.dtype(np.int32)
+
+
+def _is_flat(value: Any) -> bool:
+    """A short list of Python ints, or of floats: the commonest lists are shapes and axes."""
+    if type(value) not in (list, tuple) or not value or len(value) > 64:
+        return False
+    kind = type(value[0])
+    if kind is not int and kind is not float:
+        return False
+    for v in value:  # noqa: SIM110 (three times as fast as all() with a generator)
+        if type(v) is not kind:
+            return False
+    return True
+
+
+def _flat_numbers(value: Any, dtype: DType | None) -> np.ndarray[Any, Any] | None:
+    """Such a list without the general rules; None where they are needed."""
+    if not _is_flat(value):
+        return None
+    kind = type(value[0])
+    try:
+        if kind is float:
+            if dtype is None:
+                return np.array(value, np.float32)
+            return np.array(value, dtype.np_dtype) if dtype._kind == "f" else None
+        if dtype is None or dtype is dtypes.int32:
+            return np.array(value, _INT32)
+        return np.array(value, dtype.np_dtype) if dtype._kind in "fi" else None
+    except OverflowError:
+        return None
 
 
 def _default_width(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:

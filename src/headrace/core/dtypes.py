@@ -128,7 +128,7 @@ class DType:
         if self._kind in "iu":
             return getattr(np.iinfo(self._np), which)
         if self._base is bfloat16:
-            return getattr(ml_dtypes.finfo(ml_dtypes.bfloat16), which)
+            return getattr(ml_dtypes.finfo(ml_dtypes.bfloat16), which)  # type: ignore[no-untyped-call]
         if self._kind == "f":
             return getattr(np.finfo(self._np), which)
         raise TypeError(f"Cannot find {which}imum value of {self}.")

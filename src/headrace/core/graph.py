@@ -423,12 +423,16 @@ class Graph:
     def get_operation_by_name(self, name: str) -> Operation:
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
-        return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+        return self.as_graph_element(  # type: ignore[no-any-return]
+            name, allow_tensor=False, allow_operation=True
+        )
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+        return self.as_graph_element(  # type: ignore[no-any-return]
+            name, allow_tensor=True, allow_operation=False
+        )
 
     def _consumers_of(self, tensor: Tensor) -> list[Operation]:
         with self._lock:

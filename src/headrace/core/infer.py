@@ -57,7 +57,7 @@ class Inference:
 
     def value(self, i: int) -> NDArray[Any] | None:
         """The value of input i if it is known already."""
-        return static_value(self.op._inputs[i])
+        return static_value(self.op._inputs[i])  # type: ignore[no-any-return]
 
     def shape_value(self, i: int) -> Shape:
         """Input i read as a shape (-1 and unknown elements give None)."""

@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class name_scope:  # noqa: N801 (TensorFlow's name)
+class name_scope:
     """``with tf.name_scope(name, default_name, values) as scope:``."""
 
     def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:

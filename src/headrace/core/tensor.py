@@ -139,8 +139,20 @@ class Operation:
     """A node of a graph."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "_attrs", "_control_inputs", "_context", "_device", "_frames", "_id", "_inputs",
-        "_opdef", "_outputs", "graph", "name", "type",
+        "__dict__",
+        "__weakref__",
+        "_attrs",
+        "_context",
+        "_control_inputs",
+        "_device",
+        "_frames",
+        "_id",
+        "_inputs",
+        "_opdef",
+        "_outputs",
+        "graph",
+        "name",
+        "type",
     )  # fmt: skip
 
     graph: Graph

@@ -177,7 +177,7 @@ class Writer:
         """A value fit to be kept: of its own memory, contiguous; rank 0 as a scalar."""
         if type(value) is not np.ndarray:
             return value if isinstance(value, np.generic) else np.asarray(value)[()]
-        if value.ndim == 0:
+        if value.ndim == 0 and value.dtype.kind != "O":
             return value[()]
         if self.copies or value.base is not None:
             return value.copy()

@@ -12,7 +12,7 @@ from headrace.core import convert, dtypes, infer, shape_fns
 from headrace.core.build import apply
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, bind_kernel, define
-from headrace.core.shapes import to_plain
+from headrace.core.shapes import show, to_plain
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["constant", "identity", "no_op", "placeholder", "placeholder_with_default", "stop_gradient"]
@@ -20,7 +20,7 @@ __all__ = ["constant", "identity", "no_op", "placeholder", "placeholder_with_def
 
 def _placeholder_kernel(xp: Any, *, node: KernelNode) -> Any:
     shape = node.attrs["shape"]
-    text = "" if shape is None else f" and shape {infer.shapes.show(shape)}"
+    text = "" if shape is None else f" and shape {show(shape)}"
     raise errors.InvalidArgumentError(
         None, node.op,
         f"You must feed a value for placeholder tensor '{node.name}' with dtype {node.attrs['dtype'].name}{text}. "

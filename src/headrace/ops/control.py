@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from headrace.core.convert import convert_to_tensor
@@ -13,7 +14,7 @@ from headrace.ops.basic import identity, no_op
 
 __all__ = ["group", "tuple", "with_dependencies"]
 
-_tuple = tuple
+_tuple: Any = builtins.tuple
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:

@@ -52,12 +52,12 @@ class _Shared(Context):
         #: Set on contexts of backward loops: gives forward tensors their value of the matching iteration.
         self.backward: Any = None
 
-    def Enter(self) -> None:  # noqa: N802
+    def Enter(self) -> None:
         graph = get_default_graph()
         self._entered.append((graph, graph._context, graph._control_ops))
         graph._context = self
 
-    def Exit(self) -> None:  # noqa: N802
+    def Exit(self) -> None:
         graph, context, controls = self._entered.pop()
         graph._context = context
         graph._control_ops = controls

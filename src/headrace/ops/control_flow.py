@@ -249,7 +249,7 @@ def while_loop(
         raise TypeError("cond must be callable.")
     if not callable(body):
         raise TypeError("body must be callable.")
-    if isinstance(loop_vars, (list, tuple)) and not loop_vars or loop_vars is None:
+    if (isinstance(loop_vars, (list, tuple)) and not loop_vars) or loop_vars is None:
         raise ValueError("No loop variables provided")
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
@@ -286,7 +286,7 @@ def _limited(
 
     def limited_body(i: Tensor, *values: Any) -> Any:
         new = body(*values)
-        if not isinstance(new, (list, tuple)) or len(values) == 1 and not _is_one_list(new):
+        if not isinstance(new, (list, tuple)) or (len(values) == 1 and not _is_one_list(new)):
             new = [new]
         return [apply_op("AddV2", i, one), *new]
 
@@ -367,9 +367,7 @@ def _repack(variables: list[Any], flat: list[Any], tensors: list[Tensor]) -> Any
 
 
 def _body_results(results: Any, variables: list[Any]) -> list[Tensor]:
-    if isinstance(results, (list, tuple)) and len(variables) == 1 and not _is_one_list(results):
-        packed = [results]
-    elif not isinstance(results, (list, tuple)) or hasattr(results, "_fields") and len(variables) == 1:
+    if (isinstance(results, (list, tuple)) and len(variables) == 1 and not _is_one_list(results)) or not isinstance(results, (list, tuple)) or (hasattr(results, "_fields") and len(variables) == 1):
         packed = [results]
     else:
         packed = list(results)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from headrace import errors
 from headrace.core import shapes
 from headrace.core.infer import Inference

@@ -31,7 +31,7 @@ class _Function:
         self.call = call
 
 
-def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:  # noqa: N803
+def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:
     function = _functions.get(token)
     if function is None:
         raise errors.UnknownError(None, None, f"KeyError: the Python function behind py_func ({token}) is gone")
@@ -100,7 +100,7 @@ PY_FUNC_STATELESS = define(
 )
 
 
-def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:  # noqa: N803
+def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
     """A Python function of NumPy arrays as an operation."""
     single = not isinstance(Tout, (list, tuple))
     types = [Tout] if single else list(Tout)
@@ -116,5 +116,5 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
     return result[0] if single else list(result)
 
 
-def numpy_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:  # noqa: N803
+def numpy_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
     return py_func(func, inp, Tout, stateful=True, name=name)

@@ -65,7 +65,7 @@ class ArrayState:
                 f"is incompatible with the TensorArray's inferred element shape: {shapes.show(self.element_shape)} "
                 "(consider setting infer_shape=False)."
             )
-        if self.identical and self.element_shape is None or self.element_shape is not None and None in self.element_shape:
+        if (self.identical and self.element_shape is None) or (self.element_shape is not None and None in self.element_shape):
             self.element_shape = value.shape if self.identical else self.element_shape
         if self.items[i] is not None:
             if self.forward is None:

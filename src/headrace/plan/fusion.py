@@ -94,7 +94,7 @@ def _fusable(node: Node, program: Program, mutable: frozenset[int]) -> bool:
     if not traits.elementwise or traits.stateful or len(node.outputs) != 1 or node.writes:
         return False
     info = program.values[node.outputs[0]]
-    if not info.shape or info.dtype.size == 1 and info.dtype.name in ("string", "resource"):
+    if not info.shape or (info.dtype.size == 1 and info.dtype.name in ("string", "resource")):
         return False
     n = shapes.num_elements(info.shape)
     if n is not None and n < MIN_ELEMENTS:

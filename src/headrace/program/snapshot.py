@@ -14,10 +14,20 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.contexts import CondBase
 from headrace.core.opdef import OpDef
+from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.program.nodes import Block, If, LoopValue, Node, Program, Statement, ValueInfo, VariableInfo, While
-from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
+from headrace.program.nodes import (
+    Block,
+    If,
+    LoopValue,
+    Node,
+    Program,
+    Statement,
+    ValueInfo,
+    VariableInfo,
+    While,
+)
 
 __all__ = ["FinalValue", "snapshot"]
 
@@ -337,10 +347,9 @@ class _Builder:
             self.masks[op] = self.masks.get(op, 0) | bit
             writes = tuple(self.refs[op._inputs[i]].index for i in opdef.traits.writes)
             for t in op._outputs:
-                if t._dtype._is_ref:
-                    # readers of the reference mean the variable; only a fetch means this very value
-                    if t not in self.fetched:
-                        del value_of[t]
+                # readers of a reference mean the variable; only a fetch means this very value
+                if t._dtype._is_ref and t not in self.fetched:
+                    del value_of[t]
         target.append(Node(opdef, inputs, tuple(outputs), op._attrs, op, writes))
 
     # loops --------------------------------------------------------------------------------------

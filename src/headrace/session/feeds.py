@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-
 from headrace.core.convert import _string_array
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Operation, Tensor

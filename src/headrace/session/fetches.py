@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Operation, Tensor
+from headrace.ops.sparse import SparseTensorValue
 from headrace.program.snapshot import FinalValue
 
-__all__ = ["plan_fetches"]
+__all__ = ["IndexedSlicesValue", "plan_fetches"]
 
 Rebuild = Callable[[tuple[Any, ...]], Any]
 Element = Tensor | Operation | FinalValue
@@ -47,9 +48,9 @@ def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
         kind: Any = type(fetch) if type(fetch) is not dict else dict
         return lambda values: _mapping(kind, [(k, p(values)) for k, p in parts])
     if isinstance(fetch, IndexedSlices):
-        return _composite(graph, fetch, slots, "IndexedSlicesValue", ("values", "indices", "dense_shape"))
+        return _composite(graph, fetch, slots, IndexedSlicesValue, ("values", "indices", "dense_shape"))
     if hasattr(fetch, "dense_shape") and hasattr(fetch, "indices") and hasattr(fetch, "values"):
-        return _composite(graph, fetch, slots, "SparseTensorValue", ("indices", "values", "dense_shape"))
+        return _composite(graph, fetch, slots, SparseTensorValue, ("indices", "values", "dense_shape"))
     if dataclasses.is_dataclass(fetch) and not isinstance(fetch, type):
         names = [f.name for f in dataclasses.fields(fetch)]
         inner = [_plan(graph, getattr(fetch, n), slots) for n in names]
@@ -81,37 +82,28 @@ def _mapping(kind: Any, items: list[tuple[Any, Any]]) -> Any:
         return dict(items)
 
 
-def _composite(graph: Any, fetch: Any, slots: Slots, result: str, names: tuple[str, ...]) -> Rebuild:
-    cls = _VALUE_CLASSES[result]
+def _composite(graph: Any, fetch: Any, slots: Slots, cls: Any, names: tuple[str, ...]) -> Rebuild:
     indices = [None if getattr(fetch, n) is None else slots.add(_element(graph, getattr(fetch, n))) for n in names]
     return lambda values: cls(*[None if i is None else values[i] for i in indices])
 
 
-def _value_classes() -> dict[str, Any]:
-    from collections import namedtuple
+class IndexedSlicesValue(NamedTuple):
+    """What fetching IndexedSlices gives."""
 
-    return {
-        "IndexedSlicesValue": namedtuple("IndexedSlicesValue", ["values", "indices", "dense_shape"]),
-        "SparseTensorValue": namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"]),
-    }
-
-
-_VALUE_CLASSES = _value_classes()
+    values: Any
+    indices: Any
+    dense_shape: Any
 
 
-def _is_variable(fetch: Any, handle: Any) -> bool:
+def _is_variable(fetch: Any, handle: Tensor) -> bool:
     """A resource variable itself, and not the result of an assignment to one."""
-    return (
-        isinstance(handle, Tensor)
-        and handle._op.type == "VarHandleOp"
-        and getattr(fetch, "_parent_op", None) is None
-    )
+    return handle._op.type == "VarHandleOp" and getattr(fetch, "_parent_op", None) is None
 
 
 def _element(graph: Any, fetch: Any) -> Element:
     handle = getattr(fetch, "handle", None)
     try:
-        if _is_variable(fetch, handle):
+        if isinstance(handle, Tensor) and _is_variable(fetch, handle):
             graph.as_graph_element(handle)
             return FinalValue(handle._op)
         element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
