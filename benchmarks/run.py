@@ -50,7 +50,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     lines = make_lines(driver.results, STATISTICS[options.statistic])
     show(lines)
-    print(f"{options.statistic} of {options.rounds} rounds; {_about(versions, options.threads)}")
+    rounds = 1 if options.quick else options.rounds
+    print(
+        f"{options.statistic} of {rounds} rounds (long cases: at most {max(LONG_CASES.values())}); {_about(versions, options.threads)}"
+    )
     for reason in _doubts(options.quick, driver.load):
         print(f"NOT TO BE QUOTED: {reason}")
     _write(lines, versions, driver.load, options)

@@ -14,10 +14,10 @@ def scaled(count: int) -> int:
     return max(5, count // 50) if QUICK else count
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """The seconds that ``work`` takes, and what it returns."""
+def timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    """The seconds that a call of ``work`` takes, and what it returns."""
     start = perf_counter()
-    result = work()
+    result = work(*arguments)
     return perf_counter() - start, result
 
 

@@ -5,9 +5,10 @@ assignment from a placeholder is made once. What Headrace keeps between runs bec
 computed again after one of them was written, so a changed value is never answered with an old result.
 """
 
-import headrace as tf
 import numpy as np
 from _timing import finish, scaled, timed
+
+import headrace as tf
 
 CHANGES = scaled(200)
 random = np.random.RandomState(0)
@@ -38,8 +39,8 @@ def one_fed_op(sess: tf.Session) -> list[float]:
 
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
-    slow, slow_results = timed(lambda: new_op_each_time(sess))
-    fast, fast_results = timed(lambda: one_fed_op(sess))
+    slow, slow_results = timed(new_op_each_time, sess)
+    fast, fast_results = timed(one_fed_op, sess)
     assert slow_results == fast_results
     unchanged, _ = timed(lambda: [sess.run(product) for _ in range(CHANGES)])
 print(f"{CHANGES} changes, the last result {fast_results[-1]:.4f}")

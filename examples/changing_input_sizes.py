@@ -4,9 +4,10 @@ A placeholder of shape (None, 100) takes every number of rows, and a size that w
 The values fed first are themselves tensors: Headrace evaluates them in the same session (TensorFlow refuses them).
 """
 
-import headrace as tf
 import numpy as np
 from _timing import finish, scaled, timed
+
+import headrace as tf
 
 SIZES = [10 + 3 * i for i in range(scaled(200))]
 rows = np.random.rand(max(SIZES), 100).astype(np.float32)
@@ -32,9 +33,7 @@ def one_graph() -> float:
         c = tf.reduce_mean(tf.matmul(a, b))
         with tf.Session() as sess:
             sess.run(c, {a: tf.random_normal((4, 100)), b: tf.random_normal((100, 100))})
-            times, values = zip(
-                *(timed(lambda n=n: sess.run(c, {a: rows[:n], b: square})) for n in SIZES)
-            )
+            times, values = zip(*(timed(sess.run, c, {a: rows[:n], b: square}) for n in SIZES))
     print(f"first size {times[0] * 1e6:.0f} µs, a second size {times[1] * 1e6:.0f} µs")
     return float(sum(values))
 

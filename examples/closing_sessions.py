@@ -7,9 +7,10 @@ nobody refers to any more is given back too; these here are still referred to, a
 import tracemalloc
 from collections.abc import Callable
 
-import headrace as tf
 import numpy as np
 from _timing import finish_memory, scaled
+
+import headrace as tf
 
 COUNT = scaled(250)
 
@@ -35,7 +36,6 @@ def closed() -> list[tf.Session]:
     for sess in sessions:
         with sess:
             sums.append(use(sess))
-        sess.close()
     print(f"{COUNT} sessions closed, sum {sum(sums):.0f}")
     return sessions
 

@@ -4,9 +4,10 @@ In TensorFlow the first loop also becomes slower as it goes on, because every ne
 Headrace an iteration costs the same however many there were; but making ops still costs more than running them.
 """
 
-import headrace as tf
 import numpy as np
 from _timing import finish, scaled, timed
+
+import headrace as tf
 
 COUNT = scaled(1000)
 

@@ -6,9 +6,10 @@ variable that is fetched beside its update the value from after the update; wher
 which leaves that to chance, fetch the result of ``tf.assign`` instead.
 """
 
-import headrace as tf
 import numpy as np
 from _timing import finish, scaled, timed
+
+import headrace as tf
 
 RATE = 0.1
 values = np.random.RandomState(0).normal(size=scaled(2000)).astype(np.float32)
@@ -41,7 +42,7 @@ with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         work(sess)  # plan once
         sess.run(tf.global_variables_initializer())
-        results.append(timed(lambda work=work: work(sess)))
+        results.append(timed(work, sess))
     (slow, slow_mean), (fast, fast_mean) = results
     print(f"running average after {len(values)} values: {slow_mean:.6f} and {fast_mean:.6f}")
     print(f"the group alone gives {sess.run(update_both, {value: 0.0})}")

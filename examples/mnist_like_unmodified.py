@@ -2,7 +2,7 @@
 
 It says ``import tensorflow`` and knows nothing of Headrace:
 
-    headrace run --report examples/mnist_like_unmodified.py --steps 300
+    headrace run --report examples/mnist_like_unmodified.py --steps 200
 """
 
 import argparse
@@ -17,7 +17,7 @@ def make_digits(random, count, patterns):
     """Pictures of 28 by 28: one of ten patterns, dimmed and with noise; and which one it is."""
     labels = random.randint(0, 10, count)
     brightness = random.uniform(0.5, 1.0, (count, 1))
-    pictures = patterns[labels] * brightness + random.normal(0.0, 0.6, (count, 784))
+    pictures = patterns[labels] * brightness + random.normal(0.0, 2.0, (count, 784))
     return pictures.astype(np.float32), labels.astype(np.int32)
 
 
@@ -32,7 +32,7 @@ def dense(x, units, name, activation=None):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=200)
     steps = parser.parse_args().steps
 
     random = np.random.RandomState(0)
@@ -58,9 +58,9 @@ def main():
             rows = random.randint(0, len(train_x), BATCH)
             _, value = sess.run([train_op, loss], feed_dict={x: train_x[rows], y: train_y[rows]})
             if step % 50 == 0:
-                print("step %d: loss %.4f" % (step, value))
+                print(f"step {step}: loss {value:.4f}")
         result = sess.run(accuracy, feed_dict={x: test_x, y: test_y})
-        print("accuracy %.4f after %d steps" % (result, sess.run(global_step)))
+        print(f"accuracy {result:.4f} after {sess.run(global_step)} steps")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 A session holds the values of the variables. A new one for every request has to be given them again each time.
 """
 
-import headrace as tf
 import numpy as np
 from _timing import finish, scaled, timed
+
+import headrace as tf
 
 random = np.random.RandomState(0)
 requests = random.rand(scaled(300), 1, 784).astype(np.float32)

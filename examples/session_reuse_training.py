@@ -4,9 +4,10 @@ Variables live in their session: what an epoch has learnt is there for the next 
 the values must be fetched from the old one and loaded into the new one, or training starts over.
 """
 
-import headrace as tf
 import numpy as np
 from _timing import finish, scaled, timed
+
+import headrace as tf
 
 EPOCHS = scaled(1000)
 random = np.random.RandomState(0)

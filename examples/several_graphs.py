@@ -3,9 +3,10 @@
 Graphs know nothing of each other, and neither do their sessions: going from one to the other costs nothing.
 """
 
-import headrace as tf
 import numpy as np
 from _timing import finish, scaled, timed
+
+import headrace as tf
 
 TURNS = scaled(300)
 matrix = np.array([[5.0, 6.0], [7.0, 8.0]], np.float32)

@@ -22,13 +22,13 @@ import math
 import secrets
 import threading
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.arrays import blocks
+from headrace.arrays import pool
 
 __all__ = [
     "PER_NUMBER", "Guarded", "Philox", "box_muller_double", "groups", "groups_at", "into_range",
@@ -215,17 +215,12 @@ def _over_ranges(work: Callable[[int, int], None], n: int) -> None:
             for lo in range(start, stop, _BLOCK):
                 work(lo, min(lo + _BLOCK, stop))
 
-    threads = min(blocks.thread_count(), -(-n // _BLOCK))
+    threads = min(pool.thread_count(), -(-n // _BLOCK))
     if threads <= 1:
         several(0, n)
         return
     step = -(-n // threads)
-    futures = [blocks.pool().submit(several, lo, min(lo + step, n)) for lo in range(step, n, step)]
-    try:
-        several(0, step)
-    finally:
-        for future in futures:
-            future.result()
+    pool.parallel([partial(several, lo, min(lo + step, n)) for lo in range(0, n, step)])
 
 
 # uniform ----------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ def needed_ops(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
                 seen.add(producer)
                 stack.append(producer)
         extra: Iterable[Operation] = op._control_inputs
+        if extra and fed:  # waiting for a placeholder that is fed means nothing
+            extra = [c for c in extra if not (c.type.startswith("Placeholder") and c._outputs[0] in fed)]
         if op._context is not None:
             extra = (*extra, *(g.pred._op for g in guards_of(op._context) if g.pred not in fed))
         for producer in extra:

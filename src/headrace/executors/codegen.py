@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.arrays import numpy_xp
+from headrace.arrays import gemm, numpy_xp
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors import fused as fused_steps
@@ -37,6 +38,7 @@ __all__ = ["Compiled", "compile_plan"]
 
 FILENAME = "<headrace>"
 _BLAS = frozenset([dtypes.float32, dtypes.float64])
+_DEEP = 60  # levels of indentation (Python ends at 100)
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 
 
@@ -94,6 +96,7 @@ class _Generator:
         self.position = 0
         self.n_temps = 0
         self.n_reused = 0
+        self.n_guards = 0
         self.uses_rt = False
         self.writes_seen: set[int] = set()
         self.checked: list[set[int]] = [set()]
@@ -225,9 +228,7 @@ class _Generator:
     def block(self, block: PlanBlock) -> None:
         for s in block:
             if isinstance(s, PlanIf):
-                test = self.name(s.pred)
-                self.emit(f"if {test}:" if s.branch else f"if not {test}:")
-                self.nested(s.body)
+                self.branch(s)
             elif isinstance(s, PlanWhile):
                 self.loop(s)
             else:
@@ -237,6 +238,26 @@ class _Generator:
                     self.node(s)
                 self.release(s)
                 self.position += 1
+
+    def branch(self, s: PlanIf, guard: str = "") -> None:
+        """An ``if``; where they are nested deeper than Python allows, a flat sequence of guarded runs of steps."""
+        test = self.name(s.pred)
+        test = test if s.branch else f"not {test}"
+        if self.depth < _DEEP:
+            self.emit(f"if {test}:")
+            self.nested(s.body)
+            return
+        own = f"g{self.n_guards}"
+        self.n_guards += 1
+        self.emit(f"{own} = {guard} and {test}" if guard else f"{own} = {test}")
+        for inner, group in itertools.groupby(s.body, key=lambda b: isinstance(b, PlanIf)):
+            if inner:
+                for b in group:
+                    assert isinstance(b, PlanIf)
+                    self.branch(b, own)
+            else:
+                self.emit(f"if {own}:")
+                self.nested(tuple(group))
 
     def nested(self, block: PlanBlock) -> None:
         self.depth += 1
@@ -306,9 +327,17 @@ class _Generator:
         if template is not None:
             return template.format(*args)
         if name == "MatMul" and self.program.values[node.outputs[0]].dtype in _BLAS:
-            a, b = node.attrs["transpose_a"], node.attrs["transpose_b"]
-            return f"{args[0]}{'.T' if a else ''} @ {args[1]}{'.T' if b else ''}"
+            return self.product(node, args)
         return self.call(node, args)
+
+    def product(self, node: Node, args: list[str]) -> str:
+        """Small products as an operator, the others (or unknown sizes) through the threads of ``gemm``."""
+        left = args[0] + (".T" if node.attrs["transpose_a"] else "")
+        right = args[1] + (".T" if node.attrs["transpose_b"] else "")
+        sizes = [shapes.num_elements(self.program.values[v].shape) for v in (*node.inputs, *node.outputs)]
+        if all(s is not None and s < _SMALL for s in sizes):
+            return f"{left} @ {right}"
+        return f"{self.param('matmul', gemm.matmul)}({left}, {right})"
 
     def call(self, node: Node, args: list[str]) -> str:
         kernel = self.kernel(node)

@@ -17,11 +17,12 @@ from headrace.executors.emit import INTO
 from headrace.plan.fusion import Fused
 from headrace.program.nodes import Program
 
-__all__ = ["make_fused"]
+__all__ = ["FUSED_FILENAME", "make_fused"]
 
 #: Elements from which blocks over threads pay.
 LARGE = 128 * 1024
 
+FUSED_FILENAME = "<headrace fused>"
 _code: dict[str, Any] = {}
 
 
@@ -32,7 +33,7 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
     if code is None:
         if len(_code) > 512:
             _code.clear()
-        code = _code[source] = compile(source, "<headrace fused>", "exec")
+        code = _code[source] = compile(source, FUSED_FILENAME, "exec")
     namespace: dict[str, Any] = {"np": np, **params}
     exec(code, namespace)
     chain: Callable[..., Any] = namespace["chain"]

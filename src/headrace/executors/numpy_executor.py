@@ -9,8 +9,10 @@ from typing import Any
 from headrace.core.tensor import Operation
 from headrace.executors.base import Executable, Options
 from headrace.executors.codegen import Compiled, compile_plan
+from headrace.executors.fused import FUSED_FILENAME
 from headrace.plan.fusion import Fused
 from headrace.plan.plan import Plan
+from headrace.program.nodes import Node
 
 __all__ = ["make_locator", "make_numpy"]
 
@@ -37,15 +39,46 @@ def make_locator(
             traceback = traceback.tb_next
         if found is None:
             return None
+        env = found.tb_frame.f_locals
         step = compiled.lines.get(found.tb_lineno)
         if step is None:
-            return None
-        env = found.tb_frame.f_locals
-        node = step.nodes[-1] if isinstance(step, Fused) else step
+            op = _missing_fetch(compiled, plan, env) if isinstance(error, UnboundLocalError) else None
+            return None if op is None else (to_user(op), [])
+        if isinstance(step, Fused):
+            node, inputs = _failed_member(step, found)
+            return to_user(node.op), inputs
         inputs = []
         for i in step.inputs:
             name = compiled.names.get(i, "")
             inputs.append(env.get(name, plan.program.constants.get(i)))
-        return to_user(node.op), inputs
+        return to_user(step.op), inputs
 
     return locate
+
+
+def _missing_fetch(compiled: Compiled, plan: Plan, env: dict[str, Any]) -> Operation | None:
+    """The fetched operation whose branch was not taken."""
+    for value in plan.program.fetches:
+        tensor = None if value is None else plan.program.values[value].tensor
+        name = None if value is None else compiled.names.get(value)
+        if tensor is not None and name is not None and name[0] == "t" and name not in env:
+            return tensor._op
+    return None
+
+
+def _failed_member(step: Fused, traceback: TracebackType) -> tuple[Node, list[Any]]:
+    """Which node of a fused step raised: each is one line of the step's own code (see fused.py)."""
+    found: TracebackType | None = traceback
+    inner = None
+    while found is not None:
+        if found.tb_frame.f_code.co_filename == FUSED_FILENAME:
+            inner = found
+        found = found.tb_next
+    if inner is None:
+        return step.nodes[-1], []
+    line = inner.tb_lineno - inner.tb_frame.f_code.co_firstlineno - 1
+    node = step.nodes[min(line, len(step.nodes) - 1)]
+    names = {value: f"x{k}" for k, value in enumerate(step.inputs)}
+    names.update({made.outputs[0]: f"t{k}" for k, made in enumerate(step.nodes)})
+    env = inner.tb_frame.f_locals
+    return node, [env.get(names[i], env.get("out")) for i in node.inputs]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
+from headrace.arrays.gemm import HOLD_FROM, hold_blas
 from headrace.core import shapes
 from headrace.core.dtypes import as_dtype, int64
 
@@ -87,6 +88,8 @@ def _blas_sum(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
         return None
     if inner > 1 and outer > 1 and n * inner < 256:
         return None
+    if x.size >= HOLD_FROM:
+        hold_blas()
     ones = _ones_vector(n, x.dtype)
     if inner == 1:
         out = x.reshape(outer, n) @ ones

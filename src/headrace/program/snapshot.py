@@ -194,7 +194,12 @@ class _Builder:
 
     @staticmethod
     def _looks_through(op: Operation) -> bool:
-        """Identity of a reference is a read of its own only when control dependencies order it."""
+        """Identity of a reference is a read of its own only when control dependencies order it.
+
+        A loop variable that starts with a variable's value is a value of its own, too.
+        """
+        if op.type in ("Enter", "RefEnter"):
+            return bool(op._attrs["is_constant"])
         return not (op.type == "Identity" and op._control_inputs and op._inputs[0]._dtype._is_ref)
 
     def _note_writes(self, op: Operation, writes: tuple[int, ...], loops: tuple[Any, ...]) -> None:
@@ -359,11 +364,13 @@ class _Builder:
         merges = [o for o in ops if o.type in ("Merge", "RefMerge") and o._inputs[0]._op.type in ("Enter", "RefEnter")]
         before = 0
         for enter in enters:
+            mask = 0
             for source in (enter._inputs[0]._op, *enter._control_inputs):
-                before |= self.masks.get(source, 0)
+                mask |= self.masks.get(source, 0)
+            self.masks[enter] = mask
+            before |= mask
             if enter._outputs[0] not in self.refs:
                 self.value_of[enter._outputs[0]] = self._input(enter, 0)
-            self.masks[enter] = self.masks.get(enter._inputs[0]._op, 0)
         started: list[tuple[int, int, Operation]] = []
         for merge in merges:
             if merge._outputs[0] in self.refs:

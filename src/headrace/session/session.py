@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from headrace import errors
+from headrace.arrays.gemm import held, release_blas
 from headrace.arrays.quiet import restore, silence
 from headrace.core import stacks
 from headrace.core.graph import Graph, get_default_graph
@@ -162,8 +163,10 @@ class BaseSession:
                 key = (*fetches, _SEPARATOR, *feed_dict) if feed_dict else (*fetches, _SEPARATOR)
             else:
                 return self._run_any(fetches, feed_dict, options, run_metadata)
-            call = self._calls[key]
-        except (KeyError, TypeError):
+            call = self._calls.get(key)
+        except TypeError:  # something in it has no hash
+            call = None
+        if call is None:
             return self._run_any(fetches, feed_dict, options, run_metadata)
         EVENTS.runs += 1
         if EVENTS.timing or run_metadata is not None:
@@ -387,6 +390,8 @@ def make_call(
             raise_from(error)
         finally:
             restore(token)
+            if held[0]:
+                release_blas()
 
     def call_without_feeds(_: Any) -> Any:
         token = silence()
@@ -396,6 +401,8 @@ def make_call(
             raise_from(error)
         finally:
             restore(token)
+            if held[0]:
+                release_blas()
 
     return call if converters else call_without_feeds
 

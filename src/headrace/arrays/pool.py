@@ -1,0 +1,121 @@
+"""One pool of threads for everything that Headrace spreads over cores.
+
+``parallel(tasks)`` runs the first task on the caller's thread and the others on workers, and returns when all are done. A
+hand-over costs a few microseconds (two locks; no queue, no future). A worker that is busy for another run is not waited
+for: its task runs on the caller's thread, so that nested and concurrent use can never deadlock and results never depend
+on how many workers were free.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.arrays.quiet import silence
+
+__all__ = ["parallel", "set_threads", "thread_count"]
+
+Task = Callable[[], Any]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_threads = max(1, min(_cores(), 16))
+
+
+class _Worker:
+    """A thread that waits for one task at a time."""
+
+    def __init__(self) -> None:
+        self.free = threading.Lock()
+        self.go = threading.Lock()
+        self.done = threading.Lock()
+        self.go.acquire()
+        self.done.acquire()
+        self.task: Task | None = None
+        self.error: BaseException | None = None
+        threading.Thread(target=self._loop, name="headrace", daemon=True).start()
+
+    def _loop(self) -> None:
+        silence()
+        while True:
+            self.go.acquire()
+            try:
+                self.task()  # type: ignore[misc]
+            except BaseException as error:
+                self.error = error
+            self.task = None
+            self.done.release()
+
+    def start(self, task: Task) -> None:
+        self.task = task
+        self.go.release()
+
+    def finish(self) -> None:
+        self.done.acquire()
+        error, self.error = self.error, None
+        self.free.release()
+        if error is not None:
+            raise error
+
+
+_workers: list[_Worker] = []
+_lock = threading.Lock()
+
+
+def _forget_workers() -> None:
+    """Threads do not survive a fork; the child makes its own."""
+    global _lock
+    _workers.clear()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_workers)
+
+
+def thread_count() -> int:
+    return _threads
+
+
+def set_threads(n: int) -> None:
+    """How many threads work is spread over, the caller's included."""
+    global _threads
+    _threads = max(1, n)
+
+
+def _claim(n: int) -> list[_Worker]:
+    """Up to n workers that are free now."""
+    if len(_workers) < n:
+        with _lock:
+            while len(_workers) < n:
+                _workers.append(_Worker())
+    return [w for w in _workers[:n] if w.free.acquire(blocking=False)]
+
+
+def parallel(tasks: Sequence[Task]) -> None:
+    """Run all tasks; the first error is raised when all have ended."""
+    helpers = _claim(len(tasks) - 1)
+    split = 1 + len(helpers)
+    for worker, task in zip(helpers, tasks[1:]):
+        worker.start(task)
+    failed: BaseException | None = None
+    try:
+        tasks[0]()
+        for task in tasks[split:]:
+            task()
+    except BaseException as error:
+        failed = error
+    for worker in helpers:
+        try:
+            worker.finish()
+        except BaseException as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
