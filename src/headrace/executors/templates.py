@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -17,7 +18,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.executors.base import Executable, Options
 from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.numpy_executor import make_locator
-from headrace.plan.plan import make_plan
+from headrace.plan.fusion import Fused
+from headrace.plan.plan import Plan, make_plan
+from headrace.program.nodes import Node, Program
 from headrace.program.snapshot import snapshot
 from headrace.rewrite.engine import rewrite
 from headrace.rewrite.rules import VALUE_FREE_RULES
@@ -97,11 +100,8 @@ def _is_plain(op: Operation) -> bool:
 class _Template:
     """A compiled structure."""
 
-    def __init__(self, structure: Structure, compiled: Compiled, plan: Any, options: Options) -> None:
-        self.compiled = compiled
-        self.plan = plan
+    def __init__(self, structure: Structure, compiled: Compiled, plan: Plan, options: Options) -> None:
         self.options = options
-        self.numbers = {op: n for n, op in enumerate(structure.ops)}
         order = [op for op in structure.ops if op.type == "Const"]
         at = {op._outputs[0]: i for i, op in enumerate(order)}
         self.slots: list[tuple[int, int, bool]] = []
@@ -112,7 +112,11 @@ class _Template:
                 continue
             tensor = plan.program.values[value].tensor
             if tensor in at and value in plan.program.constants and tensor._op.type == "Const":
-                self.slots.append((position, at[tensor], plan.program.constants[value].ndim == 0))
+                array = plan.program.constants[value]
+                self.slots.append((position, at[tensor], array.ndim == 0 and array.dtype.kind != "O"))
+                self.params[position] = None
+        self.compiled = _without_graph(compiled, structure)
+        self.plan = Plan(_without_values(plan.program), (), plan.lives)
 
     def bind(self, structure: Structure) -> Executable:
         params = list(self.params)
@@ -120,9 +124,31 @@ class _Template:
         for position, i, scalar in self.slots:
             params[position] = constants[i][()] if scalar else constants[i]
         run = self.compiled.make(*params)
-        ops, numbers = structure.ops, self.numbers
-        locate = make_locator(self.compiled, self.plan, lambda op: ops[numbers[op]])
-        return Executable(run, self.plan, self.options, locate)
+        ops = structure.ops
+        locate = make_locator(self.compiled, self.plan, lambda number: ops[number])  # type: ignore[call-overload]
+        return Executable(run, self.plan, self.options, locate, {"template": True})
+
+
+def _without_graph(compiled: Compiled, structure: Structure) -> Compiled:
+    """A template outlives the graph it was made from: it names operations by number and keeps no constants."""
+    numbers = {op: n for n, op in enumerate(structure.ops)}
+
+    def detached(node: Node) -> Node:
+        return replace(node, op=numbers[node.op])  # type: ignore[arg-type]
+
+    lines: dict[int, Node | Fused] = {}
+    for line, step in compiled.lines.items():
+        if isinstance(step, Fused):
+            lines[line] = replace(step, nodes=tuple(map(detached, step.nodes)))
+        else:
+            lines[line] = detached(step)
+    run = compiled.make(*[None] * len(compiled.params))
+    return replace(compiled, run=run, lines=lines, params={})
+
+
+def _without_values(program: Program) -> Program:
+    values = [replace(v, tensor=None) for v in program.values]
+    return replace(program, body=(), values=values, constants={})
 
 
 _templates: OrderedDict[Hashable, _Template | None] = OrderedDict()

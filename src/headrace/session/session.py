@@ -262,7 +262,7 @@ class BaseSession:
             cache.forget()
         key = (tuple(elements), tuple(feeds), self._options)
         found = cache.get(key)
-        if found is not None:
+        if found is not None and (shared or "template" not in found.details):
             EVENTS.plan_hits += 1
             return found
         start = time.perf_counter()
