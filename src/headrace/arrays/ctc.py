@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 __all__ = ["beam_search", "collapse", "greedy", "loss_and_gradient"]
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
 
 
 def log_softmax(logits: Array) -> Array:

@@ -20,14 +20,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 __all__ = [
     "Geometry", "conv", "conv_filter_grad", "conv_input_grad", "depthwise", "depthwise_filter_grad",
     "depthwise_input_grad", "geometry",
 ]  # fmt: skip
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
 Pads = tuple[tuple[int, int], ...]
 
 #: Elements of unfolded windows that are held at once.

@@ -19,14 +19,14 @@ goes through log, sin and cos.
 from __future__ import annotations
 
 import math
-import secrets
+import os
+
 import threading
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace.arrays import pool
 
@@ -36,7 +36,7 @@ __all__ = [
     "words",
 ]  # fmt: skip
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
 #: ``(start, count, dtype, runs, stride)`` to the numbers of runs whose starts are ``stride`` apart.
 Maker = Callable[["Philox", int, "np.dtype[Any]", int, int], Array]
 
@@ -76,7 +76,7 @@ class Guarded:
 
     def __init__(self, seed: int, seed2: int) -> None:
         if seed == 0 and seed2 == 0:  # TensorFlow's way to say "anything"
-            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+            seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
         self._next = Philox(seed & _U64, seed2 & _U64, 0)
         self._lock = threading.Lock()
         self._ahead = _NONE  # the numbers of coming runs, a row each

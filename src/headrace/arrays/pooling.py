@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace.arrays.im2col import geometry
 
@@ -27,7 +26,7 @@ __all__ = [
     "windows",
 ]  # fmt: skip
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
 
 #: Elements that the gradient of a maximum works on at once.
 _CHUNK = 1 << 16

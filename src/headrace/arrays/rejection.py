@@ -15,14 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace.arrays import philox
 from headrace.arrays.philox import Philox
 
 __all__ = ["bounded_normal", "gamma", "gamma_grad", "poisson"]
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
 #: Positions of the stream that belong to one output.
 _STRETCH = 256
 

@@ -37,7 +37,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.core import dtypes
@@ -121,23 +121,63 @@ class Traits:
     blocking: bool = False  # may wait for another run
 
 
-@dataclass(frozen=True)
 class OpDef:
-    """A complete op definition."""
+    """A complete op definition. Signature and kernel parameters are read when the op is first used."""
 
     name: str
     inputs: tuple[Arg, ...]
     outputs: tuple[Arg, ...]
     attrs: dict[str, Attr]
-    shape: Callable[[Any], Sequence[Any]]
-    kernel: Callable[..., Any]
-    grad: Any
-    traits: Traits
-    inplace: Callable[..., None] | None = None
-    kernel_params: tuple[str, ...] = ()
-    simple: bool = False  # every input and output is a single tensor
-    inferred: frozenset[str] = field(default_factory=frozenset)  # attributes that inputs determine
+    kernel_params: tuple[str, ...]
+    simple: bool  # every input and output is a single tensor
+    inferred: frozenset[str]  # attributes that inputs determine
 
+    def __init__(
+        self,
+        name: str,
+        signature: str,
+        shape: Callable[[Any], Sequence[Any]],
+        kernel: Callable[..., Any],
+        grad: Any,
+        traits: Traits,
+        inplace: Callable[..., None] | None,
+    ) -> None:
+        self.name = name
+        self.signature = signature
+        self.shape = shape
+        self.kernel = kernel
+        self.grad = grad
+        self.traits = traits
+        self.inplace = inplace
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute not in _READ_LATER:
+            raise AttributeError(attribute)
+        self._read()
+        return self.__dict__[attribute]
+
+    def _read(self) -> None:
+        """Parse the signature and check it against the kernel."""
+        inputs, outputs, attrs = parse_signature(self.signature)
+        inferred = {a for i in inputs for a in (i.type_attr, i.number_attr, i.type_list_attr) if a}
+        for attr in inferred:
+            attrs.setdefault(attr, Attr(attr, _implied_kind(attr, inputs)))
+        params = _keyword_params(self.kernel)
+        unknown = set(params) - set(attrs) - {"rt", "node"}
+        if unknown:
+            raise TypeError(
+                f"op {self.name}: the kernel wants {sorted(unknown)}, which the signature does not have"
+            )
+        self.__dict__.update(
+            inputs=inputs, outputs=outputs, attrs=attrs, kernel_params=params,
+            simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"OpDef({self.name}: {self.signature})"
+
+
+_READ_LATER = frozenset(["inputs", "outputs", "attrs", "kernel_params", "simple", "inferred"])
 
 ALL_OPS: dict[str, OpDef] = {}
 
@@ -177,18 +217,7 @@ def define(
         if flags.ufunc is None:
             raise TypeError(f"op {name}: no kernel")
         kernel = ufunc_kernel(flags.ufunc)
-    inputs, outputs, attrs = parse_signature(signature)
-    inferred = {a for i in inputs for a in (i.type_attr, i.number_attr, i.type_list_attr) if a}
-    for attr in inferred:
-        attrs.setdefault(attr, Attr(attr, _implied_kind(attr, inputs)))
-    params = _keyword_params(kernel)
-    unknown = set(params) - set(attrs) - {"rt", "node"}
-    if unknown:
-        raise TypeError(f"op {name}: the kernel wants {sorted(unknown)}, which the signature does not have")
-    opdef = OpDef(
-        name, inputs, outputs, attrs, shape, kernel, grad, flags, inplace, params,
-        simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
-    )  # fmt: skip
+    opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace)
     ALL_OPS[name] = opdef
     return opdef
 
@@ -230,6 +259,10 @@ def _implied_kind(attr: str, inputs: Sequence[Arg]) -> str:
 
 
 def _keyword_params(kernel: Callable[..., Any]) -> tuple[str, ...]:
+    code = getattr(kernel, "__code__", None)
+    if code is not None and not hasattr(kernel, "__wrapped__"):
+        start = code.co_argcount
+        return tuple(code.co_varnames[start : start + code.co_kwonlyargcount])
     parameters = inspect.signature(kernel).parameters.values()
     return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
 

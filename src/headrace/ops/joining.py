@@ -219,6 +219,8 @@ def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
             )
     if axis < 0:
         axis += len(inner) + 1
+    if first.dtype == object and not inner:  # an array of rank 0 would itself become the element
+        values = tuple([v[()] for v in values])
     out = np.empty(inner[:axis] + (len(values),) + inner[axis:], first.dtype)
     if axis == 0:
         for i, v in enumerate(values):

@@ -12,7 +12,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace import errors
 from headrace.arrays import philox
@@ -48,7 +47,7 @@ __all__ = [
     "sampled_softmax_loss", "sampled_softmax_loss_v2", "uniform_candidate_sampler",
 ]  # fmt: skip
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
 
 # distributions ----------------------------------------------------------------------------------
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.arrays.gemm import HOLD_FROM, hold_blas
+from headrace.arrays.blas import hold_blas
+from headrace.arrays.gemm import HOLD_FROM
 from headrace.core import shapes
 from headrace.core.dtypes import as_dtype, int64
 

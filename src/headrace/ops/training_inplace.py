@@ -1,7 +1,7 @@
 """The dense update rules on NumPy arrays, in place: one pass over memory in cache-sized blocks on all cores.
 
-Each function has the parameters of the rule of the same name in ``training_rules`` and does the same operations in the
-same order, so the new values have the same bits; it overwrites the arrays of the variables and allocates nothing of
+Each function has the parameters of the rule of the same name in ``training_rules`` and gives the same values up to
+rounding (BLAS updates multiply and add in one step); it overwrites the arrays of the variables and allocates nothing of
 their size. Blocks are small enough that all arrays of a block and the scratch stay in the second-level cache.
 
     >>> adam(var, m, v, b1p, b2p, lr, b1, b2, eps, grad, use_nesterov=False)
@@ -17,6 +17,7 @@ import numpy as np
 from numpy import abs as absolute
 from numpy import add, divide, exp, maximum, minimum, multiply, power, sign, sqrt, subtract
 
+from headrace.arrays.blas import axpby, axpy, hold_blas
 from headrace.arrays.blocks import over_blocks
 
 __all__ = ["INPLACE", "in_blocks", "scratch"]
@@ -51,6 +52,7 @@ def in_blocks(function: Callable[..., None], variables: tuple[Any, ...], grad: A
     if grad.size <= SMALL and grad.ndim:
         function(*variables, grad)
         return
+    hold_blas()
     flat = [v.reshape(-1) for v in variables]
     over_blocks(function, [*flat, grad.reshape(-1)], BLOCK)
     for v, f in zip(variables, flat):
@@ -60,9 +62,7 @@ def in_blocks(function: Callable[..., None], variables: tuple[Any, ...], grad: A
 
 def gradient_descent(var: Any, alpha: Any, delta: Any) -> None:
     def block(var: Any, g: Any) -> None:
-        t, _, _ = scratch(g)
-        multiply(g, alpha, t)
-        subtract(var, t, var)
+        axpy(-alpha, g, var, scratch(g)[0])
 
     in_blocks(block, (var,), delta)
 
@@ -72,16 +72,12 @@ def momentum(
 ) -> None:
     def block(var: Any, accum: Any, g: Any) -> None:
         t, u, _ = scratch(g)
-        multiply(accum, momentum, accum)
-        add(accum, g, accum)
+        axpby(1, g, momentum, accum, t)
         if use_nesterov:
-            multiply(g, lr, t)
-            multiply(accum, momentum, u)
-            multiply(u, lr, u)
-            add(t, u, t)
+            axpy(-lr, g, var, t)
+            axpy(-lr * momentum, accum, var, u)
         else:
-            multiply(accum, lr, t)
-        subtract(var, t, var)
+            axpy(-lr, accum, var, t)
 
     in_blocks(block, (var, accum), grad)
 
@@ -105,10 +101,8 @@ def keras_momentum(
 
 
 def _average(average: Any, value: Any, rate: Any, t: Any) -> None:
-    """average += (value - average) * rate; ``t`` may be ``value``."""
-    subtract(value, average, t)
-    multiply(t, rate, t)
-    add(average, t, average)
+    """The average moved toward the value by ``rate``; ``t`` may be ``value``."""
+    axpby(rate, value, 1 - rate, average, t)
 
 
 def adam(
@@ -129,11 +123,10 @@ def adam(
             multiply(g, rest1, u)
             multiply(m, beta1, w)
             add(u, w, u)
-            multiply(u, rate, u)
+            divide(u, t, u)
         else:
-            multiply(m, rate, u)
-        divide(u, t, u)
-        subtract(var, u, var)
+            divide(m, t, u)
+        axpy(-rate, u, var, u)
 
     in_blocks(block, (var, m, v), grad)
 

@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.sparse import SparseTensorValue
@@ -27,8 +29,17 @@ class Slots:
     def __init__(self) -> None:
         self.index: dict[Element, int] = {}
 
-    def add(self, element: Element) -> int:
-        return self.index.setdefault(element, len(self.index))
+    def taker(self, element: Element) -> Rebuild:
+        """How to take the element's value. Who asks for it again gets a copy: no two results share memory."""
+        known = len(self.index)
+        slot = self.index.setdefault(element, known)
+        if slot == known:
+            return lambda values: values[slot]
+        return lambda values: _copy(values[slot])
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def plan_fetches(graph: Any, fetches: Any) -> tuple[list[Element], Rebuild]:
@@ -61,8 +72,7 @@ def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
         inner = [_plan(graph, getattr(fetch, n), slots) for n in names]
         cls = type(fetch)
         return lambda values: cls(**{n: p(values) for n, p in zip(names, inner)})
-    slot = slots.add(_element(graph, fetch))
-    return lambda values: values[slot]
+    return slots.taker(_element(graph, fetch))
 
 
 def _sequence(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
@@ -83,8 +93,8 @@ def _mapping(kind: Any, items: list[tuple[Any, Any]]) -> Any:
 
 
 def _composite(graph: Any, fetch: Any, slots: Slots, cls: Any, names: tuple[str, ...]) -> Rebuild:
-    indices = [None if getattr(fetch, n) is None else slots.add(_element(graph, getattr(fetch, n))) for n in names]
-    return lambda values: cls(*[None if i is None else values[i] for i in indices])
+    parts = [None if getattr(fetch, n) is None else slots.taker(_element(graph, getattr(fetch, n))) for n in names]
+    return lambda values: cls(*[None if p is None else p(values) for p in parts])
 
 
 class IndexedSlicesValue(NamedTuple):

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from headrace import errors
-from headrace.arrays.gemm import held, release_blas
+from headrace.arrays.blas import held, release_blas
 from headrace.arrays.quiet import restore, silence
 from headrace.core import stacks
 from headrace.core.graph import Graph, get_default_graph
