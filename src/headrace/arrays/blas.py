@@ -124,9 +124,9 @@ def release_blas() -> None:
 
 
 def axpby(a: Any, x: Any, b: Any, y: Any, t: Any) -> None:
-    """``y = a*x + b*y`` for contiguous vectors; ``t`` is scratch and may be ``x``."""
+    """``y = a*x + b*y``; ``t`` is scratch and may be ``x``."""
     found = _library().updates.get(y.dtype)
-    if found is not None:
+    if found is not None and x.flags.c_contiguous and y.flags.c_contiguous:
         found[0](y.size, a, x.ctypes.data, 1, b, y.ctypes.data, 1)
         return
     np.multiply(x, a, out=t)
@@ -137,7 +137,7 @@ def axpby(a: Any, x: Any, b: Any, y: Any, t: Any) -> None:
 def axpy(a: Any, x: Any, y: Any, t: Any) -> None:
     """``y += a*x``; ``t`` is scratch and may be ``x``."""
     found = _library().updates.get(y.dtype)
-    if found is not None:
+    if found is not None and x.flags.c_contiguous and y.flags.c_contiguous:
         found[1](y.size, a, x.ctypes.data, 1, y.ctypes.data, 1)
         return
     np.multiply(x, a, out=t)
