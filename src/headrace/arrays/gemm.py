@@ -23,30 +23,47 @@ HOLD_FROM = 1 << 17
 SPLIT_FROM = 1 << 22
 
 
-def matmul(a: Any, b: Any) -> Any:
-    """``a @ b``; large products of two matrices are computed in parts."""
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        return np.matmul(a, b)
-    m, k = a.shape
-    n = b.shape[1]
-    work = m * n * k
+def matmul(a: Any, b: Any, out: Any = None) -> Any:
+    """``a @ b``; large products are computed in parts."""
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+        return np.matmul(a, b, out)
+    work = a.size * b.shape[-1] if a.ndim >= b.ndim else b.size * a.shape[-2]
     if work < HOLD_FROM or not hold_blas():
-        return np.matmul(a, b)
+        return np.matmul(a, b, out)
     threads = thread_count()
-    if work < SPLIT_FROM or threads == 1:
-        return np.matmul(a, b)
-    out = np.empty((m, n), a.dtype)
-    parallel(_parts(a, b, out, threads))
-    return out
+    if work < SPLIT_FROM or threads == 1 or a.dtype != b.dtype or a.dtype not in _FLOATS:
+        return np.matmul(a, b, out)
+    if a.ndim == 2 and b.ndim == 2:
+        if out is None:
+            out = np.empty((a.shape[0], b.shape[1]), a.dtype)
+        parallel(_parts(a, b, out, threads))
+        return out
+    if a.shape[:-2] == b.shape[:-2] and a.shape[0] > 1:
+        if out is None:
+            out = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+        parallel(_batches(a, b, out, threads))
+        return out
+    return np.matmul(a, b, out)
+
+
+_FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
+
+
+def _bounds(length: int, threads: int, multiple: int) -> list[tuple[int, int]]:
+    share = -(-length // threads)
+    share += -share % multiple
+    return [(lo, min(lo + share, length)) for lo in range(0, length, share)]
 
 
 def _parts(a: Any, b: Any, out: Any, threads: int) -> list[Callable[[], Any]]:
-    """The product in as many parts, cut along the longer side of the result in multiples of 16."""
+    """The product of two matrices, cut along the longer side of the result in multiples of 16."""
     m, n = out.shape
-    length = m if m >= n else n
-    share = -(-length // threads)
-    share += -share % 16
-    bounds = [(lo, min(lo + share, length)) for lo in range(0, length, share)]
     if m >= n:
-        return [partial(np.matmul, a[lo:hi], b, out=out[lo:hi]) for lo, hi in bounds]
-    return [partial(np.matmul, a, b[:, lo:hi], out=out[:, lo:hi]) for lo, hi in bounds]
+        return [partial(np.matmul, a[lo:hi], b, out=out[lo:hi]) for lo, hi in _bounds(m, threads, 16)]
+    return [partial(np.matmul, a, b[:, lo:hi], out=out[:, lo:hi]) for lo, hi in _bounds(n, threads, 16)]
+
+
+def _batches(a: Any, b: Any, out: Any, threads: int) -> list[Callable[[], Any]]:
+    """Many products, cut along the first axis."""
+    bounds = _bounds(a.shape[0], threads, 1)
+    return [partial(np.matmul, a[lo:hi], b[lo:hi], out=out[lo:hi]) for lo, hi in bounds]

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.arrays.gemm import matmul
+
 __all__ = [
     "Geometry", "conv", "conv_filter_grad", "conv_input_grad", "depthwise", "depthwise_filter_grad",
     "depthwise_input_grad", "geometry",
@@ -175,10 +177,10 @@ def conv(x: Array, w: Array, g: Geometry) -> Array:
     if out.size == 0:
         return out.astype(dtype, copy=False)
     if g.pointwise:
-        np.matmul(_strided(x, g).reshape(-1, x.shape[-1]), matrix, out=out.reshape(-1, width))
+        matmul(_strided(x, g).reshape(-1, x.shape[-1]), matrix, out=out.reshape(-1, width))
     else:
         for lo, hi, rows in _columns(x, g):
-            np.matmul(rows, matrix, out=out[lo:hi].reshape(-1, width))
+            matmul(rows, matrix, out=out[lo:hi].reshape(-1, width))
     return out.astype(dtype, copy=False)
 
 
@@ -198,10 +200,10 @@ def conv_filter_grad(x: Array, w_shape: Sequence[int], gradient: Array, g: Geome
         return np.zeros(w_shape, dtype)
     if g.pointwise:
         rows = _strided(x, g).reshape(-1, x.shape[-1])
-        return (rows.T @ gradient.reshape(-1, width)).reshape(w_shape).astype(dtype, copy=False)
+        return matmul(rows.T, gradient.reshape(-1, width)).reshape(w_shape).astype(dtype, copy=False)
     total: Array | None = None
     for lo, hi, rows in _columns(x, g):
-        part = rows.T @ gradient[lo:hi].reshape(-1, width)
+        part = matmul(rows.T, gradient[lo:hi].reshape(-1, width))
         total = part if total is None else np.add(total, part, out=total)
     assert total is not None
     return total.reshape(w_shape).astype(dtype, copy=False)
@@ -216,7 +218,7 @@ def conv_input_grad(x_shape: Sequence[int], w: Array, gradient: Array, g: Geomet
     full = _full_geometry(g) if all(s == 1 for s in g.strides) else None
     if g.pointwise and full is not None:
         channels, width = w.shape[-2:]
-        out = (gradient.reshape(-1, width) @ w.reshape(channels, width).T).reshape(x_shape)
+        out = matmul(gradient.reshape(-1, width), w.reshape(channels, width).T).reshape(x_shape)
     elif full is not None and w.shape[-1] <= 2 * w.shape[-2]:
         flipped = w[(slice(None, None, -1),) * len(g.kernel)].swapaxes(-1, -2)
         out = conv(gradient, np.ascontiguousarray(flipped), full)
@@ -255,10 +257,10 @@ def _fold(x_shape: Sequence[int], w: Array, gradient: Array, g: Geometry) -> Arr
         count = min(step, n - lo)
         if across:
             images = padded[:, :count]
-            parts = (matrix @ rows.T).reshape(*g.kernel, channels, count, *g.out)
+            parts = matmul(matrix, rows.T).reshape(*g.kernel, channels, count, *g.out)
         else:
             images = padded[:count]
-            parts = (rows @ matrix.T).reshape(count, *g.out, *g.kernel, channels)
+            parts = matmul(rows, matrix.T).reshape(count, *g.out, *g.kernel, channels)
         images[...] = 0
         for at, spans in g.positions():
             if across:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as _np
 
+from headrace.arrays.gemm import matmul as matmul
+
 name = "numpy"
 
 _SPECIAL = {

@@ -106,6 +106,7 @@ class Program:
     total_ops: int = 0  # operations in the user's graph
     needed_ops: int = 0  # those that this call needs
     notes: dict[str, int] = field(default_factory=dict)  # how often each rewrite fired
+    effects: tuple[int, ...] = ()  # values of fetched operations: computed though nobody reads them
 
 
 def walk(block: Block) -> Iterator[Node]:

@@ -96,6 +96,7 @@ class _Builder:
         self.masks: dict[Operation, int] = {}
         self.write_bits: dict[Operation, int] = {}
         self.frames: list[Any] = []
+        self.before_loop = 0  # writes that the loops around come after
         self.fetched = {f for f in fetches if isinstance(f, Tensor)}
 
     # the whole ----------------------------------------------------------------------------------
@@ -114,6 +115,9 @@ class _Builder:
         self._find_writes(units)
         body = self._block(units)
         fetch_ids = tuple(self._fetch(f) for f in self.fetches)
+        effects = tuple(
+            self.value_of[t] for f in self.fetches if isinstance(f, Operation) for t in f._outputs if t in self.value_of
+        )
         variables = tuple(
             VariableInfo(
                 variable_key(v.op), v.op.name, v.op._attrs["dtype"], v.op, v.start, v.current, v.write_mask != 0
@@ -121,7 +125,8 @@ class _Builder:
             for v in self.variables.values()
         )
         return Program(
-            feed_ids, fetch_ids, body, self.values, self.constants, variables, self.total_ops, len(needed)
+            feed_ids, fetch_ids, body, self.values, self.constants, variables, self.total_ops, len(needed),
+            effects=effects,
         )  # fmt: skip
 
     def _new(self, dtype: dtypes.DType, shape: Shape, tensor: Tensor | None) -> int:
@@ -230,7 +235,7 @@ class _Builder:
 
     def _note_mask(self, op: Operation) -> None:
         """Which writes an operation comes after."""
-        mask = 0
+        mask = self.before_loop
         masks = self.masks
         for t in op._inputs:
             mask |= masks.get(t._op, 0)
@@ -381,12 +386,14 @@ class _Builder:
             started.append((value, self.value_of[merge._inputs[0]], merge))
             self.masks[merge] = before
         self.frames.append(loop.context)
+        outer, self.before_loop = self.before_loop, self.before_loop | before
         skip = {*enters, *merges}
         test = self._block([u for u in loop.test if u not in skip])
         cond_op = next(o for o in ops if o.type == "LoopCond")
         cond = self.value_of[cond_op._outputs[0]]
         body = self._block([u for u in loop.body if u not in skip])
         self.frames.pop()
+        self.before_loop = outer
         values = []
         after = before
         for o in _all_ops(loop):

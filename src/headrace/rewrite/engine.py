@@ -63,7 +63,7 @@ def rewrite(program: Program, rules: list[Rule]) -> Program:
     fetches = tuple(None if f is None else get(f, f) for f in program.fetches)
     result = replace(
         program, body=body, fetches=fetches, values=state.values, constants=state.constants,
-        notes={**program.notes, **state.fired},
+        notes={**program.notes, **state.fired}, effects=tuple(get(e, e) for e in program.effects),
     )  # fmt: skip
     return remove_dead(result)
 
@@ -121,7 +121,7 @@ def _loop(loop: While, rules: list[Rule], state: RewriteState) -> While:
 
 def remove_dead(program: Program) -> Program:
     """Drop pure nodes whose results nobody reads."""
-    live = {f for f in program.fetches if f is not None}
+    live = {f for f in program.fetches if f is not None} | set(program.effects)
     dropped = 0
     body, dropped = _live_block(program.body, live)
     notes = dict(program.notes)
