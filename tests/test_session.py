@@ -384,3 +384,14 @@ def test_ordered_dict_fetch_keeps_its_type_and_order() -> None:
     got = sess().run(fetch)
     assert type(got) is collections.OrderedDict
     assert list(got.items()) == [("b", 1), ("a", 2)]
+
+
+def test_a_fetched_operation_is_computed() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    y = x + tf.constant([1.0, 2.0, 3.0])
+    s = sess()
+    assert s.run(y.op, {x: [1.0, 2.0, 3.0]}) is None
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes"):
+        s.run(y.op, {x: [1.0, 2.0]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed"):
+        s.run([y.op])

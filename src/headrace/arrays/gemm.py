@@ -16,7 +16,7 @@ import numpy as np
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.pool import parallel, thread_count
 
-__all__ = ["HOLD_FROM", "matmul"]
+__all__ = ["HOLD_FROM", "column_sums", "matmul"]
 
 #: Multiply-adds from which OpenBLAS would use threads, and from which parts on several cores pay.
 HOLD_FROM = 1 << 17
@@ -25,7 +25,7 @@ SPLIT_FROM = 1 << 22
 
 def matmul(a: Any, b: Any, out: Any = None) -> Any:
     """``a @ b``; large products are computed in parts."""
-    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+    if a.size < _TINY and b.size < _TINY or a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         return np.matmul(a, b, out)
     work = a.size * b.shape[-1] if a.ndim >= b.ndim else b.size * a.shape[-2]
     if work < HOLD_FROM or not hold_blas():
@@ -46,6 +46,19 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
     return np.matmul(a, b, out)
 
 
+def column_sums(x: Any) -> Any:
+    """The sum of a matrix over its first axis, as a product: NumPy adds short rows one at a time."""
+    if x.size >= HOLD_FROM:
+        hold_blas()
+    rows, dtype = x.shape[0], x.dtype
+    ones = _ones.get(dtype)
+    if ones is None or ones.size < rows:
+        ones = _ones[dtype] = np.ones(max(1024, rows), dtype)
+    return ones[:rows] @ x
+
+
+_TINY = 2048
+_ones: dict[Any, Any] = {}
 _FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 
 

@@ -15,7 +15,7 @@ from headrace.autodiff.aggregate import as_dense, is_trainable, total, variable_
 from headrace.autodiff.registry import gradient_function
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
-from headrace.core.contexts import Context
+from headrace.core.contexts import Context, frame_of
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph
 from headrace.core.indexed_slices import IndexedSlices
@@ -135,6 +135,20 @@ def _empty_shape() -> Any:
     return np.zeros(0, np.int32)
 
 
+def _frames(context: Context | None) -> tuple[Context, ...]:
+    """The loops around a context, innermost first."""
+    out = []
+    frame = frame_of(context)
+    while frame is not None:
+        out.append(frame)
+        frame = frame_of(frame.outer_context)
+    return tuple(out)
+
+
+def _is_loop_merge(op: Operation) -> bool:
+    return op._inputs[0]._op.type in ("Enter", "RefEnter")
+
+
 class Tape:
     """One backward pass. Backward loops use a tape of their own that maps contexts (see while_grad.py)."""
 
@@ -142,6 +156,8 @@ class Tape:
         self.graph = graph
         self.grads: dict[Tensor, list[Any]] = {}
         self.called_in: Context | None = graph._context
+        #: loops that are being built around the call: their operations are visited singly
+        self.open = _frames(self.called_in)
 
     # where gradient operations are made -----------------------------------------------------------
     def context_for(self, context: Context | None) -> Context | None:
@@ -218,20 +234,30 @@ class Tape:
         return reached
 
     def enters(self, op: Operation) -> bool:
-        return True
+        """Whether the walk from the ys goes on behind an operation: not to an open loop's earlier iterations."""
+        return not (self.open and op.type == "Merge" and frame_of(op._context) in self.open and _is_loop_merge(op))
 
     def order(self, between: set[Operation]) -> list[Unit]:
-        return schedule(self.with_loops(between))
+        units = schedule(self.with_loops(between))
+        return self.opened(units) if self.open else units
+
+    def opened(self, units: list[Unit]) -> list[Unit]:
+        """An open loop's units in the place of the loop."""
+        out: list[Unit] = []
+        for unit in units:
+            if isinstance(unit, Loop) and unit.context in self.open:
+                out.extend(self.opened(unit.units))
+            else:
+                out.append(unit)
+        return out
 
     def with_loops(self, between: set[Operation]) -> set[Operation]:
         """A loop comes as a whole: the operations that steer it are needed to structure it."""
-        from headrace.core.contexts import frame_of
-
         own = self.frame()
         extra: set[Operation] = set()
         for op in between:
             frame = frame_of(op._context)
-            if frame is not own and frame is not None:
+            if frame is not None and frame is not own and frame not in self.open:
                 extra.update(v.merge._op for v in frame.__dict__.get("loop_variables", ()))
         return between | extra
 

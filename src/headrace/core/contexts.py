@@ -21,6 +21,7 @@ class Context:
     def __init__(self, name: str, outer: Context | None) -> None:
         self.name = name
         self.outer_context = outer
+        self._where: tuple[Context | None, tuple[CondBase, ...]] | None = None
 
     @property
     def outer(self) -> Context | None:
@@ -77,19 +78,29 @@ class LoopInfo:
 
 def frame_of(context: Context | None) -> Context | None:
     """The innermost loop that a context is in (itself included)."""
-    while context is not None and not isinstance(context, WhileBase):
-        context = context.outer_context
-    return context
+    return None if context is None else _place(context)[0]
 
 
 def guards_of(context: Context | None) -> tuple[CondBase, ...]:
     """The branches between a context and its frame, outermost first."""
-    out: list[CondBase] = []
-    while context is not None and not isinstance(context, WhileBase):
-        if isinstance(context, CondBase):
-            out.append(context)
-        context = context.outer_context
-    return tuple(reversed(out))
+    return () if context is None else _place(context)[1]
+
+
+def _place(context: Context) -> tuple[Context | None, tuple[CondBase, ...]]:
+    """Frame and guards, remembered with the context: what is around it never changes."""
+    chain = []
+    at: Context | None = context
+    while at is not None and at._where is None:
+        chain.append(at)
+        at = at.outer_context
+    for inner in reversed(chain):
+        frame, guards = (None, ()) if inner.outer_context is None else inner.outer_context._where or (None, ())
+        if isinstance(inner, WhileBase):
+            inner._where = (inner, ())
+        else:
+            inner._where = (frame, (*guards, inner)) if isinstance(inner, CondBase) else (frame, guards)
+    assert context._where is not None
+    return context._where
 
 
 CondContext = CondBase

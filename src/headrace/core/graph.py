@@ -95,6 +95,7 @@ class Graph:
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._seed: int | None = None
+        self._uncounted = 0  # operations that TF would have made more (see seeds.count_as)
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
         self._version = 0  # grows with every op and with every change of an existing op

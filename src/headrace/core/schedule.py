@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -47,12 +47,20 @@ def needed_ops(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
         if extra and fed:  # waiting for a placeholder that is fed means nothing
             extra = [c for c in extra if not (c.type.startswith("Placeholder") and c._outputs[0] in fed)]
         if op._context is not None:
-            extra = (*extra, *(g.pred._op for g in guards_of(op._context) if g.pred not in fed))
+            extra = (*extra, *_preds(guards_of(op._context), fed))
         for producer in extra:
             if producer not in seen:
                 seen.add(producer)
                 stack.append(producer)
     return seen
+
+
+def _preds(guards: tuple[CondBase, ...], fed: Container[Tensor]) -> Iterable[Operation]:
+    """What decides over a branch: the innermost predicate, which itself waits for those around it."""
+    for guard in reversed(guards):
+        if guard.pred not in fed:
+            yield guard.pred._op
+            return
 
 
 def schedule(needed: set[Operation]) -> list[Unit]:
@@ -148,13 +156,10 @@ def _sources(op: Operation, unit: Unit, frame: Context | None, loops: dict[Conte
         source = _unit_in(c, frame, loops)
         if source is not None:
             yield source
-    for guard in guards_of(op._context):
-        source = _unit_in(guard.pred._op, frame, loops)
-        if source is not None:
-            yield source
-    if isinstance(unit, Loop):
-        for guard in guards_of(unit.context.outer_context):
-            source = _unit_in(guard.pred._op, frame, loops)
+    contexts = [op._context, unit.context.outer_context] if isinstance(unit, Loop) else [op._context]
+    for context in contexts:
+        for pred in _preds(guards_of(context), ()):
+            source = _unit_in(pred, frame, loops)
             if source is not None:
                 yield source
 

@@ -4,7 +4,9 @@ The graph has a seed (``set_random_seed``), an op may have one (``seed=``); a ra
 made of both. An op without a seed of its own in a graph with one gets, as its second seed, the
 number of operations that the graph had when it was made. TensorFlow counts in the same way, so a
 program with a graph-level seed gives TensorFlow's numbers as long as the same operations were added
-before; a seed on the op itself does not depend on that.
+before; a seed on the op itself does not depend on that. Where Headrace makes fewer operations than
+TensorFlow for the same call (a check that needs none, a gradient with known shapes), the caller says
+so with ``count_as`` and the numbering goes on as if they had all been made.
 
     >>> set_random_seed(1)
     >>> get_seed(None)  # in an empty graph
@@ -17,9 +19,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.graph import get_default_graph
+from headrace.core.graph import Graph, get_default_graph
 
-__all__ = ["DEFAULT_GRAPH_SEED", "get_seed", "set_random_seed"]
+__all__ = ["DEFAULT_GRAPH_SEED", "count_as", "get_seed", "ops_counted", "set_random_seed"]
 
 #: Stands in for the graph's seed if only the op has one.
 DEFAULT_GRAPH_SEED = 87654321
@@ -40,7 +42,17 @@ def get_seed(op_seed: Any) -> tuple[int | None, int | None]:
     if graph_seed is None:
         graph_seed = DEFAULT_GRAPH_SEED
     elif op_seed is None:
-        op_seed = len(graph._ops)
+        op_seed = ops_counted(graph)
     seeds = graph_seed % _MAX_INT32, op_seed % _MAX_INT32
     # a kernel takes (0, 0) for "anything", which is not what seeds of 0 ask for
     return (0, _MAX_INT32) if seeds == (0, 0) else seeds
+
+
+def ops_counted(graph: Graph) -> int:
+    """How many operations TensorFlow's graph of the same program would have."""
+    return len(graph._ops) + graph._uncounted
+
+
+def count_as(graph: Graph, start: int, ops: int) -> None:
+    """What was made since ``start`` (a value of ``ops_counted``) counts as so many operations."""
+    graph._uncounted = start + ops - len(graph._ops)

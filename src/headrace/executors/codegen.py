@@ -39,6 +39,7 @@ __all__ = ["Compiled", "compile_plan"]
 FILENAME = "<headrace>"
 _BLAS = frozenset([dtypes.float32, dtypes.float64])
 _DEEP = 60  # levels of indentation (Python ends at 100)
+_SHORTCUTS = frozenset(["Size", "Cast", "ExpandDims", "Mean", "Sum"])
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 
 
@@ -328,7 +329,45 @@ class _Generator:
             return template.format(*args)
         if name == "MatMul" and self.program.values[node.outputs[0]].dtype in _BLAS:
             return self.product(node, args)
-        return self.call(node, args)
+        return self.shortcut(node, args) or self.call(node, args)
+
+    def shortcut(self, node: Node, args: list[str]) -> str | None:
+        """Ops on shapes and scalars whose other inputs are known, without a call of their kernel."""
+        name = node.opdef.name
+        if name not in _SHORTCUTS:
+            return None
+        dtype = self.program.values[node.outputs[0]].dtype
+        if name == "Size":
+            return f"{self.param(dtype.name, dtype.np_dtype.type)}({args[0]}.size)"
+        source = self.program.values[node.inputs[0]]
+        if name == "Cast" and source.shape == ():
+            if dtype in _BLAS and source.dtype._kind in "iuf" and source.dtype is not dtypes.bfloat16:
+                return f"{self.param(dtype.name, dtype.np_dtype.type)}({args[0]})"
+        if name == "ExpandDims" and source.shape:
+            axis = self.program.constants.get(node.inputs[1])
+            if axis is not None and axis.size == 1:
+                rank = len(source.shape)
+                at = int(axis.reshape(-1)[0])
+                at = at + rank + 1 if at < 0 else at
+                return f"{args[0]}[{', '.join([':'] * at + ['None'])}]"
+        if name in ("Sum", "Mean"):
+            return self.reduction(node, args[0])
+        return None
+
+    def reduction(self, node: Node, x: str) -> str | None:
+        """Sums over everything, and of columns, of the types that add up in their own precision."""
+        info = self.program.values[node.inputs[0]]
+        axes = self.program.constants.get(node.inputs[1])
+        if info.dtype not in _BLAS or info.shape is None or axes is None or node.attrs["keep_dims"]:
+            return None
+        rank = len(info.shape)
+        gone = {int(a) % rank for a in axes.reshape(-1)} if rank else set()
+        if rank and len(gone) == rank:
+            total = f"np.add.reduce({x}, None)"
+            return total if node.opdef.name == "Sum" else f"{total} / {x}.size"
+        if node.opdef.name == "Sum" and rank == 2 and gone == {0}:
+            return f"{self.param('column_sums', gemm.column_sums)}({x})"
+        return None
 
     def product(self, node: Node, args: list[str]) -> str:
         """Small products as an operator, the others (or unknown sizes) through the threads of ``gemm``."""

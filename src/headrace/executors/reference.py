@@ -61,7 +61,13 @@ class _Interpreter:
         return tuple(None if f is None else self.owned(f) for f in self.program.fetches)
 
     def owned(self, value: int) -> Any:
-        result = self.get(value, None)
+        try:
+            result = self.get(value, None)
+        except UnboundLocalError as error:
+            tensor = self.program.values[value].tensor
+            if tensor is None:
+                raise
+            raise _Located(tensor._op, [], error) from error
         if self.program.values[value].dtype in (dtypes.resource, dtypes.variant):
             return result
         array = np.array(result)

@@ -102,7 +102,7 @@ SMALL = 4096
 class Writer:
     """One writing operation, bound: ``writer(state, rt, *inputs)`` returns (new values…, other outputs…)."""
 
-    __slots__ = ("copies", "inplace", "kernel", "keys", "leading", "positions", "uninit_ok", "variables", "wants_rt")
+    __slots__ = ("copies", "inplace", "kernel", "keys", "leading", "positions", "single", "uninit_ok", "variables", "wants_rt")
 
     def __init__(
         self,
@@ -119,6 +119,7 @@ class Writer:
         self.keys = tuple(keys)
         self.positions = tuple(positions)
         self.leading = self.positions == tuple(range(len(self.positions)))
+        self.single = len(self.keys) == 1 and self.leading and not wants_rt
         self.kernel = kernel
         self.inplace = inplace
         self.uninit_ok = uninit_ok
@@ -127,37 +128,73 @@ class Writer:
 
     def __call__(self, state: State, rt: Any, *args: Any) -> Any:
         values = state.values
+        if self.single:
+            return self._write_one(state, rt, args)
         with state.lock:
-            taken: list[Any] = []
-            try:
-                alone = self.inplace is not None
-                for key in self.keys:
-                    array = values.pop(key, None)
-                    if array is None:
-                        alone = False
-                        if not self.uninit_ok:
-                            state.need(key, self.variables[len(taken)])
-                    elif alone and (
-                        type(array) is not np.ndarray
-                        or array.size <= SMALL
-                        or sys.getrefcount(array) != _ALONE
-                    ):
-                        alone = False
-                    taken.append(array)
-                array = None
-                inputs = [*taken, *args] if self.leading else self._placed(taken, args)
-                if alone:
-                    self.inplace(*inputs)  # type: ignore[misc]
-                    result = tuple(taken)
-                else:
-                    result = self._compute(inputs, rt)
-            except BaseException:
-                for key, array in zip(self.keys, taken):
-                    if array is not None:
-                        values[key] = array
-                raise
+            current = [values.get(key) for key in self.keys]
+            if self.inplace is not None and self._worth_it(current):
+                current = None  # type: ignore[assignment]
+                return self._overwrite(state, rt, args)
+            if not self.uninit_ok:
+                for key, value, op in zip(self.keys, current, self.variables):
+                    if value is None:
+                        state.need(key, op)
+            inputs = [*current, *args] if self.leading else self._placed(current, args)
+            result = self._compute(inputs, rt)
             for key, new in zip(self.keys, result):
                 values[key] = new
+        return result
+
+    def _write_one(self, state: State, rt: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The commonest case, one variable that is the first input, with as little around the kernel as possible."""
+        key = self.keys[0]
+        values = state.values
+        with state.lock:
+            current = values.get(key)
+            if current is None:
+                if not self.uninit_ok:
+                    state.need(key, self.variables[0])
+            elif self.inplace is not None and type(current) is np.ndarray and current.size > SMALL:
+                current = None
+                return self._overwrite(state, rt, args)
+            new = self.kernel(current, *args)
+            if type(new) is tuple:
+                result = (self._stored(new[0], [current, *args]), *new[1:])
+            elif type(new) is np.generic:
+                result = (new,)
+            else:
+                result = (self._stored(new, [current, *args]),)
+            values[key] = result[0]
+        return result
+
+    @staticmethod
+    def _worth_it(current: list[Any]) -> bool:
+        for array in current:  # noqa: SIM110
+            if type(array) is not np.ndarray or array.size <= SMALL:
+                return False
+        return True
+
+    def _overwrite(self, state: State, rt: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Take the arrays out, so that no reader can come by them, and change them if nobody holds them already."""
+        values = state.values
+        taken: list[Any] = []
+        try:
+            alone = True
+            for key in self.keys:
+                array = values.pop(key)
+                alone = alone and sys.getrefcount(array) == _ALONE
+                taken.append(array)
+            array = None
+            inputs = [*taken, *args] if self.leading else self._placed(taken, args)
+            if alone:
+                self.inplace(*inputs)  # type: ignore[misc]
+                result = tuple(taken)
+            else:
+                result = self._compute(inputs, rt)
+        except BaseException:
+            values.update(zip(self.keys, taken))
+            raise
+        values.update(zip(self.keys, result))
         return result
 
     def _placed(self, taken: list[Any], args: tuple[Any, ...]) -> list[Any]:

@@ -122,15 +122,41 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     # as unsigned numbers negative labels are too large as well: one look instead of two
     if rows and np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize])) >= classes:
         raise _label_error(labels, classes)
+    if 0 < classes <= _FEW and features.dtype.itemsize >= 4:
+        return _sparse_xent_of_few(features, labels, rows, classes)
     at = _row_starts(rows, classes) + labels
-    d, e, total = _exp_sums(xp, features)
-    loss = np.log(total).reshape(-1)
-    loss -= d.reshape(-1).take(at)
-    e /= total
+    d = shifted(xp, features)
+    log_total = np.log(np.exp(d) @ _ones(classes, d.dtype))
+    loss = log_total - d.reshape(-1).take(at)
+    d -= log_total.reshape(rows, 1)
+    e = np.exp(d, out=d)
     e.reshape(-1)[at] -= 1
     if features.dtype.itemsize >= 4:
         return loss, e
     return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
+
+
+@functools.lru_cache(64)
+def _ones(n: int, dtype: Any) -> Any:
+    ones = np.ones(n, dtype)
+    ones.flags.writeable = False
+    return ones
+
+
+#: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the rows.
+_FEW = 16
+
+
+def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> tuple[Any, Any]:
+    d = np.array(features.T, order="C")
+    d -= np.maximum.reduce(d, 0)
+    log_total = np.log(_ones(classes, d.dtype) @ np.exp(d))
+    at = labels * rows + _row_starts(rows, 1)
+    loss = log_total - d.take(at)
+    d -= log_total
+    np.exp(d, out=d)
+    d.reshape(-1)[at] -= 1
+    return loss, d.T.copy()
 
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}

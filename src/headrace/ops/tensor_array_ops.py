@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import shapes
+from headrace.core import dtypes, shapes
 from headrace.core.build import apply
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -56,7 +56,7 @@ class ArrayState:
 
     def write(self, index: Any, value: Any) -> None:
         i = self._index(index, grow=self.forward is None or self.dynamic)
-        value = np.asarray(value)
+        value = np.asarray(value, object if self.dtype is dtypes.string else None)
         if value.dtype != self.dtype.np_dtype:
             raise _invalid(f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype}.")
         if not shapes.compatible(self.element_shape, value.shape):
@@ -162,7 +162,7 @@ def _gather(xp: Any, handle: ArrayState, indices: Any, flow: Any, *, dtype: Any,
 
 def _scatter(xp: Any, handle: ArrayState, indices: Any, value: Any, flow: Any) -> Any:
     for i, row in zip(np.asarray(indices).reshape(-1), value):
-        handle.write(i, np.array(row))
+        handle.write(i, np.array(row, value.dtype))
     return _FLOW
 
 

@@ -84,6 +84,15 @@ def checker(rule: Rule) -> Callable[[tuple[Any, ...]], None]:
     alike = (*range(1, count), at)
     scalars = tuple(i for i in range(count, count + len(rule.rest)) if i != at)
 
+    if count == 1 and len(scalars) == 1:
+        only = scalars[0]
+
+        def look_at_two(inputs: tuple[Any, ...]) -> None:
+            if inputs[at].shape != inputs[0].shape or inputs[only].ndim:
+                check(rule, inputs)
+
+        return look_at_two
+
     def look(inputs: tuple[Any, ...]) -> None:
         shape = inputs[0].shape
         for i in alike:

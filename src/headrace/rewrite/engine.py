@@ -1,7 +1,7 @@
 """One forward walk over a program, applying named rules to each node.
 
-A rule is ``rule(node, state)`` and answers None (does not apply) or the values that the node's outputs become. Rules
-stand in one ordered list; every firing is counted under the rule's name and shown by ``explain``. A rule that may change
+A rule is ``rule(node, state)`` and answers None (does not apply), the values that the node's outputs become, or another node
+that takes its place. Rules stand in one ordered list; every firing is counted under the rule's name and shown by ``explain``. A rule that may change
 bits says so with ``exact=False`` and can be switched off.
 """
 
@@ -21,7 +21,7 @@ class Rule:
     """A named rewrite."""
 
     name: str
-    apply: Callable[[Node, RewriteState], tuple[int, ...] | None]
+    apply: Callable[[Node, RewriteState], tuple[int, ...] | Node | None]
     exact: bool = True
 
 
@@ -33,6 +33,7 @@ class RewriteState:
     constants: dict[int, Any]
     mutable: frozenset[int]  # values of variables that change during the run
     replaced: dict[int, int] = field(default_factory=dict)
+    producers: dict[int, Node] = field(default_factory=dict)  # value -> the node that makes it
     scopes: list[dict[Hashable, Node]] = field(default_factory=lambda: [{}])
     fired: dict[str, int] = field(default_factory=dict)
 
@@ -94,12 +95,18 @@ def _node(node: Node, rules: list[Rule], state: RewriteState) -> Node | None:
         if inputs != node.inputs:
             node = Node(node.opdef, inputs, node.outputs, node.attrs, node.op, node.writes)
     for rule in rules:
-        values = rule.apply(node, state)
-        if values is not None:
-            state.fired[rule.name] = state.fired.get(rule.name, 0) + 1
-            for old, new in zip(node.outputs, values):
-                replaced[old] = new
-            return None
+        answer = rule.apply(node, state)
+        if answer is None:
+            continue
+        state.fired[rule.name] = state.fired.get(rule.name, 0) + 1
+        if isinstance(answer, Node):
+            node = answer
+            continue
+        for old, new in zip(node.outputs, answer):
+            replaced[old] = new
+        return None
+    for value in node.outputs:
+        state.producers[value] = node
     return node
 
 

@@ -28,6 +28,35 @@ def _pass_through(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     return None
 
 
+_CROSS_ENTROPY = frozenset(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"])
+
+
+def _even_loss_gradient(node: Node, state: RewriteState) -> Node | None:
+    """The gradient of a mean (or sum) of cross entropies: one scalar times the matrix that the forward op left.
+
+    As it is written it is ``expand_dims(broadcast_to(g, shape(loss))) * backprop``. Loss and backprop are outputs of one
+    node, so they have the same rows, and the scalar may be multiplied directly: the same products, element by element.
+    """
+    if node.opdef.name != "Mul":
+        return None
+    make = state.producers.get
+    for i in (0, 1):
+        column, backprop = make(node.inputs[i]), make(node.inputs[1 - i])
+        if column is None or backprop is None or backprop.opdef.name not in _CROSS_ENTROPY:
+            continue
+        spread = make(column.inputs[0]) if column.opdef.name == "ExpandDims" else None
+        if spread is None or spread.opdef.name != "BroadcastTo" or state.values[spread.inputs[0]].shape != ():
+            continue
+        shape = make(spread.inputs[1])
+        loss, gradient = backprop.outputs
+        if shape is None or shape.opdef.name != "Shape" or shape.inputs[0] != loss:
+            continue
+        if node.inputs[1 - i] == gradient:
+            inputs = (spread.inputs[0], gradient)
+            return Node(node.opdef, inputs, node.outputs, node.attrs, node.op)
+    return None
+
+
 def _is_pure(node: Node) -> bool:
     traits = node.opdef.traits
     return not (traits.stateful or traits.random or node.writes or traits.reads)
@@ -112,6 +141,7 @@ def _key(node: Node) -> Hashable | None:
 RULES: list[Rule] = [
     Rule("pass-through", _pass_through),
     Rule("known shape", _shape_of_known),
+    Rule("even loss gradient", _even_loss_gradient),
     Rule("constant folding", _fold),
     Rule("common subexpression", _share),
 ]

@@ -35,6 +35,7 @@ def make_converter(tensor: Tensor) -> Converter:
         return _string_converter(tensor) if dtype._kind == "s" else lambda value: value
     want, shape = dtype.np_dtype, tensor._shape
     exact = tuple(shape) if shape is not None and None not in shape else None
+    rest = shape[1:] if shape and shape[0] is None and None not in shape[1:] else None
     ndarray = np.ndarray
     make = want.type
 
@@ -51,13 +52,16 @@ def make_converter(tensor: Tensor) -> Converter:
         return scalar
 
     def convert(value: Any) -> Any:
-        if type(value) is ndarray and value.dtype == want:
-            array = value
+        if type(value) is ndarray:
+            array = value if value.dtype is want or value.dtype == want else _as_array(value, tensor, want)
         elif shape is None and type(value) is float:
             return make(value)
         else:
             array = _as_array(value, tensor, want)
-        if exact is not None:
+        if rest is not None:  # the batch is open, the rest is known: the commonest placeholder
+            if array.shape[1:] != rest or not array.ndim:
+                _check_shape(array.shape, tensor)
+        elif exact is not None:
             if array.shape != exact:
                 _check_shape(array.shape, tensor)
         elif shape is not None:
@@ -68,6 +72,8 @@ def make_converter(tensor: Tensor) -> Converter:
 
 
 def _as_array(value: Any, tensor: Tensor, want: np.dtype[Any]) -> Any:
+    if type(value) is np.ndarray and value.dtype.kind in "fiub" and want.kind in "fiubc":
+        return value.astype(want)
     if value is None:
         raise TypeError(f"The value fed to {tensor.name} is None. Feed an array or a number.")
     if is_symbolic(value):
