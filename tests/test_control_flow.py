@@ -135,8 +135,12 @@ def test_cond_errors() -> None:
         tf.cond(p, lambda: one, lambda: (one, one))
     with pytest.raises((ValueError, TypeError)):
         tf.cond(p, lambda: {"a": one}, lambda: {"b": one})
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(ValueError, match="false_fn must have a return value"):
         tf.cond(p, lambda: one, lambda: None)
+    with pytest.raises(ValueError, match="true_fn must have a return value"):
+        tf.cond(p, lambda: None, lambda: None)
+    with pytest.raises((ValueError, TypeError)):
+        tf.cond(p, lambda: [one, None], lambda: [one, None])
     with pytest.raises((ValueError, TypeError)):
         tf.cond(tf.constant(1.0), lambda: one, lambda: one)
     # the graph is still in order
@@ -419,7 +423,7 @@ def test_while_errors() -> None:
 
 def test_shape_invariants() -> None:
     x = tf.ones([1, 2])
-    with pytest.raises(ValueError, match="is not an invariant for the loop"):
+    with pytest.raises(ValueError, match=r"enters the loop with shape \(1, 2\), but has shape \(2, 2\) after one iteration"):
         tf.while_loop(lambda a: tf.shape(a)[0] < 4, lambda a: tf.concat([a, a], 0), [x])
     y = tf.while_loop(
         lambda a: tf.shape(a)[0] < 4, lambda a: tf.concat([a, a], 0), [x], shape_invariants=[tf.TensorShape([None, 2])]

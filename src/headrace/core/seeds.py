@@ -6,7 +6,7 @@ number of operations that the graph had when it was made. TensorFlow counts in t
 program with a graph-level seed gives TensorFlow's numbers as long as the same operations were added
 before; a seed on the op itself does not depend on that. Where Headrace makes fewer operations than
 TensorFlow for the same call (a check that needs none, a gradient with known shapes), the caller says
-so with ``count_as`` and the numbering goes on as if they had all been made.
+so with ``count_as`` or ``count_more`` and the numbering goes on as if they had all been made.
 
     >>> set_random_seed(1)
     >>> get_seed(None)  # in an empty graph
@@ -21,7 +21,9 @@ from typing import Any
 
 from headrace.core.graph import Graph, get_default_graph
 
-__all__ = ["DEFAULT_GRAPH_SEED", "count_as", "get_seed", "ops_counted", "set_random_seed"]
+__all__ = [
+    "DEFAULT_GRAPH_SEED", "count_as", "count_more", "get_seed", "ops_counted", "set_random_seed",
+]  # fmt: skip
 
 #: Stands in for the graph's seed if only the op has one.
 DEFAULT_GRAPH_SEED = 87654321
@@ -56,3 +58,8 @@ def ops_counted(graph: Graph) -> int:
 def count_as(graph: Graph, start: int, ops: int) -> None:
     """What was made since ``start`` (a value of ``ops_counted``) counts as so many operations."""
     graph._uncounted = start + ops - len(graph._ops)
+
+
+def count_more(graph: Graph, ops: int) -> None:
+    """TensorFlow would have made so many operations more (fewer if negative)."""
+    graph._uncounted += ops

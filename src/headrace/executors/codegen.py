@@ -39,6 +39,7 @@ __all__ = ["Compiled", "compile_plan"]
 FILENAME = "<headrace>"
 _BLAS = frozenset([dtypes.float32, dtypes.float64])
 _DEEP = 60  # levels of indentation (Python ends at 100)
+_AUGMENTED = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/"}
 _SHORTCUTS = frozenset(["Size", "Cast", "ExpandDims", "Mean", "Sum"])
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 
@@ -363,7 +364,7 @@ class _Generator:
         rank = len(info.shape)
         gone = {int(a) % rank for a in axes.reshape(-1)} if rank else set()
         if rank and len(gone) == rank:
-            total = f"np.add.reduce({x}, None)"
+            total = f"np.add.reduce({x})" if rank == 1 else f"np.add.reduce({x}, None)"
             return total if node.opdef.name == "Sum" else f"{total} / {x}.size"
         if node.opdef.name == "Sum" and rank == 2 and gone == {0}:
             return f"{self.param('column_sums', gemm.column_sums)}({x})"
@@ -419,6 +420,9 @@ class _Generator:
                 target = args[k]
                 self.names[out] = target
                 self.n_reused += 1
+                operator = _AUGMENTED.get(node.opdef.name)
+                if operator is not None and (k == 0 or operator in "+*"):
+                    return f"{target} {operator}= {args[1 - k]}"
                 return form.format(*args, out=target)
         return None
 
@@ -459,7 +463,8 @@ class _Generator:
         for w in dict.fromkeys(node.writes):
             info = self.program.variables[w]
             self.names.setdefault(info.current, f"v{w}")
-        writer = self.param(f"w{len(self.params)}", self.writer(node))
+        bound = self.writer(node)
+        writer = self.param(f"w{len(self.params)}", bound.write_one if bound.single else bound)
         live = [t for t in dict.fromkeys(targets) if t not in args]
         self.emit(" = ".join([*live, "None"]) if live else "pass")
         if "rt" in node.opdef.kernel_params:

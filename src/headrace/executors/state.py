@@ -128,8 +128,6 @@ class Writer:
 
     def __call__(self, state: State, rt: Any, *args: Any) -> Any:
         values = state.values
-        if self.single:
-            return self._write_one(state, rt, args)
         with state.lock:
             current = [values.get(key) for key in self.keys]
             if self.inplace is not None and self._worth_it(current):
@@ -145,7 +143,7 @@ class Writer:
                 values[key] = new
         return result
 
-    def _write_one(self, state: State, rt: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def write_one(self, state: State, rt: Any, *args: Any) -> tuple[Any, ...]:
         """The commonest case, one variable that is the first input, with as little around the kernel as possible."""
         key = self.keys[0]
         values = state.values
@@ -157,14 +155,14 @@ class Writer:
             elif self.inplace is not None and type(current) is np.ndarray and current.size > SMALL:
                 current = None
                 return self._overwrite(state, rt, args)
-            new = self.kernel(current, *args)
-            if type(new) is tuple:
-                result = (self._stored(new[0], [current, *args]), *new[1:])
-            elif type(new) is np.generic:
-                result = (new,)
-            else:
-                result = (self._stored(new, [current, *args]),)
-            values[key] = result[0]
+            result = self.kernel(current, *args)
+            if type(result) is not tuple:
+                result = (result,)
+            new = result[0]
+            if type(new) is not np.ndarray or not new.ndim or self.copies or new.base is not None:
+                new = self._stored(new)
+                result = (new, *result[1:])
+            values[key] = new
         return result
 
     @staticmethod
@@ -206,19 +204,19 @@ class Writer:
     def _compute(self, inputs: list[Any], rt: Any) -> tuple[Any, ...]:
         result = self.kernel(*inputs, rt=rt) if self.wants_rt else self.kernel(*inputs)
         if type(result) is not tuple:
-            return (self._stored(result, inputs),)
+            return (self._stored(result),)
         n = len(self.keys)
-        return tuple([self._stored(r, inputs) for r in result[:n]]) + result[n:]
+        return tuple([self._stored(r) for r in result[:n]]) + result[n:]
 
-    def _stored(self, value: Any, inputs: list[Any]) -> Any:
-        """A value fit to be kept: of its own memory, contiguous; rank 0 as a scalar."""
+    def _stored(self, value: Any) -> Any:
+        """A value fit to be kept: of its own memory, contiguous; rank 0 as a scalar.
+
+        Only assignments return one of their inputs, and ``copies`` is set for them unless the plan gives it away.
+        """
         if type(value) is not np.ndarray:
             return value if isinstance(value, np.generic) else np.asarray(value)[()]
         if value.ndim == 0 and value.dtype.kind != "O":
             return value[()]
         if self.copies or value.base is not None:
             return value.copy()
-        for i in inputs:
-            if value is i:
-                return value.copy()
         return value

@@ -24,6 +24,7 @@ from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape, TensorShape
 from headrace.core.tensor import Operation, Tensor
 
@@ -585,10 +586,23 @@ def _filled(shape: Any, value: Any, dtype: Any, name: str | None, default: str) 
     with name_scope(name, default, [shape]) as scope:
         if not isinstance(shape, Tensor):
             plain = _plain_or_none(shape)
+            if plain is None and isinstance(shape, (list, tuple)):
+                count_more(get_default_graph(), _ops_to_compare(shape))
             shape = convert_to_tensor(shape if plain is None else shapes.from_plain(plain))
         if shape._shape == ():
             shape = apply(RESHAPE, shape, const([-1]))
         return apply(FILL, shape, convert_to_tensor(value, dtype), name=scope)  # type: ignore[no-any-return]
+
+
+def _ops_to_compare(shape: Sequence[Any]) -> int:
+    """TF multiplies the sizes, tensors among them, and compares the product with a limit."""
+    product, *others = [isinstance(d, Tensor) for d in shape]
+    count = 2
+    for other in others:
+        if product or other:
+            count += 1 if product and other else 2
+            product = True
+    return count
 
 
 def _plain_or_none(shape: Any) -> Shape:
@@ -647,6 +661,7 @@ def ones_like(
     wanted = tensor._dtype._base if dtype is None else as_dtype(dtype)
     known = shapes.known(tensor._shape)
     if optimize and known is not None:
+        count_more(tensor.graph, 2)  # TF fills a shape
         return ones(known, wanted, name or "ones_like")
     with name_scope(name, "ones_like", [tensor]) as scope:
         out = ones(shape(tensor), wanted, scope)

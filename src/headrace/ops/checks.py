@@ -21,6 +21,7 @@ from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops import basic
 from headrace.ops.array_shape import _all_axes, const, invalid, rank
@@ -55,7 +56,14 @@ def Assert(
 ) -> Operation:
     """Fails with ``data`` in the message if ``condition`` is false when it runs."""
     attrs = {} if summarize is None else {"summarize": summarize}
-    return apply(ASSERT, condition, list(data), name=name, **attrs)  # type: ignore[no-any-return]
+    made: Operation = apply(ASSERT, condition, list(data), name=name, **attrs)
+    values = made._inputs[1:]
+    count_more(made.graph, sum(not isinstance(d, Tensor) for d in data))
+    if any(v._dtype._base not in (dtypes.string, dtypes.int32) for v in values):
+        # TF puts the op in a branch, and its inputs through Switches
+        outside = {made._inputs[0], *(d for d in data if isinstance(d, Tensor))}
+        count_more(made.graph, 8 + len(outside))
+    return made
 
 
 # two tensors ------------------------------------------------------------------------------------
@@ -77,12 +85,16 @@ def _compared(
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x._dtype._base if not isinstance(y, Tensor) else None, name="y")
         if data is None:
-            data = [message or "", f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]  # fmt: skip
+            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]  # fmt: skip
+            if message:
+                data.insert(0, message)
         a, b = static_value(x), static_value(y)
         if a is not None and b is not None and not np.all(compare(a, b)):
             raise errors.InvalidArgumentError(
                 None, None, "\n".join(_describe(d) for d in data if not isinstance(d, str) or d)
             )
+        if a is not None and b is not None:
+            return basic.no_op("static_checks_determined_all_ok")
         held = apply_op(op, x, y)
         return Assert(
             apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
@@ -168,11 +180,12 @@ def _signed(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -
             x = convert_to_tensor(x, name="x")
             if data is None:
                 data = [
-                    message or "",
                     f"Condition x {sign} 0 did not hold element-wise:",
                     f"x ({x.name}) = ",
                     x,
                 ]
+                if message:
+                    data.insert(0, message)
             zero = convert_to_tensor(0, x._dtype._base)
             return _compared(what, sign, op, compare, x, zero, data, summarize, message, what)
 
@@ -222,6 +235,7 @@ def _checked_rank(
         if need is not None and have is not None:
             if not holds(have, int(need)):
                 raise ValueError(f"{message or ''}.  Tensor {x.name} must have rank {word}{int(need)}.  Received rank {have}, shape {x.shape}")  # fmt: skip
+            count_more(x.graph, 2)  # TF makes the shape and checks the rank's type
             return basic.no_op("static_checks_determined_all_ok")
         if data is None:
             data = [message or "", f"Tensor {x.name} must have rank {word}".rstrip(), wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip

@@ -22,6 +22,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops import gradutil as gu
+from headrace.ops.array_shape import ones_like
 from headrace.ops.math_binary import truediv
 
 __all__ = [
@@ -164,7 +165,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
             total = apply_op("Sum", squares, axes, keep_dims=True)
         # sqrt has no derivative at 0: keep it away from there
         positive = apply_op("Greater", total, 0)
-        safe = gu.select(positive, total, apply_op("OnesLike", total))
+        safe = gu.select(positive, total, ones_like(total))
         norm = gu.select(positive, apply_op("Sqrt", safe), total)
         scaled = apply_op("Mul", values, clip_norm, name="mul")
         _keeps_shape(values, scaled)

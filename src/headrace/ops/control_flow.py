@@ -17,6 +17,7 @@ from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.basic import constant, identity
 from headrace.ops.control import with_dependencies
@@ -73,14 +74,18 @@ def cond(
         for pivot, branch in ((pivot_true, branch_true), (pivot_false, branch_false)):
             pivot._op._context = branch
         given_true, results_true = _branch(branch_true, true_fn)
+        if given_true is None:
+            raise ValueError("true_fn must have a return value.")
         given_false, results_false = _branch(branch_false, false_fn)
+        if given_false is None:
+            raise ValueError("false_fn must have a return value.")
         _check_structures(given_true, given_false, results_true, results_false)
         merged = [
             _merge_pair(f, t, pred, given)
             for f, t, given in zip(results_false, results_true, nest.flatten(given_true))
         ]
         _note_gradient_context(branch_true, branch_false)
-        packed = nest.pack_sequence_as(given_true, merged) if given_true is not None else None
+        packed = nest.pack_sequence_as(given_true, merged)
     if not strict and isinstance(packed, (list, tuple)) and len(packed) == 1 and not hasattr(packed, "_fields"):
         return packed[0]
     return packed
@@ -120,8 +125,11 @@ def _branch_result(value: Any, context: CondContext) -> Any:
     if hasattr(value, "_as_tensor_for_control_flow"):
         value = value._as_tensor_for_control_flow()
     tensor = convert_to_tensor(value)
+    if tensor._op._context is context:
+        return tensor
     # a tensor from outside passes through the branch's Switch; an identity keeps Merge's inputs inside
-    return identity(tensor) if tensor._op._context is not context else tensor
+    count_more(tensor.graph, -1)
+    return identity(tensor)
 
 
 def _check_structures(given_t: Any, given_f: Any, res_t: list[Any], res_f: list[Any]) -> None:
@@ -129,8 +137,6 @@ def _check_structures(given_t: Any, given_f: Any, res_t: list[Any], res_f: list[
         raise ValueError(
             f"true_fn and false_fn must return the same number of values: they returned {len(res_t)} and {len(res_f)}"
         )
-    if (given_t is None) != (given_f is None):
-        raise ValueError("true_fn and false_fn must return the same structure: one of them returned None")
     try:
         nest.assert_same_structure(given_t, given_f)
     except (ValueError, TypeError) as error:
@@ -258,28 +264,47 @@ def while_loop(
         variables = [loop_vars] if single else list(loop_vars)
         if shape_invariants is not None and single:
             shape_invariants = [shape_invariants]
+        returned: list[Any] = []  # the body's result as it came: the loop's result has its structure
+        noted = _noting(body, returned)
         if maximum_iterations is not None:
-            return _limited(
-                cond, body, variables, shape_invariants, parallel_iterations, back_prop,
-                maximum_iterations, single, return_same_structure,
-            )  # fmt: skip
+            limit = _iteration_limit(maximum_iterations)
+            cond, noted = _limited(cond, noted, limit)
+            variables = [constant(0, limit.dtype, name="iteration_counter"), *variables]
+            if shape_invariants is not None:
+                shape_invariants = [shapes.TensorShape([]), *shape_invariants]
         context = WhileContext(get_default_graph()._name_stack, get_default_graph()._context, parallel_iterations)
         context.back_prop = back_prop
-        results = _build_loop(context, cond, body, variables, shape_invariants)
-    if return_same_structure and not single:
-        return nest.pack_sequence_as(loop_vars, nest.flatten(results))
-    return results[0] if len(results) == 1 else results
+        results = _build_loop(context, cond, noted, variables, shape_invariants)
+        if maximum_iterations is not None:
+            results = results[1:]
+    if len(results) == 1 and not return_same_structure:
+        return results[0]
+    return _like_sequence(returned[-1], results)
 
 
-def _limited(
-    cond: Any, body: Any, variables: list[Any], invariants: Any, parallel: int, back_prop: bool, limit: Any,
-    single: bool, same: bool,
-) -> Any:  # fmt: skip
-    """The loop with a counter in front that stops it after ``limit`` iterations."""
+def _noting(function: Callable[..., Any], results: list[Any]) -> Callable[..., Any]:
+    def noted(*values: Any) -> Any:
+        results.append(function(*values))
+        return results[-1]
+
+    return noted
+
+
+def _like_sequence(given: Any, values: list[Any]) -> Any:
+    if isinstance(given, tuple) and len(given) == len(values):
+        return type(given)(*values) if hasattr(given, "_fields") else tuple(values)
+    return values
+
+
+def _iteration_limit(limit: Any) -> Tensor:
     limit = convert_to_tensor(limit, name="maximum_iterations")
     if limit._shape not in (None, ()):
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
-    zero, one = constant(0, limit.dtype, name="iteration_counter"), constant(1, limit.dtype)
+    return limit  # type: ignore[no-any-return]
+
+
+def _limited(cond: Any, body: Any, limit: Tensor) -> tuple[Any, Any]:
+    """Condition and body with a counter in front that stops the loop after ``limit`` iterations."""
 
     def limited_cond(i: Tensor, *values: Any) -> Any:
         return apply_op("LogicalAnd", apply_op("Less", i, limit), cond(*values))
@@ -288,16 +313,9 @@ def _limited(
         new = body(*values)
         if not isinstance(new, (list, tuple)) or (len(values) == 1 and not _is_one_list(new)):
             new = [new]
-        return [apply_op("AddV2", i, one), *new]
+        return [apply_op("AddV2", i, constant(1, limit.dtype, name="y")), *new]
 
-    shapes_in = None if invariants is None else [shapes.TensorShape([]), *invariants]
-    results = while_loop(
-        limited_cond, limited_body, [zero, *variables], shapes_in, parallel, back_prop, return_same_structure=True
-    )
-    results = list(results)[1:]
-    if same and not single:
-        return results
-    return results[0] if len(results) == 1 else results
+    return limited_cond, limited_body
 
 
 def _is_one_list(value: Any) -> bool:
@@ -444,10 +462,11 @@ def _check_invariant(merge_out: Tensor, next_value: Tensor) -> None:
             f"{next_value._dtype.name} after one iteration."
         )
     if not _is_generalisation(merge_out._shape, next_value._shape):
+        start = merge_out._op._inputs[0]._op._inputs[0]
         raise ValueError(
-            f"The shape for {merge_out.name} is not an invariant for the loop. It enters the loop with shape "
-            f"{merge_out.shape}, but has shape {next_value.shape} after one iteration. Provide shape invariants using "
-            "either the `shape_invariants` argument of tf.while_loop or set_shape() on the loop variables."
+            f"Input tensor '{start.name}' enters the loop with shape {start.shape}, but has shape {next_value.shape} "
+            "after one iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument of "
+            "tf.while_loop to specify a less-specific shape."
         )
 
 

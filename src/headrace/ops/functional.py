@@ -8,7 +8,9 @@ from typing import Any
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.basic import constant
 from headrace.ops.control_flow import while_loop
@@ -24,6 +26,7 @@ def _rows(tensors: list[Tensor]) -> tuple[Any, int | None]:
             raise ValueError("elems must be a 1+ dimensional Tensor, not a scalar")
         if t._shape and t._shape[0] is not None:
             return t._shape[0], t._shape[0]
+    count_more(tensors[0].graph, 1)  # TF slices the shape with three constants
     return apply_op("GatherV2", apply_op("Shape", tensors[0], out_type=dtypes.int32), 0, 0), None
 
 
@@ -34,6 +37,20 @@ def _spread(elems: Any, n: Any) -> tuple[list[Tensor], list[TensorArray]]:
         TensorArray(t.dtype.base_dtype, size=size, infer_shape=True).unstack(t) for t in flat
     ]
     return flat, arrays
+
+
+def _loop(test: Any, body: Any, start: list[Any], rows: int | None, **options: Any) -> Any:
+    """A while loop; TF gives it a maximum number of iterations, for which it has a counter of its own."""
+    graph = get_default_graph()
+    count_more(graph, 4 if rows is None else 6)
+
+    def counted(*variables: Any) -> Any:
+        count_more(graph, 5)
+        result = body(*variables)
+        count_more(graph, 2)
+        return result
+
+    return while_loop(test, counted, start, **options)
 
 
 def _pack(like: Any, flat: list[Any]) -> Any:
@@ -70,8 +87,8 @@ def map_fn(
             values = nest.flatten(value)
             return apply_op("AddV2", i, 1), [o.write(i, v) for o, v in zip(outs, values)]
 
-        _, done = while_loop(
-            lambda i, _: apply_op("Less", i, n), body, [constant(0), results], back_prop=back_prop,
+        _, done = _loop(
+            lambda i, _: apply_op("Less", i, n), body, [constant(0), results], known, back_prop=back_prop,
             parallel_iterations=parallel_iterations or 10, swap_memory=swap_memory,
         )  # fmt: skip
         stacked = [_with_rows(a.stack(), known) for a in done]
@@ -89,7 +106,7 @@ def _fold(fn: Any, elems: Any, initializer: Any, name: str | None, default: str,
         raise TypeError("fn must be callable.")
     with name_scope(name, default, nest.flatten(elems)):
         tensors = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
-        n, _ = _rows(tensors)
+        n, known = _rows(tensors)
         _, arrays = _spread(_pack(elems, tensors), n)
         first = apply_op("Sub", n, 1) if back else constant(0)
         step = -1 if back else 1
@@ -107,7 +124,7 @@ def _fold(fn: Any, elems: Any, initializer: Any, name: str | None, default: str,
         def test(i: Tensor, _: Any) -> Any:
             return apply_op("GreaterEqual", i, 0) if back else apply_op("Less", i, n)
 
-        _, result = while_loop(test, body, [first, start], **options)
+        _, result = _loop(test, body, [first, start], known, **options)
         return result
 
 
@@ -171,7 +188,7 @@ def scan(
         def test(i: Tensor, *_: Any) -> Any:
             return apply_op("GreaterEqual", i, 0) if reverse else apply_op("Less", i, n)
 
-        _, _, done = while_loop(
-            test, body, [first, start, results], parallel_iterations=parallel_iterations, back_prop=back_prop
+        _, _, done = _loop(
+            test, body, [first, start, results], known, parallel_iterations=parallel_iterations, back_prop=back_prop
         )
         return _pack(start, [_with_rows(a.stack(), known) for a in done])

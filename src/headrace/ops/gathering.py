@@ -18,10 +18,12 @@ from headrace.core.convert import (
     register_tensor_conversion_function,
 )
 from headrace.core.dtypes import DType
+from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array_shape import _all_axes, const, shape
@@ -478,6 +480,9 @@ def one_hot(
 ) -> Tensor:
     """``on_value`` at the positions given, ``off_value`` elsewhere; an index outside [0, depth) gives no ``on_value``."""
     wanted = _one_hot_dtype(on_value, off_value, dtype)
+    given = sum(v is not None and not isinstance(v, Tensor) for v in (on_value, off_value))
+    if given:
+        count_more(get_default_graph(), given)  # TF makes tensors of them twice
     on = _with_dtype(1 if on_value is None else on_value, wanted)
     off = _with_dtype(0 if off_value is None else off_value, wanted)
     at = -1 if axis is None else axis
@@ -551,6 +556,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
             convert_to_tensor(tensor, name="tensor"),
             convert_to_tensor(mask, name="mask"),
         )
+        before = ops_counted(tensor.graph)
         dims, mask_dims = tensor._shape, mask._shape
         if mask_dims == ():
             raise ValueError("mask cannot be scalar.")
@@ -581,7 +587,9 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
                 flat.set_shape(dims[:at] + (known,) + dims[at + n :])
             mask = apply_op("Reshape", mask, const([-1]))
         places = apply_op("Squeeze", apply_op("Where", mask), squeeze_dims=(1,))
-        return gather(flat, places, axis=at)
+        result = gather(flat, places, axis=at)
+        count_as(tensor.graph, before, 27)
+        return result
 
 
 def boolean_mask_v2(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
@@ -605,6 +613,8 @@ def sequence_mask(
         column = apply_op("ExpandDims", lengths, const(-1))
         if column._dtype._base is not maxlen._dtype._base:
             column = apply_op("Cast", column, DstT=maxlen._dtype._base)
+        else:
+            count_more(column.graph, 1)  # TF casts in any case
         mask = apply_op("Less", row, column)
         if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
             return mask  # type: ignore[no-any-return]

@@ -15,9 +15,11 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array_shape import _packed_dtype, const, invalid, shape, shape_n
@@ -456,6 +458,7 @@ def split(
 ) -> list[Tensor]:
     """Cut into so many equal parts, or into parts of the sizes given (one may be -1)."""
     if isinstance(num_or_size_splits, (int, np.integer, shapes.Dimension)):
+        count_more(get_default_graph(), 1)  # TF makes a tensor of the number
         return apply(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes._shape == ():

@@ -15,6 +15,7 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Tensor
 from headrace.ops import nn_losses
 from headrace.ops.nn_common import (
@@ -192,6 +193,8 @@ def compute_weighted_loss(
         losses = convert_to_tensor(losses)
         weights_tensor = convert_to_tensor(weights, name="weights")
         check = _check_broadcastable(weights_tensor, losses)
+        if weights_tensor._shape == ():
+            count_more(losses.graph, 6)  # TF looks at the shapes in the graph
         with control_dependencies([] if check is None else [check]):
             kind = losses._dtype._base
             losses = cast(losses, dtypes.float32)
@@ -209,7 +212,12 @@ def _reduced(losses: Tensor, weights: Tensor, reduction: str) -> Tensor:
     if reduction == Reduction.MEAN:
         return _safe_mean(loss, reduce_sum(mul(ones_like(losses), weights)))
     if reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
-        return _safe_mean(loss, _num_present(losses, _plain_if_one(weights)))
+        if weights._shape == ():
+            before = ops_counted(losses.graph)
+            present = _num_present(losses, _plain_if_one(weights))
+            count_as(losses.graph, before, 18)
+            return _safe_mean(loss, present)
+        return _safe_mean(loss, _num_present(losses, weights))
     if reduction == Reduction.SUM_OVER_BATCH_SIZE:
         return _safe_mean(loss, _num_elements(losses))
     return loss

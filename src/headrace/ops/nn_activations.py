@@ -19,6 +19,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.nn_common import (
     add,
@@ -338,6 +339,7 @@ def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
 def swish(features: Any) -> Tensor:
     """x * sigmoid(x)."""
     features = convert_to_tensor(features, name="features")
+    count_more(features.graph, 2)  # TF has a gradient of its own for it, with identities around
     return mul(features, apply_op("Sigmoid", features))
 
 
@@ -371,6 +373,7 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
         return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
     if logits._shape is None:
         raise ValueError(f"The rank of {logits} must be known for a softmax over axis {axis}.")
+    count_more(logits.graph, 26)  # TF computes the two permutations in the graph
     rank = len(logits._shape)
     if not -rank <= axis < rank:
         raise errors.InvalidArgumentError(

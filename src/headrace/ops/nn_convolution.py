@@ -17,6 +17,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import OpDef
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops import nn_conv
 from headrace.ops.nn_common import cast, deprecated, expand, rank_of, sequence_of, squeeze
@@ -339,6 +340,8 @@ def convolution(
                 dilations=rates,
             )
         function = conv2d_v2 if n == 2 else conv3d_v2
+        if max(rates) > 1:
+            _count_dilation(input, rates)
         return function(input, filter, strides, padding, data_format, rates, scope)
 
 
@@ -411,6 +414,7 @@ def depthwise_conv2d(
         input = convert_to_tensor(input, name="tensor_in")
         filter = convert_to_tensor(filter, name="filter_in")
         rates = _rates(rate, data_format)
+        _count_dilation(input, rates)
         return depthwise_conv2d_native(input, filter, strides, padding, data_format, rates, scope)
 
 
@@ -419,6 +423,11 @@ def depthwise_conv2d_v2(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     return depthwise_conv2d(input, filter, strides, padding, dilations, name, data_format)
+
+
+def _count_dilation(input: Tensor, rates: Any) -> None:
+    """TF brings a dilated convolution about by moving space to batch and back."""
+    count_more(input.graph, 12 if max(rates) > 1 else 2)
 
 
 def separable_conv2d(
@@ -436,6 +445,7 @@ def separable_conv2d(
         shape[0].assert_is_compatible_with(1)
         shape[1].assert_is_compatible_with(1)
         rates = _rates(rate, data_format)
+        _count_dilation(input, rates)
         middle = depthwise_conv2d_native(
             input, depthwise_filter, strides, padding, data_format, rates, "depthwise"
         )

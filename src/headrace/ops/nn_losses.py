@@ -20,6 +20,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.nn_activations import shifted
 from headrace.ops.nn_common import (
@@ -375,6 +376,10 @@ def _to_end(x: Tensor, axis: int) -> Tensor:
     return transpose(x, [*order, axis % rank])
 
 
+#: TF always flattens to matrices, by shapes that it computes in the graph.
+_XENT_OPS = 31
+
+
 def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
     """Flattened to matrices where they are not; the cost has the outer shape again."""
     if (
@@ -382,10 +387,13 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         and labels._shape is not None
         and len(logits._shape) == len(labels._shape) == 2
     ):
+        count_more(logits.graph, _XENT_OPS - 1)
         return apply(XENT, logits, labels, name=name)[0]  # type: ignore[no-any-return]
+    before = ops_counted(logits.graph)
     outer = _outer_shape(logits)
     cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
     result = reshape(cost, outer)
+    count_as(logits.graph, before, _XENT_OPS)
     if logits._shape is not None:
         result.set_shape(logits._shape[:-1])
     return result
@@ -417,6 +425,7 @@ def sparse_softmax_cross_entropy_with_logits(
         precise = cast(logits, dtypes.float32) if half else logits
         _check_sparse_shapes(labels, logits)
         if logits._shape is not None and len(logits._shape) == 2:
+            count_more(logits.graph, 1)  # the labels' shape
             cost = apply(SPARSE_XENT, precise, labels, name=name)[0]
         else:
             cost = _flat_sparse_xent(precise, labels, name)
@@ -545,6 +554,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The fraction of zeros, as float32."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
+        count_more(value.graph, 15)  # TF branches on the size
         size = apply_op("Size", value, out_type=dtypes.int64)
         nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
         zeros = sub(size, reduce_sum(nonzero))

@@ -430,9 +430,12 @@ def batch_normalization(
         inv = apply_op("Rsqrt", add(variance, variance_epsilon))
         if scale is not None:
             inv = mul(inv, scale)
-        shift = mul(mean, inv)
-        shift = sub(offset, shift) if offset is not None else neg(shift)
-        return add(mul(x, cast(inv, x._dtype)), cast(shift, x._dtype))
+        scaled = mul(x, cast(inv, x._dtype))
+        if offset is not None:
+            shift = sub(offset, mul(mean, inv))
+        else:
+            shift = mul(neg(mean), inv)
+        return add(scaled, cast(shift, x._dtype))
 
 
 def batch_norm_with_global_normalization(

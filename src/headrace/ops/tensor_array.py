@@ -9,6 +9,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops import tensor_array_ops as ops
 from headrace.ops.basic import identity
@@ -157,6 +158,7 @@ class TensorArray:
             self._check_dtype(value)
             if value._shape is not None:
                 self._note_shape(value._shape[1:])
+            count_more(value.graph, 1)  # TF slices the shape with three constants
             rows = apply_op("GatherV2", apply_op("Shape", value, out_type=dtypes.int32), 0, 0)
             return self.scatter(apply_op("Range", 0, rows, 1), value)
 

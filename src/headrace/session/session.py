@@ -364,11 +364,14 @@ def make_call(
         original = getattr(error, "original", error)
         return op_error(original, *found)
 
-    def convert_all(feed_dict: Any) -> list[Any]:
-        if picks is None:
-            return [convert(value) for convert, value in zip(converters, feed_dict.values())]
-        given = list(feed_dict.values())
-        return [convert(pick(given)) for convert, pick in zip(converters, picks)]
+    if picks is not None:
+        find = [lambda given, c=c, p=p: c(p(given)) for c, p in zip(converters, picks)]
+
+        def values_of(feed_dict: Any) -> Any:
+            given = list(feed_dict.values())
+            return [given] * len(find)
+    else:
+        find, values_of = converters, dict.values  # type: ignore[assignment]
 
     def raise_from(error: Exception) -> NoReturn:
         wrapped = fail(error)
@@ -377,15 +380,14 @@ def make_call(
         raise wrapped from (None if isinstance(error, errors.OpError) else error)
 
     def call(feed_dict: Any) -> Any:
+        token = silence()
         try:
-            feeds = convert_all(feed_dict)
+            feeds = [convert(value) for convert, value in zip(find, values_of(feed_dict))]
+            return rebuild(run(state, values, *feeds))
         except TensorFed:
             holder = owner()
             assert holder is not None
-            feeds = convert_all(holder._plain_feeds(feed_dict))
-        token = silence()
-        try:
-            return rebuild(run(state, values, *feeds))
+            return call(holder._plain_feeds(feed_dict))
         except Exception as error:
             raise_from(error)
         finally:
