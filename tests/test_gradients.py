@@ -42,7 +42,7 @@ def test_sum_over_ys() -> None:
 def test_grad_ys() -> None:
     x = tf.constant([1.0, 2.0, 3.0])
     y = x * x
-    assert run(tf.gradients(y, x, grad_ys=[1.0, 0.0, -1.0] if False else tf.constant([1.0, 0.0, -1.0]))[0]).tolist() == [2, 0, -6]
+    assert run(tf.gradients(y, x, grad_ys=tf.constant([1.0, 0.0, -1.0]))[0]).tolist() == [2, 0, -6]
     assert run(tf.gradients([y, x * 3.0], x, grad_ys=[tf.constant([1.0, 1.0, 1.0]), None])[0]).tolist() == [5, 7, 9]
     assert run(tf.gradients(y, x, [np.float32([2, 2, 2])])[0]).tolist() == [4, 8, 12]
     with pytest.raises(ValueError):
@@ -264,9 +264,9 @@ def test_hessian_against_differences_of_the_gradient(function: Any) -> None:
 
 def test_hessians_of_several() -> None:
     a, b = tf.constant([1.0, 2.0]), tf.constant([3.0])
-    y = tf.reduce_sum(a * a) * b[0]
+    y = tf.reduce_sum(a * a) * b[0] ** 2
     ha, hb = run(tf.hessians(y, [a, b]))
-    assert ha.tolist() == [[6, 0], [0, 6]] and hb.tolist() == [[0]]
+    assert ha.tolist() == [[18, 0], [0, 18]] and hb.tolist() == [[10]]
     # several ys mean their sum
     total = run(tf.hessians([tf.reduce_sum(a**2), tf.reduce_sum(a**3)], a))[0]
     assert total.tolist() == [[2 + 6, 0], [0, 2 + 12]]
@@ -433,12 +433,10 @@ def test_second_order_of_a_custom_gradient() -> None:
 # refusals ---------------------------------------------------------------------------------------
 
 
-def test_no_gradient_errors_name_the_operation() -> None:
+def test_python_functions_have_no_gradient() -> None:
     x = tf.constant(2.0)
     y = tf.py_func(lambda a: a, [x], tf.float32, name="mine")
     assert tf.gradients(y, x) == [None]
-    with pytest.raises((TypeError, ValueError)):
-        tf.gradients(None, x)
 
 
 def test_gradients_of_another_graph() -> None:

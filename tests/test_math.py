@@ -160,10 +160,6 @@ def test_strings_add(graph: Graph) -> None:
         assert session.run(constant("a") + "b") == b"ab"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="executors/emit.py writes Add as `{0} + {1}`, which makes plain bytes of scalars",
-)
 def test_scalar_strings_add_on_the_numpy_executor() -> None:
     assert run(constant("a") + "b") == b"ab"
 

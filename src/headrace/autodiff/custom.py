@@ -84,8 +84,9 @@ def _variables_used(ops: list[Operation]) -> list[Any]:
         anchor = getattr(v, "_graph_anchor", None)
         if anchor is not None:
             by_tensor[anchor] = v
-            if getattr(v, "_snapshot", None) is not None:
-                by_tensor[v._snapshot] = v
+            for other in (getattr(v, "handle", None), getattr(v, "_snapshot", None)):
+                if other is not None:
+                    by_tensor[other] = v
             cached = getattr(v, "_graph_element", None)
             if cached is not None:
                 by_tensor[cached] = v

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.autodiff.aggregate import as_dense, is_trainable, total, variable_dtype, zeros_like
+from headrace.autodiff.op_counts import gate_ops, gradient_ops
 from headrace.autodiff.registry import gradient_function
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
@@ -21,6 +22,7 @@ from headrace.core.graph import Graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.schedule import Loop, Unit, schedule
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, ops_counted
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control_contexts import CondContext, in_context, is_inside
 from headrace.ops.control_flow import merge_on
@@ -68,6 +70,7 @@ def gradients(
         stops = {_as_source(s) for s in stop_list}
         starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
         tape = Tape(y_tensors[0].graph if y_tensors else x_tensors[0].graph)
+        tape.gated = gate_gradients
         found = tape.backprop(y_tensors, starts, x_tensors, stops)
         if mode is UnconnectedGradients.ZERO:
             found = [zeros_like(_dense_source(x)) if g is None else g for g, x in zip(found, x_tensors)]
@@ -155,6 +158,9 @@ class Tape:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.grads: dict[Tensor, list[Any]] = {}
+        self.gated = False
+        self.between: set[Operation] = set()
+        self.wanted: set[Tensor] = set()
         self.called_in: Context | None = graph._context
         #: loops that are being built around the call: their operations are visited singly
         self.open = _frames(self.called_in)
@@ -183,6 +189,7 @@ class Tape:
             if g is not None:
                 self.grads.setdefault(y, []).append(g)
         wanted = set(xs)
+        self.between, self.wanted = between, wanted
         for unit in reversed(self.order(between)):
             if isinstance(unit, Loop):
                 self.loop(unit)
@@ -285,6 +292,7 @@ class Tape:
         if function is None:
             return None
         graph = self.graph
+        before = ops_counted(graph)
         with in_context(graph, self.context_for(op._context)), graph.name_scope(op.name + "_grad"):
             filled = out_grads if function is op._opdef.grad else self.filled(op, out_grads)
             with graph.colocate_with(None, ignore_existing=True):
@@ -296,7 +304,18 @@ class Tape:
             )
         for t, g in zip(op._inputs, in_grads):
             _check_type(op, t, g)
+        self.count(op, before, out_grads, in_grads)
         return in_grads
+
+    def count(self, op: Operation, before: int, out_grads: list[Any], in_grads: list[Any]) -> None:
+        """What was made counts as what TF makes (see op_counts.py)."""
+        made = gradient_ops(op, out_grads)
+        if made is None:
+            made = ops_counted(self.graph) - before
+        if "_reshaped_in_tf" in op.__dict__:  # before and after; gradients pass through these reshapes too
+            made += 2 + 2 * sum(t in self.wanted or t._op in self.between for t in op._inputs)
+        missing = sum(g is None and is_trainable(t) for t, g in zip(op._outputs, out_grads))
+        count_as(self.graph, before, made + missing + (gate_ops(in_grads) if self.gated else 0))
 
     @staticmethod
     def filled(op: Operation, out_grads: list[Any]) -> list[Any]:
@@ -365,13 +384,13 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
 ) -> list[Tensor]:
-    """The Hessian of each (scalar) y with respect to its x, of shape x.shape + x.shape."""
+    """The Hessian of the sum of ys with respect to each x, of shape x.shape + x.shape."""
     from headrace.ops.control_flow import while_loop
     from headrace.ops.tensor_array import TensorArray
 
     out = []
-    for y, x in zip(_as_list(ys) * len(_as_list(xs)), _as_list(xs)):
-        first = as_dense(gradients(y, x)[0])
+    for x in _as_list(xs):
+        first = as_dense(gradients(ys, x)[0])
         source = convert_to_tensor(x)
         flat = apply_op("Reshape", first, [-1])
         n = apply_op("Size", flat, out_type=dtypes.int32)

@@ -28,12 +28,63 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
 
 def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
     """Add one operation to the graph of its inputs (or the default graph) and return its outputs."""
-    graph = get_default_graph()
+    items = default_graphs.items
+    graph = items[-1] if items else get_default_graph()
+    if opdef.simple and len(inputs) == len(opdef.inputs):
+        for value in inputs:
+            if type(value) is not Tensor or value._op.graph is not graph:
+                break
+        else:
+            op = _apply_to_tensors(graph, opdef, inputs, name, attrs)
+            outputs = op._outputs
+            if len(outputs) == 1:
+                return outputs[0]
+            return outputs if outputs else op
     other = _graph_of(inputs, graph)
     if other is not graph:
         with default_graphs.entered(other):
             return outputs_of(_apply(other, opdef, inputs, name, attrs))
     return outputs_of(_apply(graph, opdef, inputs, name, attrs))
+
+
+def _apply_to_tensors(
+    graph: Graph, opdef: OpDef, inputs: tuple[Tensor, ...], name: str | None, given: dict[str, Any]
+) -> Operation:
+    """The commonest case, every input a tensor of this graph: nothing to convert, only types to check."""
+    full_name = graph._full_name(name or opdef.name)
+    attrs = opdef.defaults.copy()
+    for key, value in given.items():
+        if value is not None or key in opdef.attrs:
+            attrs[key] = _attr_value(opdef, key, value)
+    seen: dict[str, DType] = {}
+    for arg, tensor in zip(opdef.inputs, inputs):
+        base = tensor._dtype._base
+        attr = arg.type_attr
+        want = arg.dtype if attr is None else seen.get(attr) or (attrs[attr] if attr in given else None)
+        if want is None:
+            _check_allowed(opdef.attrs[attr], arg, base)  # type: ignore[index]
+            seen[attr] = attrs[attr] = base  # type: ignore[index]
+        elif base is not want:
+            raise _type_error(opdef, arg, base, want, attrs)
+        if arg.is_ref and not tensor._dtype._is_ref:
+            raise _not_mutable(opdef, arg)
+    if len(attrs) != len(opdef.attrs):
+        _check_complete(opdef, attrs)
+    return graph._add_op(opdef, inputs, attrs, full_name, depth=4)
+
+
+def _check_complete(opdef: OpDef, attrs: dict[str, Any]) -> None:
+    for attr in opdef.attrs.values():
+        if attr.name not in attrs:
+            if not attr.has_default:
+                raise TypeError(f"{opdef.name}: attribute '{attr.name}' is missing")
+            attrs[attr.name] = attr.default
+
+
+def _not_mutable(opdef: OpDef, arg: Arg) -> TypeError:
+    return TypeError(
+        f"'{opdef.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
+    )
 
 
 def outputs_of(op: Operation) -> Any:
@@ -99,11 +150,7 @@ def _apply(graph: Graph, opdef: OpDef, inputs: Sequence[Any], name: str | None, 
             flat.extend(_convert_list(opdef, arg, value, attrs, full_name))
         else:
             flat.append(_convert_one(opdef, arg, value, attrs, full_name))
-    for attr in opdef.attrs.values():
-        if attr.name not in attrs:
-            if not attr.has_default:
-                raise TypeError(f"{opdef.name}: attribute '{attr.name}' is missing")
-            attrs[attr.name] = attr.default
+    _check_complete(opdef, attrs)
     return graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4)
 
 
@@ -134,9 +181,7 @@ def _convert_one(opdef: OpDef, arg: Arg, value: Any, attrs: dict[str, Any], full
     elif base is not want:
         raise _type_error(opdef, arg, base, want, attrs)
     if arg.is_ref and not tensor._dtype._is_ref:
-        raise TypeError(
-            f"'{opdef.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
-        )
+        raise _not_mutable(opdef, arg)
     return tensor
 
 

@@ -150,8 +150,7 @@ class DType:
     def __ne__(self, other: object) -> _bool:
         return not self == other
 
-    def __hash__(self) -> int:
-        return self._enum
+    __hash__ = object.__hash__  # there is one object per type; attributes of ops are hashed often
 
     def __int__(self) -> int:
         return self._enum

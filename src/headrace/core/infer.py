@@ -92,15 +92,16 @@ def output_dtypes(opdef: OpDef, attrs: dict[str, Any]) -> list[DType]:
 def infer_shapes(op: Operation) -> tuple[Tensor, ...]:
     """Make the output tensors of an op, with dtypes and shapes."""
     opdef = op._opdef
-    if not opdef.outputs:
-        dtypes: list[DType] = []
-    else:
-        dtypes = output_dtypes(opdef, op._attrs)
     try:
         found = opdef.shape(Inference(op))
     except ValueError as error:
         given = ", ".join(shapes.show(t._shape) for t in op._inputs)
         raise ValueError(f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {given}.") from None
+    single = opdef.single
+    if single is not None and not single.is_ref:
+        dtype = single.dtype if single.dtype is not None else op._attrs[single.type_attr]  # type: ignore[index]
+        return (Tensor(op, 0, dtype, found[0]),)
+    dtypes = output_dtypes(opdef, op._attrs) if opdef.outputs else []
     if len(found) != len(dtypes):
         raise AssertionError(f"shape rule of {op.type} gave {len(found)} shapes for {len(dtypes)} outputs")
     return tuple(Tensor(op, i, d, s) for i, (d, s) in enumerate(zip(dtypes, found)))

@@ -131,6 +131,8 @@ class OpDef:
     kernel_params: tuple[str, ...]
     simple: bool  # every input and output is a single tensor
     inferred: frozenset[str]  # attributes that inputs determine
+    defaults: dict[str, Any]  # of the other attributes
+    single: Arg | None  # the output, if there is just one
 
     def __init__(
         self,
@@ -171,13 +173,17 @@ class OpDef:
         self.__dict__.update(
             inputs=inputs, outputs=outputs, attrs=attrs, kernel_params=params,
             simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
+            defaults={a.name: a.default for a in attrs.values() if a.has_default and a.name not in inferred},
+            single=outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None,
         )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"OpDef({self.name}: {self.signature})"
 
 
-_READ_LATER = frozenset(["inputs", "outputs", "attrs", "kernel_params", "simple", "inferred"])
+_READ_LATER = frozenset(
+    ["attrs", "defaults", "inferred", "inputs", "kernel_params", "outputs", "simple", "single"]
+)
 
 ALL_OPS: dict[str, OpDef] = {}
 

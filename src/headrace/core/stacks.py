@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,21 +31,36 @@ class DefaultStack(threading.local):
     def get(self) -> Any:
         return self.items[-1] if self.items else None
 
-    @contextmanager
-    def entered(self, item: Any) -> Iterator[Any]:
-        self.items.append(item)
-        try:
-            yield item
-        finally:
-            if self.items and self.items[-1] is item:
-                self.items.pop()
-            elif item in self.items:
-                if self.enforce_nesting:
-                    raise AssertionError(
-                        f"Nesting violated for default stack of {type(item)} objects: "
-                        "leave the contexts in the reverse of the order in which you entered them"
-                    )
-                self.items.remove(item)
+    def entered(self, item: Any) -> Entered:
+        return Entered(self, item)
+
+    def leave(self, item: Any) -> None:
+        if self.items and self.items[-1] is item:
+            self.items.pop()
+        elif item in self.items:
+            if self.enforce_nesting:
+                raise AssertionError(
+                    f"Nesting violated for default stack of {type(item)} objects: "
+                    "leave the contexts in the reverse of the order in which you entered them"
+                )
+            self.items.remove(item)
+
+
+class Entered:
+    """``with stack.entered(item):`` makes the item the default inside. (A class: half the cost of a generator.)"""
+
+    __slots__ = ("item", "stack")
+
+    def __init__(self, stack: DefaultStack, item: Any) -> None:
+        self.stack = stack
+        self.item = item
+
+    def __enter__(self) -> Any:
+        self.stack.items.append(self.item)
+        return self.item
+
+    def __exit__(self, *exc: Any) -> None:
+        self.stack.leave(self.item)
 
 
 default_sessions = DefaultStack()

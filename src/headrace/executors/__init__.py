@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from headrace.executors.base import Executable, Options
+from headrace.executors.base import Executable, Options, options_for
 from headrace.plan.plan import make_plan
 from headrace.program.nodes import Program
 from headrace.rewrite.engine import rewrite
 from headrace.rewrite.rules import RULES
 
-__all__ = ["Executable", "Options", "make_executable"]
+__all__ = ["Executable", "Options", "make_executable", "options_for"]
 
 
 def make_executable(program: Program, options: Options) -> Executable:

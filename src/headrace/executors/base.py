@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,27 +14,44 @@ from headrace.core import trace
 from headrace.core.shapes import show
 from headrace.plan.plan import Plan
 
-__all__ = ["Executable", "Options", "op_error"]
+__all__ = ["Executable", "Options", "op_error", "options_for"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Options:
-    """How plans are made. Part of the plan cache's key."""
+    """How plans are made. Part of the plan cache's key, by identity: take them from ``options_for``."""
 
     executor: str = "numpy"
     rewrites: bool = True
     fusion: bool = True
 
 
-@dataclass(frozen=True)
-class Executable:
-    """A plan bound to an executor: ``run(state, values, *feeds)`` returns a tuple of fetched values."""
+@functools.lru_cache(64)
+def options_for(executor: str = "numpy", rewrites: bool = True, fusion: bool = True) -> Options:
+    return Options(executor, rewrites, fusion)
 
-    run: Callable[..., tuple[Any, ...]]
-    plan: Plan
-    options: Options
-    locate: Callable[[BaseException], tuple[Any, list[Any]] | None]
-    details: dict[str, Any] = field(default_factory=dict)
+
+class Executable:
+    """A plan bound to an executor: ``run(state, values, *feeds)`` returns a tuple of fetched values.
+
+    ``locate(error)`` finds the operation that raised and its inputs.
+    """
+
+    __slots__ = ("details", "locate", "options", "plan", "run")
+
+    def __init__(
+        self,
+        run: Callable[..., tuple[Any, ...]],
+        plan: Plan,
+        options: Options,
+        locate: Callable[[BaseException], tuple[Any, list[Any]] | None],
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        self.run = run
+        self.plan = plan
+        self.options = options
+        self.locate = locate
+        self.details = details or {}
 
 
 def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:

@@ -81,7 +81,7 @@ def constant(
 ) -> Tensor:
     """A constant; with ``shape`` a shorter value is repeated in its last element, as TF 1.15 does."""
     want = None if dtype is None else dtypes.as_dtype(dtype)
-    if isinstance(value, Tensor):
+    if type(value) is Tensor:
         raise TypeError(f"Cannot create a constant from a tensor: {value}. Use tf.identity.")
     array = convert.make_ndarray(value, want)
     if shape is not None:

@@ -19,6 +19,7 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops import gradutil as gu
@@ -224,6 +225,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any
         t = convert_to_tensor(t, name="t")
         dtype = t.dtype.base_dtype
         count = apply_op("Cast", apply_op("Size", t), DstT=dtype)
+        count_more(t.graph, 3)  # TF makes the list of axes in the graph
         inverse = apply_op("Rsqrt", gu.sum_all(apply_op("Mul", t, t, name="mul")))
         scaled = apply_op("Mul", t, clip_norm, name="mul")
         by_norm = apply_op("Mul", inverse, count, name="mul")

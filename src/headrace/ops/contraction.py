@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core import convert
+from headrace.core import convert, shapes
 from headrace.core.build import apply_op
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, ops_counted
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 
@@ -343,8 +344,11 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         output = [x for x in labels_a if x not in labels_b] + [
             x for x in labels_b if x not in labels_a
         ]
+        before = ops_counted(a.graph)
         joined = _join(_Part(a, labels_a), _Part(b, labels_b), output)
         out = joined.ordered(output).tensor
+        unknown = sum(shapes.known(t._shape) is None for t in (a, b))
+        count_as(a.graph, before, 9 + 11 * unknown + (5 if unknown else 2))  # TF reshapes to matrices and back
         return out if name is None else apply_op("Identity", out, name=scope)
 
 

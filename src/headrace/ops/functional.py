@@ -113,6 +113,7 @@ def _fold(fn: Any, elems: Any, initializer: Any, name: str | None, default: str,
         if initializer is None:
             start = _pack(elems, [a.read(first) for a in arrays])
             first = apply_op("AddV2", first, step)
+            count_more(tensors[0].graph, -3 if back and known is not None else -1)
         else:
             start = initializer
             start = _pack(start, [convert_to_tensor(s) for s in nest.flatten(start)])

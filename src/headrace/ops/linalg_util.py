@@ -13,9 +13,11 @@ import numpy as np
 from headrace.core import convert, dtypes
 from headrace.core.build import apply_op
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.shapes import Dimension, TensorShape
 from headrace.core.tensor import Tensor
 from headrace.ops import reductions
+from headrace.ops.array_shape import ones, zeros
 from headrace.ops.contraction import einsum, tensordot
 from headrace.ops.linalg_decomp import svd
 
@@ -154,12 +156,12 @@ def eye(
         columns = rows if square else _size(num_columns)
         batch = _sizes([] if batch_shape is None else batch_shape)
         length = rows if square else _smaller(rows, columns)
-        one = np.ones((), kind.np_dtype)
-        diagonal = apply_op("Fill", _joined(batch, [length]), one)
+        if square and isinstance(length, Tensor) and isinstance(batch, list):
+            count_more(length.graph, 4)  # TF takes the minimum of rows and columns and joins the sizes
+        diagonal = ones(_joined(batch, [length]), kind)
         if square:
-            return apply_op("MatrixDiag", diagonal)
-        zeros = apply_op("Fill", _joined(batch, [rows, columns]), np.zeros((), kind.np_dtype))
-        return apply_op("MatrixSetDiag", zeros, diagonal)
+            return apply_op("MatrixDiag", diagonal, name="diag")
+        return apply_op("MatrixSetDiag", zeros(_joined(batch, [rows, columns]), kind), diagonal, name="set_diag")
 
 
 def _size(value: Any) -> Any:

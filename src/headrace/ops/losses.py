@@ -152,6 +152,12 @@ def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Any:
     )
 
 
+def _ops_to_check(weights: Tensor, values: Tensor) -> int:
+    """How many operations TF makes to see that weights can be broadcast."""
+    known = weights._shape == () or None not in (shapes.known(weights._shape), shapes.known(values._shape))
+    return 5 if known else 63
+
+
 def _num_elements(losses: Tensor) -> Tensor:
     with name_scope(None, "num_elements", [losses]) as scope:
         return cast(apply_op("Size", losses, name=scope), losses._dtype)
@@ -192,9 +198,11 @@ def compute_weighted_loss(
     with name_scope(scope, "weighted_loss", [losses]):
         losses = convert_to_tensor(losses)
         weights_tensor = convert_to_tensor(weights, name="weights")
+        before = ops_counted(losses.graph)
         check = _check_broadcastable(weights_tensor, losses)
-        if weights_tensor._shape == ():
-            count_more(losses.graph, 6)  # TF looks at the shapes in the graph
+        count_as(losses.graph, before, _ops_to_check(weights_tensor, losses))
+        if not isinstance(weights, Tensor) and weights_tensor._shape == ():
+            count_more(losses.graph, 1)  # TF makes a tensor of the number twice
         with control_dependencies([] if check is None else [check]):
             kind = losses._dtype._base
             losses = cast(losses, dtypes.float32)
@@ -212,12 +220,11 @@ def _reduced(losses: Tensor, weights: Tensor, reduction: str) -> Tensor:
     if reduction == Reduction.MEAN:
         return _safe_mean(loss, reduce_sum(mul(ones_like(losses), weights)))
     if reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
-        if weights._shape == ():
-            before = ops_counted(losses.graph)
-            present = _num_present(losses, _plain_if_one(weights))
-            count_as(losses.graph, before, 18)
-            return _safe_mean(loss, present)
-        return _safe_mean(loss, _num_present(losses, weights))
+        before = ops_counted(losses.graph)
+        present = _num_present(losses, _plain_if_one(weights))
+        same = weights._shape == losses._shape and shapes.known(losses._shape) is not None
+        count_as(losses.graph, before, 9 if same else 13 + _ops_to_check(weights, losses))
+        return _safe_mean(loss, present)
     if reduction == Reduction.SUM_OVER_BATCH_SIZE:
         return _safe_mean(loss, _num_elements(losses))
     return loss
@@ -418,7 +425,7 @@ def sparse_softmax_cross_entropy(
     _pair(labels, logits, "logits")
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
-        labels, logits, weights = _squeezed(labels, logits, weights)
+        labels, logits, weights = _squeezed(labels, logits, convert_to_tensor(weights))
         losses = nn_losses.sparse_softmax_cross_entropy_with_logits(
             labels=labels, logits=logits, name="xentropy"
         )

@@ -388,7 +388,9 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         and len(logits._shape) == len(labels._shape) == 2
     ):
         count_more(logits.graph, _XENT_OPS - 1)
-        return apply(XENT, logits, labels, name=name)[0]  # type: ignore[no-any-return]
+        cost: Tensor = apply(XENT, logits, labels, name=name)[0]
+        cost._op.__dict__["_reshaped_in_tf"] = True
+        return cost
     before = ops_counted(logits.graph)
     outer = _outer_shape(logits)
     cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
@@ -428,7 +430,10 @@ def sparse_softmax_cross_entropy_with_logits(
             count_more(logits.graph, 1)  # the labels' shape
             cost = apply(SPARSE_XENT, precise, labels, name=name)[0]
         else:
+            before = ops_counted(logits.graph)
             cost = _flat_sparse_xent(precise, labels, name)
+            known = None not in (shapes.known(labels._shape), shapes.known((logits._shape or (None,))[:-1]))
+            count_as(logits.graph, before, 18 if known else 34)  # TF compares the shapes
         return cast(cost, dtypes.float16) if half else cost
 
 
@@ -516,6 +521,8 @@ def weighted_cross_entropy_with_logits_v2(
         labels = convert_to_tensor(labels, name="labels")
         _same_shape(logits, labels, "logits and labels")
         log_weight = add(1.0, mul(_minus_one(pos_weight, labels), labels))
+        if not isinstance(pos_weight, Tensor):
+            count_more(logits.graph, -2)  # TF subtracts one from the number
         tail = apply_op("Log1p", apply_op("Exp", neg(apply_op("Abs", logits))))
         both = add(tail, apply_op("Relu", neg(logits)))
         return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)  # type: ignore[no-any-return]

@@ -19,6 +19,7 @@ from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.nn_common import (
     deprecated,
@@ -551,6 +552,7 @@ def pool(
     )
     with name_scope(name, f"{pooling_type.lower()}_pool", [input]) as scope:
         input = convert_to_tensor(input, name="input")
+        count_more(input.graph, 1)  # the dilation rate
         if max(rates) > 1:
             return _dilated_pool(functions[n - 1], input, window_shape, rates, data_format)
         return functions[n - 1](input, list(window_shape), strides, padding, data_format, scope)

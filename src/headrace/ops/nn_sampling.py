@@ -18,9 +18,11 @@ from headrace.arrays import philox
 from headrace.core import dtypes, infer, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 from headrace.core.runtime import Runtime
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, ops_counted
 from headrace.core.tensor import Tensor
 from headrace.ops.nn_common import (
     add,
@@ -437,12 +439,20 @@ def nce_loss(
     name: str = "nce_loss",
 ) -> Tensor:  # fmt: skip
     """Noise-contrastive estimation: a sigmoid for the true classes and one for each sampled class."""
+    before = ops_counted(get_default_graph())
     logits, targets = _sampled_logits(
         weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
         partition_strategy, name, None,
     )  # fmt: skip
     losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
-    return _sum_rows(losses)
+    total = _sum_rows(losses)
+    if num_true == 1 and sampled_values is None and not remove_accidental_hits:
+        count_as(total.graph, before, 109 + _is_cast(labels))
+    return total
+
+
+def _is_cast(labels: Any) -> bool:
+    return getattr(labels, "dtype", None) != dtypes.int64
 
 
 def nce_loss_v2(
@@ -461,12 +471,16 @@ def sampled_softmax_loss(
     name: str = "sampled_softmax_loss", seed: Any = None,
 ) -> Tensor:  # fmt: skip
     """A softmax over the true and the sampled classes only."""
+    before = ops_counted(get_default_graph())
     logits, targets = _sampled_logits(
         weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
         partition_strategy, name, seed,
     )  # fmt: skip
     targets = apply_op("StopGradient", targets, name="labels_stop_gradient")
-    return softmax_cross_entropy_with_logits_v2(labels=targets, logits=logits)
+    loss = softmax_cross_entropy_with_logits_v2(labels=targets, logits=logits)
+    if num_true == 1 and sampled_values is None and remove_accidental_hits:
+        count_as(loss.graph, before, 140 + _is_cast(labels))
+    return loss
 
 
 def sampled_softmax_loss_v2(

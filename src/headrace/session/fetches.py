@@ -44,11 +44,18 @@ def _copy(value: Any) -> Any:
 
 def plan_fetches(graph: Any, fetches: Any) -> tuple[list[Element], Rebuild]:
     """The unique elements that ``fetches`` needs, and how its result is put together from their values."""
+    if type(fetches) is Tensor and fetches._op.graph is graph and fetches._op.type != "VarHandleOp":
+        if graph.is_fetchable(fetches):
+            return [fetches], _first
     if fetches is None:
         raise TypeError("Fetch argument None has invalid type <class 'NoneType'>")
     slots = Slots()
     rebuild = _plan(graph, fetches, slots)
     return list(slots.index), rebuild
+
+
+def _first(values: tuple[Any, ...]) -> Any:
+    return values[0]
 
 
 def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:

@@ -13,7 +13,7 @@ from typing import Any
 from headrace import errors
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
-from headrace.executors import Options, make_executable
+from headrace.executors import make_executable, options_for
 from headrace.program.snapshot import FinalValue, snapshot
 from headrace.session.feeds import expand_feeds, make_converter
 from headrace.session.fetches import plan_fetches
@@ -91,7 +91,7 @@ def _compute(session: Any, state: PartialRun, elements: list[Any]) -> tuple[Any,
     wanted = [e for e in elements if not (isinstance(e, Tensor) and e in fed)]
     effects = [o for o in new if o in roots]
     program = snapshot([*wanted, *keep, *effects], list(state.values), len(session.graph._ops))
-    executable = make_executable(program, Options(executor="reference"))
+    executable = make_executable(program, options_for("reference"))
     results = executable.run(session._state, session._state.values, *state.values.values())
     state.values.update(zip(keep, results[len(wanted) :]))
     state.done |= new

@@ -22,7 +22,7 @@ from headrace.arrays.quiet import restore, silence
 from headrace.core import stacks
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
-from headrace.executors import Executable, Options, make_executable
+from headrace.executors import Executable, Options, make_executable, options_for
 from headrace.executors.base import op_error
 from headrace.executors.state import State
 from headrace.executors.templates import from_template, structure_of
@@ -41,7 +41,7 @@ _default_executor = ["numpy"]
 
 
 def default_options() -> Options:
-    return Options(executor=_default_executor[0])
+    return options_for(_default_executor[0])
 
 
 class PlanCache:
@@ -102,9 +102,9 @@ class BaseSession:
         self._graph = graph if graph is not None else get_default_graph()
         self._target = target
         self._config = config
-        self._options = default_options() if executor is None else Options(executor=executor)
+        self._options = default_options() if executor is None else options_for(executor)
         self._state = State()
-        self._calls: dict[Any, Callable[[Any], Any]] = {}
+        self._calls: OrderedDict[Any, Callable[[Any], Any]] = OrderedDict()
         self._closed = False
         self._partial_runs: dict[str, Any] = {}
         plans_of(self._graph).sessions.add(self)
@@ -134,7 +134,7 @@ class BaseSession:
         """Give everything back. A run under way on another thread finishes first."""
         if not self._closed:
             self._closed = True
-            self._calls = {}
+            self._calls = OrderedDict()
             EVENTS.sessions_closed += 1
             self._partial_runs.clear()
             self._state = State()
@@ -165,9 +165,9 @@ class BaseSession:
                 return self._run_any(fetches, feed_dict, options, run_metadata)
             call = self._calls.get(key)
         except TypeError:  # something in it has no hash
-            call = None
-        if call is None:
             return self._run_any(fetches, feed_dict, options, run_metadata)
+        if call is None:
+            return self._run_new(key, fetches, feed_dict, run_metadata)
         EVENTS.runs += 1
         if EVENTS.timing or run_metadata is not None:
             return self._timed(call, feed_dict, run_metadata)
@@ -183,20 +183,26 @@ class BaseSession:
             EVENTS.emit("run", session=self, seconds=seconds)
 
     def _run_any(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
-        """The general way: structures of any kind, and calls that are seen for the first time."""
+        """Structures of any kind."""
+        try:
+            key = (_GENERAL, _structure_key(fetches), *(feed_dict or ()))
+            call = self._calls.get(key)
+        except TypeError:  # a fetch or a feed key without a hash is planned each time
+            key, call = None, None
+        if call is None:
+            return self._run_new(key, fetches, feed_dict, run_metadata)
+        EVENTS.runs += 1
+        if EVENTS.timing or run_metadata is not None:
+            return self._timed(call, feed_dict, run_metadata)
+        return call(feed_dict)
+
+    def _run_new(self, key: Any, fetches: Any, feed_dict: Any, run_metadata: Any) -> Any:
+        """A call that is seen for the first time: prepare it and remember it under its key."""
         self._check_open()
         feed_dict = self._plain_feeds(feed_dict)
-        call, key = None, None
-        try:
-            key = (_GENERAL, _structure_key(fetches), *feed_dict)
-            call = self._calls.get(key)
-        except TypeError:
-            key = None
-        if call is None:
-            call = self._prepare(fetches, feed_dict)
-            if key is not None:
-                self._remember(key, call)
-            self._remember_fast(fetches, feed_dict, call)
+        call = self._prepare(fetches, feed_dict)
+        if key is not None:
+            self._remember(key, call)
         EVENTS.runs += 1
         if EVENTS.timing or run_metadata is not None:
             return self._timed(call, feed_dict, run_metadata)
@@ -218,35 +224,20 @@ class BaseSession:
 
     def _remember(self, key: Any, call: Callable[[Any], Any]) -> None:
         calls = self._calls
-        if self._closed:  # while this call was being prepared
-            return
-        while len(calls) >= MAX_CALLS:
-            try:
-                del calls[next(iter(calls))]
-            except (KeyError, StopIteration, RuntimeError):
-                break
         calls[key] = call
-
-    def _remember_fast(self, fetches: Any, feed_dict: dict[Any, Any], call: Callable[[Any], Any]) -> None:
-        """Under the key that ``run`` looks up directly."""
-        kind = type(fetches)
-        try:
-            if kind in _LEAVES:
-                self._remember((fetches, *feed_dict) if feed_dict else fetches, call)
-            elif kind is list and all(type(f) in _LEAVES for f in fetches):
-                self._remember((*fetches, _SEPARATOR, *feed_dict) if feed_dict else (*fetches, _SEPARATOR), call)
-        except TypeError:
-            return
+        while len(calls) > MAX_CALLS:
+            try:
+                calls.popitem(last=False)
+            except KeyError:  # another thread was faster
+                return
 
     # preparing ----------------------------------------------------------------------------------
     def _prepare(self, fetches: Any, feed_dict: dict[Any, Any]) -> Callable[[Any], Any]:
         elements, rebuild = plan_fetches(self._graph, fetches)
-        feeds = expand_feeds(self._graph, feed_dict)
+        feeds = expand_feeds(self._graph, feed_dict) if feed_dict else []
         executable = self._executable(elements, [t for t, _ in feeds])
         converters = [make_converter(t) for t, _ in feeds]
-        if type(fetches) is Tensor:
-            rebuild = _first
-        elif type(fetches) is Operation:
+        if type(fetches) is Operation:
             rebuild = _nothing
         elif type(fetches) is list and all(type(f) in _LEAVES for f in fetches) and len(elements) == len(fetches):
             rebuild = list
@@ -267,11 +258,11 @@ class BaseSession:
             return found
         start = time.perf_counter()
         made = self._from_template(elements, feeds) if shared else None
-        if made is None:
+        if made is None:  # (what a template gives is made again faster than it is kept)
             program = snapshot(elements, feeds, len(self._graph._ops))
             made = make_executable(program, self._options)
-        if shared or made.options.executor != "numpy":
-            cache.put(key, made)
+            if shared:
+                cache.put(key, made)
         EVENTS.plans += 1
         EVENTS.plan_seconds += time.perf_counter() - start
         if EVENTS.listeners:
@@ -337,10 +328,6 @@ def _structure_key(fetches: Any) -> Any:
     if type(fetches) in _LEAVES or isinstance(fetches, str) or hasattr(fetches, "_as_graph_element"):
         return fetches
     raise TypeError("no key")
-
-
-def _first(values: tuple[Any, ...]) -> Any:
-    return values[0]
 
 
 def _nothing(values: tuple[Any, ...]) -> Any:

@@ -15,6 +15,7 @@ from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_n_to_tensor, convert_to_tensor
 from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.basic import constant
 from headrace.ops.random import random_normal
@@ -105,6 +106,8 @@ def piecewise_constant(
     if len(limits) != len(rates) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
     with name_scope(name or "PiecewiseConstant"):
+        n = len(limits)
+        count_more(step.graph, n * n + 9 * n + 25)
         chosen = rates[-1]
         for limit, rate in zip(reversed(limits), reversed(rates[:-1])):
             chosen = apply_op("Select", apply_op("LessEqual", step, limit), rate, chosen)
