@@ -22,7 +22,7 @@ from headrace.plan import fusion
 from headrace.session.session import Session
 
 quick = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 
@@ -223,7 +223,7 @@ def test_executors_agree(thresholds: str, data: Any) -> None:
 
 
 @given(data=st.data())
-@settings(quick, max_examples=50)
+@settings(quick, max_examples=80)
 def test_gradients_agree(thresholds: str, data: Any) -> None:
     tf.reset_default_graph()
     b = Builder(data)
