@@ -117,7 +117,9 @@ def test_cond_returning_operations_and_nothing() -> None:
 def test_cond_python_values_and_numbers() -> None:
     p = tf.placeholder(tf.bool, [])
     assert run(tf.cond(p, lambda: 1.5, lambda: 2.5), {p: False}) == 2.5
-    assert run(tf.cond(p, lambda: np.float32([1, 2]), lambda: np.float32([3, 4])), {p: False}).tolist() == [3, 4]
+    assert run(
+        tf.cond(p, lambda: np.float32([1, 2]), lambda: np.float32([3, 4])), {p: False}
+    ).tolist() == [3, 4]
 
 
 def test_cond_errors() -> None:
@@ -184,7 +186,9 @@ def test_gradient_of_cond(flag: bool) -> None:
     p = tf.constant(flag)
     w = tf.Variable([2.0, 3.0], dtype=tf.float64)
     u = tf.Variable([2.0, 3.0], dtype=tf.float64, use_resource=True)
-    check_gradient(lambda x: tf.reduce_sum(tf.cond(p, lambda: x * x * w, lambda: tf.sin(x) * u)), [0.5, -1.0])
+    check_gradient(
+        lambda x: tf.reduce_sum(tf.cond(p, lambda: x * x * w, lambda: tf.sin(x) * u)), [0.5, -1.0]
+    )
 
 
 def test_gradient_of_cond_on_the_value_itself() -> None:
@@ -200,7 +204,9 @@ def test_gradient_of_nested_cond() -> None:
             p, q = tf.constant(a), tf.constant(b)
             check_gradient(
                 lambda x, p=p, q=q: tf.cond(
-                    p, lambda: tf.cond(q, lambda: x**2, lambda: x**3) * x, lambda: tf.cond(q, lambda: tf.sin(x), lambda: -x)
+                    p,
+                    lambda: tf.cond(q, lambda: x**2, lambda: x**3) * x,
+                    lambda: tf.cond(q, lambda: tf.sin(x), lambda: -x),
                 ),
                 1.3,
             )
@@ -221,7 +227,8 @@ def test_gradients_of_cond_with_respect_to_variables() -> None:
 def test_gradient_of_gather_in_cond() -> None:
     p = tf.constant(True)
     check_gradient(
-        lambda x: tf.reduce_sum(tf.cond(p, lambda: tf.gather(x, [0, 2, 0]) ** 2, lambda: x)), [1.0, 2.0, 3.0]
+        lambda x: tf.reduce_sum(tf.cond(p, lambda: tf.gather(x, [0, 2, 0]) ** 2, lambda: x)),
+        [1.0, 2.0, 3.0],
     )
 
 
@@ -261,7 +268,9 @@ def test_a_tensor_of_the_branch_not_taken_has_no_value() -> None:
     tf.cond(p, branch, lambda: tf.constant(0.0))
     assert run(inside[0], {p: True, x: 1.0}) == 2.0
     for executor in ("numpy", "reference"):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="branch of tf.cond that was not taken"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"branch of tf.cond that was not taken"
+        ):
             run(inside[0], {p: False, x: 1.0}, executor)
     assert run(inside[0].op, {p: False, x: 1.0}) is None
 
@@ -314,10 +323,15 @@ def test_case() -> None:
     pairs = [(tf.equal(i, k), lambda k=k: tf.constant(k * 10)) for k in range(4)]
     y = tf.case(pairs, default=lambda: tf.constant(-1))
     assert [run(y, {i: k}) for k in (0, 3, 7)] == [0, 30, -1]
-    first = tf.case([(i > 0, lambda: tf.constant(1)), (i > 1, lambda: tf.constant(2))], default=lambda: tf.constant(0))
+    first = tf.case(
+        [(i > 0, lambda: tf.constant(1)), (i > 1, lambda: tf.constant(2))],
+        default=lambda: tf.constant(0),
+    )
     assert run(first, {i: 5}) == 1
     exclusive = tf.case(
-        {i > 0: lambda: tf.constant(1), i > 1: lambda: tf.constant(2)}, default=lambda: tf.constant(0), exclusive=True
+        {i > 0: lambda: tf.constant(1), i > 1: lambda: tf.constant(2)},
+        default=lambda: tf.constant(0),
+        exclusive=True,
     )
     assert run(exclusive, {i: 1}) == 1
     with pytest.raises(tf.errors.InvalidArgumentError):
@@ -336,7 +350,9 @@ def test_case_with_very_many_branches() -> None:
     """Deeper than Python lets blocks be nested."""
     i = tf.placeholder(tf.int32, [])
     x = tf.placeholder(tf.float32, [])
-    y = tf.case([(tf.equal(i, k), lambda k=k: x + float(k)) for k in range(110)], default=lambda: -x)
+    y = tf.case(
+        [(tf.equal(i, k), lambda k=k: x + float(k)) for k in range(110)], default=lambda: -x
+    )
     for k in (0, 1, 58, 59, 60, 61, 109):
         assert run(y, {i: k, x: 0.5}) == k + 0.5
     assert run(y, {i: 110, x: 0.5}) == -0.5
@@ -378,7 +394,9 @@ def test_while_results_have_the_structure_of_the_body() -> None:
     assert isinstance(one, tf.Tensor)
     bare = tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)])
     assert isinstance(bare, tf.Tensor)
-    same = tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)], return_same_structure=True)
+    same = tf.while_loop(
+        lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)], return_same_structure=True
+    )
     assert isinstance(same, list) and len(same) == 1
     Pair = collections.namedtuple("Pair", ["a", "b"])
     i, (pair, extra) = tf.while_loop(
@@ -395,7 +413,9 @@ def test_maximum_iterations() -> None:
     limit = tf.placeholder(tf.int32, [])
     y = tf.while_loop(lambda a: a < 100.0, lambda a: a * 2.0, [x], maximum_iterations=3)
     assert run(y, {x: 1.0}) == 8.0 and run(y, {x: 60.0}) == 120.0
-    i, z = tf.while_loop(lambda i, a: a < 100.0, lambda i, a: (i + 1, a * 2.0), [0, x], maximum_iterations=limit)
+    i, z = tf.while_loop(
+        lambda i, a: a < 100.0, lambda i, a: (i + 1, a * 2.0), [0, x], maximum_iterations=limit
+    )
     assert run([i, z], {x: 1.0, limit: 2}) == [2, 4.0]
     assert run([i, z], {x: 1.0, limit: 0}) == [0, 1.0]
     with pytest.raises(ValueError, match="maximum_iterations"):
@@ -423,16 +443,25 @@ def test_while_errors() -> None:
 
 def test_shape_invariants() -> None:
     x = tf.ones([1, 2])
-    with pytest.raises(ValueError, match=r"enters the loop with shape \(1, 2\), but has shape \(2, 2\) after one iteration"):
+    with pytest.raises(
+        ValueError,
+        match=r"enters the loop with shape \(1, 2\), but has shape \(2, 2\) after one iteration",
+    ):
         tf.while_loop(lambda a: tf.shape(a)[0] < 4, lambda a: tf.concat([a, a], 0), [x])
     y = tf.while_loop(
-        lambda a: tf.shape(a)[0] < 4, lambda a: tf.concat([a, a], 0), [x], shape_invariants=[tf.TensorShape([None, 2])]
+        lambda a: tf.shape(a)[0] < 4,
+        lambda a: tf.concat([a, a], 0),
+        [x],
+        shape_invariants=[tf.TensorShape([None, 2])],
     )
     assert y.shape.as_list() == [None, 2]
     assert run(y).shape == (4, 2)
     with pytest.raises(ValueError, match="shape invariant"):
         tf.while_loop(
-            lambda a: tf.shape(a)[0] < 4, lambda a: a, [x], shape_invariants=[tf.TensorShape([None, 3])]
+            lambda a: tf.shape(a)[0] < 4,
+            lambda a: a,
+            [x],
+            shape_invariants=[tf.TensorShape([None, 3])],
         )
 
 
@@ -441,8 +470,18 @@ def test_while_with_captured_values_and_many_dtypes(executor: str) -> None:
     step = tf.placeholder(tf.float64, [])
     flag, text, small, big = tf.while_loop(
         lambda f, t, s, b: tf.logical_not(f),
-        lambda f, t, s, b: (b + step > 2.0, tf.string_join([t, "x"]), s + tf.constant(1, tf.int8), b + step),
-        [tf.constant(False), tf.constant("a"), tf.constant(0, tf.int8), tf.constant(0.0, tf.float64)],
+        lambda f, t, s, b: (
+            b + step > 2.0,
+            tf.string_join([t, "x"]),
+            s + tf.constant(1, tf.int8),
+            b + step,
+        ),
+        [
+            tf.constant(False),
+            tf.constant("a"),
+            tf.constant(0, tf.int8),
+            tf.constant(0.0, tf.float64),
+        ],
     )
     got = run([flag, text, small, big], {step: 1.0}, executor)
     assert got[0] and got[1] == b"axxx" and got[2] == 3 and got[3] == 3.0
@@ -456,7 +495,9 @@ def test_while_swaps_its_variables() -> None:
 def test_while_swaps_large_variables() -> None:
     x = tf.placeholder(tf.float32, [30000])
     a, b, _ = tf.while_loop(
-        lambda a, b, i: i < 3, lambda a, b, i: (b * 2.0, a + 1.0, i + 1), [x * 1.0, x + 1.0, tf.constant(0)]
+        lambda a, b, i: i < 3,
+        lambda a, b, i: (b * 2.0, a + 1.0, i + 1),
+        [x * 1.0, x + 1.0, tf.constant(0)],
     )
     given = np.arange(30000, dtype=np.float32)
     left, right = given * 1.0, given + 1.0
@@ -469,7 +510,9 @@ def test_while_swaps_large_variables() -> None:
 
 def test_a_constant_or_fed_start_value_is_not_written_to() -> None:
     x = tf.placeholder(tf.float32, [30000])
-    y = tf.while_loop(lambda a, i: i < 3, lambda a, i: (tf.exp(a * 0.0) + a, i + 1), [x, tf.constant(0)])[0]
+    y = tf.while_loop(
+        lambda a, i: i < 3, lambda a, i: (tf.exp(a * 0.0) + a, i + 1), [x, tf.constant(0)]
+    )[0]
     given = np.ones(30000, np.float32)
     s = tf.Session()
     for _ in range(2):
@@ -552,7 +595,9 @@ def test_control_dependencies_around_and_inside_a_loop() -> None:
 def test_random_numbers_differ_from_iteration_to_iteration() -> None:
     tf.set_random_seed(1)
     ta = tf.TensorArray(tf.float32, 4)
-    _, ta = tf.while_loop(lambda i, t: i < 4, lambda i, t: (i + 1, t.write(i, tf.random_uniform([]))), [0, ta])
+    _, ta = tf.while_loop(
+        lambda i, t: i < 4, lambda i, t: (i + 1, t.write(i, tf.random_uniform([]))), [0, ta]
+    )
     assert len(set(run(ta.stack()).tolist())) == 4
 
 
@@ -592,7 +637,9 @@ def test_gradient_of_a_loop_against_the_unrolled_graph() -> None:
 @pytest.mark.parametrize("resource", [False, True])
 def test_gradient_of_a_loop_with_respect_to_variables(resource: bool) -> None:
     v = tf.Variable(2.0, dtype=tf.float64, use_resource=resource)
-    _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * v), [0, tf.constant(1.0, tf.float64)])
+    _, y = tf.while_loop(
+        lambda i, a: i < 3, lambda i, a: (i + 1, a * v), [0, tf.constant(1.0, tf.float64)]
+    )
     (g,) = tf.gradients(y, v)
     assert run([y, g]) == [8.0, 12.0]
 
@@ -613,7 +660,9 @@ def test_gradient_of_a_loop_that_stops_by_its_value() -> None:
 def test_gradient_of_nested_loops() -> None:
     def f(x: Any) -> Any:
         def outer(i: Any, a: Any) -> Any:
-            _, b = tf.while_loop(lambda j, b: j <= i, lambda j, b: (j + 1, tf.sin(b) * x + a), [0, a])
+            _, b = tf.while_loop(
+                lambda j, b: j <= i, lambda j, b: (j + 1, tf.sin(b) * x + a), [0, a]
+            )
             return i + 1, b
 
         return tf.reduce_sum(tf.while_loop(lambda i, a: i < 3, outer, [0, x * 1.0])[1])
@@ -649,7 +698,9 @@ def test_gradient_of_while_in_cond() -> None:
         def f(x: Any, p: Any = p) -> Any:
             return tf.cond(
                 p,
-                lambda: tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.sin(a) * x), [0, x])[1],
+                lambda: tf.while_loop(
+                    lambda i, a: i < 3, lambda i, a: (i + 1, tf.sin(a) * x), [0, x]
+                )[1],
                 lambda: x * x,
             )
 
@@ -678,8 +729,10 @@ def test_gradient_of_slices_and_concat_in_a_loop() -> None:
 
 def test_two_results_and_a_part_that_does_not_matter() -> None:
     def f(x: Any) -> Any:
-        _, a, b, c = tf.while_loop(
-            lambda i, a, b, c: i < 3, lambda i, a, b, c: (i + 1, a * b, b + x, c * 2.0), [0, x, x * 2.0, x]
+        _, a, _b, c = tf.while_loop(
+            lambda i, a, b, c: i < 3,
+            lambda i, a, b, c: (i + 1, a * b, b + x, c * 2.0),
+            [0, x, x * 2.0, x],
         )
         return a + 0.0 * tf.cast(tf.size(c), tf.float64)
 
@@ -688,7 +741,9 @@ def test_two_results_and_a_part_that_does_not_matter() -> None:
 
 def test_stop_gradient_in_a_loop() -> None:
     x = tf.constant(2.0)
-    _, y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * tf.stop_gradient(a) * x), [0, x])
+    _, y = tf.while_loop(
+        lambda i, a: i < 2, lambda i, a: (i + 1, a * tf.stop_gradient(a) * x), [0, x]
+    )
     a, b = x, x
     for _ in range(2):
         b = b * tf.stop_gradient(b) * x
@@ -713,7 +768,9 @@ def test_two_gradients_of_one_loop() -> None:
     ga, gb, gboth = tf.gradients(a, x)[0], tf.gradients(b, x)[0], tf.gradients([a, b], x)[0]
     v = 1.5
     got = run([ga, gb, gboth])
-    np.testing.assert_allclose(got, [4 * v**3, 1 + 1 + 2 * v + 3 * v**2, 4 * v**3 + 2 + 2 * v + 3 * v**2], 1e-12)
+    np.testing.assert_allclose(
+        got, [4 * v**3, 1 + 1 + 2 * v + 3 * v**2, 4 * v**3 + 2 + 2 * v + 3 * v**2], 1e-12
+    )
 
 
 def test_loop_without_gradient() -> None:
@@ -730,7 +787,9 @@ def test_training_through_a_loop_lowers_the_loss() -> None:
     rng = np.random.RandomState(0)
     w = tf.get_variable("w", initializer=np.float32(rng.randn(3, 3) * 0.3))
     x = tf.constant(np.float32(rng.randn(4, 3)))
-    _, h = tf.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w) + x)), [0, x])
+    _, h = tf.while_loop(
+        lambda i, h: i < 5, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w) + x)), [0, x]
+    )
     loss = tf.reduce_mean((h - 0.5) ** 2)
     step = tf.train.GradientDescentOptimizer(0.3).minimize(loss)
     s = tf.Session()
@@ -758,11 +817,15 @@ def test_tensor_array_basics(executor: str) -> None:
     ta = ta.write(0, [1.0, 2.0]).write(2, [5.0, 6.0]).write(1, [3.0, 4.0])
     stacked = ta.stack()
     assert run(stacked, None, executor).tolist() == [[1, 2], [3, 4], [5, 6]]
-    un = tf.TensorArray(tf.float32, size=3, clear_after_read=False).unstack(tf.constant([[1.0], [2.0], [3.0]]))
+    un = tf.TensorArray(tf.float32, size=3, clear_after_read=False).unstack(
+        tf.constant([[1.0], [2.0], [3.0]])
+    )
     got = run([un.read(1), un.size(), un.gather([2, 0]), un.concat()], None, executor)
     assert got[0].tolist() == [2] and got[1] == 3
     assert got[2].tolist() == [[3], [1]] and got[3].tolist() == [1, 2, 3]
-    parts = tf.TensorArray(tf.float32, size=2, infer_shape=False).split(tf.constant([1.0, 2.0, 3.0]), [1, 2])
+    parts = tf.TensorArray(tf.float32, size=2, infer_shape=False).split(
+        tf.constant([1.0, 2.0, 3.0]), [1, 2]
+    )
     assert run(parts.read(1), None, executor).tolist() == [2, 3]
 
 
@@ -802,11 +865,11 @@ def test_tensor_array_reading_twice() -> None:
 def test_tensor_array_build_time_errors() -> None:
     ta = tf.TensorArray(tf.float32, size=2)
     ta = ta.write(0, [1.0, 2.0])
-    with pytest.raises(ValueError, match="[Ii]nconsistent shapes|shape"):
+    with pytest.raises(ValueError, match=r"[Ii]nconsistent shapes|shape"):
         ta.write(1, [1.0, 2.0, 3.0])
-    with pytest.raises((TypeError, ValueError), match="dtype|type"):
+    with pytest.raises((TypeError, ValueError), match=r"dtype|type"):
         ta.write(1, tf.constant([1, 2]))
-    with pytest.raises(ValueError, match="[Ss]ize"):
+    with pytest.raises(ValueError, match=r"[Ss]ize"):
         tf.TensorArray(tf.float32)
 
 
@@ -833,7 +896,9 @@ def test_gradient_of_a_dynamic_tensor_array() -> None:
 
 def test_gradient_of_concat_and_split() -> None:
     def f(x: Any) -> Any:
-        ta = tf.TensorArray(tf.float64, size=2, infer_shape=False, clear_after_read=False).split(x, [1, 2])
+        ta = tf.TensorArray(tf.float64, size=2, infer_shape=False, clear_after_read=False).split(
+            x, [1, 2]
+        )
         return tf.reduce_sum(ta.concat() ** 3) + tf.reduce_sum(ta.read(1))
 
     check_gradient(f, [0.5, 1.5, -0.7])
@@ -856,9 +921,15 @@ def test_map_fn_structures_and_types() -> None:
     a, b = tf.constant([1, 2, 3]), tf.constant([10.0, 20.0, 30.0])
     total = tf.map_fn(lambda t: tf.cast(t[0], tf.float32) + t[1], (a, b), dtype=tf.float32)
     assert run(total).tolist() == [11, 22, 33]
-    pair = tf.map_fn(lambda n: (n * 2, tf.cast(n, tf.float32) / 2.0), a, dtype=(tf.int32, tf.float32))
+    pair = tf.map_fn(
+        lambda n: (n * 2, tf.cast(n, tf.float32) / 2.0), a, dtype=(tf.int32, tf.float32)
+    )
     got = run(pair)
-    assert isinstance(pair, tuple) and got[0].tolist() == [2, 4, 6] and got[1].tolist() == [0.5, 1, 1.5]
+    assert (
+        isinstance(pair, tuple)
+        and got[0].tolist() == [2, 4, 6]
+        and got[1].tolist() == [0.5, 1, 1.5]
+    )
     as_dict = tf.map_fn(lambda d: {"s": d["x"] + 1}, {"x": a}, dtype={"s": tf.int32})
     assert run(as_dict)["s"].tolist() == [2, 3, 4]
     with pytest.raises((TypeError, ValueError)):
@@ -880,12 +951,16 @@ def test_map_fn_of_text() -> None:
 
 def test_gradient_of_map_fn() -> None:
     w = tf.Variable([1.0, 2.0], dtype=tf.float64)
-    check_gradient(lambda x: tf.reduce_sum(tf.map_fn(lambda r: tf.sin(r) * w * tf.reduce_sum(x), x)), [[0.5, 1.5], [-0.7, 0.2]])
+    check_gradient(
+        lambda x: tf.reduce_sum(tf.map_fn(lambda r: tf.sin(r) * w * tf.reduce_sum(x), x)),
+        [[0.5, 1.5], [-0.7, 0.2]],
+    )
 
 
 def test_gradient_of_nested_map_fn() -> None:
     check_gradient(
-        lambda x: tf.reduce_sum(tf.map_fn(lambda r: tf.map_fn(lambda e: e**3, r) * r, x)), [[0.5, 1.5], [-0.7, 0.2]]
+        lambda x: tf.reduce_sum(tf.map_fn(lambda r: tf.map_fn(lambda e: e**3, r) * r, x)),
+        [[0.5, 1.5], [-0.7, 0.2]],
     )
 
 
@@ -894,7 +969,12 @@ def test_scan(executor: str) -> None:
     x = tf.constant([1.0, 2.0, 3.0, 4.0])
     assert run(tf.scan(lambda a, b: a + b, x), None, executor).tolist() == [1, 3, 6, 10]
     assert run(tf.scan(lambda a, b: a + b, x, 10.0), None, executor).tolist() == [11, 13, 16, 20]
-    assert run(tf.scan(lambda a, b: a + b, x, reverse=True), None, executor).tolist() == [10, 9, 7, 4]
+    assert run(tf.scan(lambda a, b: a + b, x, reverse=True), None, executor).tolist() == [
+        10,
+        9,
+        7,
+        4,
+    ]
     a, b = run(tf.scan(lambda s, e: (s[0] + e, s[1] * e), x, (0.0, 1.0)), None, executor)
     assert a.tolist() == [1, 3, 6, 10] and b.tolist() == [1, 2, 6, 24]
 
@@ -902,10 +982,14 @@ def test_scan(executor: str) -> None:
 def test_gradient_of_scan() -> None:
     w = tf.constant([0.5, -0.3], tf.float64)
     check_gradient(
-        lambda x: tf.reduce_sum(tf.scan(lambda h, r: tf.tanh(h * w + r), x, tf.zeros([2], tf.float64)) ** 2),
+        lambda x: tf.reduce_sum(
+            tf.scan(lambda h, r: tf.tanh(h * w + r), x, tf.zeros([2], tf.float64)) ** 2
+        ),
         [[0.5, 1.5], [-0.7, 0.2], [0.1, 0.9]],
     )
-    check_gradient(lambda x: tf.reduce_sum(tf.scan(lambda a, b: a * b, x, reverse=True)), [0.5, 1.5, -0.7])
+    check_gradient(
+        lambda x: tf.reduce_sum(tf.scan(lambda a, b: a * b, x, reverse=True)), [0.5, 1.5, -0.7]
+    )
 
 
 @executors
@@ -924,7 +1008,10 @@ def test_folds(executor: str) -> None:
 
 def test_gradient_of_folds() -> None:
     check_gradient(lambda x: tf.foldl(lambda a, b: a * b + tf.sin(a), x), [0.5, 1.5, -0.7])
-    check_gradient(lambda x: tf.foldr(lambda a, b: a * b + tf.sin(a), x, tf.constant(2.0, tf.float64)), [0.5, 1.5, -0.7])
+    check_gradient(
+        lambda x: tf.foldr(lambda a, b: a * b + tf.sin(a), x, tf.constant(2.0, tf.float64)),
+        [0.5, 1.5, -0.7],
+    )
 
 
 def test_dynamic_decoding_loop() -> None:
@@ -947,3 +1034,77 @@ def test_dynamic_decoding_loop() -> None:
     steps, tokens = run([t, outs.stack()])
     assert steps == 4
     assert tokens.tolist() == [[1, 3], [2, 4], [3, 4], [4, 4]]
+
+
+@pytest.mark.parametrize(
+    ("scope", "name"), [("s", "gradients"), ("gradients_of_mine", "gradients"), ("s", "mine")]
+)
+def test_two_backward_passes_over_one_tensor_array_do_not_mix(scope: str, name: str) -> None:
+    x = tf.constant([1.0, 2.0, 3.0])
+    ta = tf.TensorArray(tf.float32, 3, clear_after_read=False).unstack(x)
+    one, two = ta.read(0) * 2.0, ta.read(0) * 5.0 + ta.read(1)
+    with tf.name_scope(scope):
+        a, b = tf.gradients(one, x, name=name)[0], tf.gradients(two, x, name=name)[0]
+    got = run([a, b])
+    assert got[0].tolist() == [2, 0, 0] and got[1].tolist() == [5, 1, 0]
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_gradient_of_a_variable_in_cond_in_nested_loops(resource: bool) -> None:
+    v = tf.Variable(1.5, dtype=tf.float64, use_resource=resource)
+
+    def inner(j: Any, b: Any) -> Any:
+        return j + 1, tf.cond(tf.equal(j % 2, 0), lambda: b * v, lambda: b + v)
+
+    def outer(i: Any, a: Any) -> Any:
+        return i + 1, tf.while_loop(lambda j, b: j < 3, inner, [0, a])[1]
+
+    y = tf.while_loop(lambda i, a: i < 2, outer, [0, tf.constant(1.0, tf.float64)])[1]
+    flat: Any = tf.constant(1.0, tf.float64)
+    for _ in range(2):
+        flat = (flat * v + v) * v
+    got = run([y, flat, tf.gradients(y, v)[0], tf.gradients(flat, v)[0]])
+    np.testing.assert_allclose(got[0], got[1])
+    np.testing.assert_allclose(got[2], got[3])
+
+
+def test_users_gradients_inside_a_loop() -> None:
+    x = tf.constant(2.0)
+
+    @tf.custom_gradient
+    def f(a: Any) -> Any:
+        return a * a, lambda dy: dy * 100.0
+
+    y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, f(a)), [0, x])[1]
+    assert run([y, tf.gradients(y, x)[0]]) == [16.0, 10000.0]
+
+
+def test_training_steps_inside_control_flow() -> None:
+    v = tf.Variable(1.5)
+    p = tf.placeholder(tf.bool, [])
+    opt = tf.train.GradientDescentOptimizer(0.1)
+    step = tf.cond(p, lambda: opt.minimize(v * v), lambda: tf.no_op())
+
+    def body(i: Any) -> Any:
+        with tf.control_dependencies([opt.minimize(tf.square(v))]):
+            return i + 1
+
+    several = tf.while_loop(lambda i: i < 3, body, [0])
+    s = tf.Session()
+    s.run(tf.global_variables_initializer())
+    s.run(step, {p: False})
+    assert s.run(v) == 1.5
+    s.run(step, {p: True})
+    np.testing.assert_allclose(s.run(v), 1.2, 1e-6)
+    s.run(several)
+    np.testing.assert_allclose(s.run(v), 1.2 * 0.8**3, 1e-6)
+
+
+def test_variables_made_inside_a_body() -> None:
+    def body(i: Any, a: Any) -> Any:
+        with tf.variable_scope("s", reuse=tf.AUTO_REUSE):
+            w = tf.get_variable("w", [], initializer=tf.constant_initializer(2.0))
+        return i + 1, a * w
+
+    y = tf.while_loop(lambda i, a: i < 3, body, [0, 1.0])[1]
+    assert run([y, *tf.gradients(y, tf.trainable_variables())]) == [8.0, 12.0]

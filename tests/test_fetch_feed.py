@@ -22,11 +22,15 @@ class Record:
     second: Any
 
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 # random structures: leaves are numbers of tensors in a pool --------------------------------------
 
-leaf = st.tuples(st.just("leaf"), st.integers(0, 7), st.sampled_from(["tensor", "name", "op", "variable"]))
+leaf = st.tuples(
+    st.just("leaf"), st.integers(0, 7), st.sampled_from(["tensor", "name", "op", "variable"])
+)
 
 
 def _containers(inner: Any) -> Any:
@@ -95,10 +99,17 @@ def test_random_fetch_structures(spec: Any) -> None:
     base = tf.placeholder_with_default(np.float32([1, 2]), [2])
     tensors = [tf.add(base, float(i), name=f"t{i}") for i in range(8)]
     values = [np.float32([1 + i, 2 + i]) for i in range(8)]
-    variables = [tf.Variable(v, name=f"v{i}", use_resource=i % 2 == 0) for i, v in enumerate(values)]
+    variables = [
+        tf.Variable(v, name=f"v{i}", use_resource=i % 2 == 0) for i, v in enumerate(values)
+    ]
 
     def fetch(i: int, kind: str) -> Any:
-        return {"tensor": tensors[i], "name": f"t{i}:0", "op": tensors[i].op, "variable": variables[i]}[kind]
+        return {
+            "tensor": tensors[i],
+            "name": f"t{i}:0",
+            "op": tensors[i].op,
+            "variable": variables[i],
+        }[kind]
 
     def value(i: int, kind: str) -> Any:
         return None if kind == "op" else values[i]
@@ -133,7 +144,8 @@ def test_random_feeds(data: Any) -> None:
         wanted.append(float(fed[i]) if i in fed else 1.0 if i == 0 else wanted[-1] * 2 + 1)
     feed: dict[Any, Any] = {}
     items = [
-        (chain[i].name if data.draw(st.booleans()) else chain[i], data.draw(_forms)(v)) for i, v in fed.items()
+        (chain[i].name if data.draw(st.booleans()) else chain[i], data.draw(_forms)(v))
+        for i, v in fed.items()
     ]
     if len(items) > 1 and data.draw(st.booleans()):
         (k0, v0), (k1, v1), *rest = items
@@ -147,7 +159,9 @@ def test_random_feeds(data: Any) -> None:
     assert session.run(chain[-1], feed) == wanted[-1]
 
 
-_forms = st.sampled_from([int, float, np.float32, np.float64, np.int64, lambda v: np.array(v, np.float32), np.array])
+_forms = st.sampled_from(
+    [int, float, np.float32, np.float64, np.int64, lambda v: np.array(v, np.float32), np.array]
+)
 
 
 # particular fetches -----------------------------------------------------------------------------
@@ -194,7 +208,7 @@ def test_fetch_of_a_fed_tensor_gives_a_copy() -> None:
 
 @pytest.mark.parametrize("bad", [None, [None], {"a": None}, (1.5,), [object()], 3])
 def test_fetch_of_a_wrong_type(bad: Any) -> None:
-    with pytest.raises(TypeError, match="Fetch argument .* has invalid type"):
+    with pytest.raises(TypeError, match=r"Fetch argument .* has invalid type"):
         tf.Session().run(bad)
 
 
@@ -261,7 +275,9 @@ def test_control_dependency_on_a_fed_placeholder() -> None:
         y = tf.constant(2.0) * 3.0
     s = tf.Session()
     assert s.run(y, {p: 1.0}) == 6.0
-    with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"
+    ):
         s.run(y)
 
 
@@ -329,7 +345,9 @@ def test_integers_that_do_not_fit() -> None:
     y = tf.placeholder(tf.uint8, None)
     s = tf.Session()
     for key, value in ((x, 2**40), (y, 256), (y, -1)):
-        with pytest.raises(TypeError, match=r"Type of feed value .* is not compatible with Tensor type"):
+        with pytest.raises(
+            TypeError, match=r"Type of feed value .* is not compatible with Tensor type"
+        ):
             s.run(key, {key: value})
 
 
@@ -350,7 +368,9 @@ class Special(np.ndarray):
     """An array type of a user's own."""
 
 
-@pytest.mark.parametrize("kind", ["transposed", "strided", "reversed", "broadcast", "readonly", "swapped", "subclass"])
+@pytest.mark.parametrize(
+    "kind", ["transposed", "strided", "reversed", "broadcast", "readonly", "swapped", "subclass"]
+)
 def test_unusual_arrays(kind: str) -> None:
     x = tf.placeholder(tf.float32, [3, 4])
     base = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -412,7 +432,10 @@ def test_none_as_value() -> None:
 
 def test_missing_feed_names_the_placeholder_and_its_line() -> None:
     x = tf.placeholder(tf.float32, [None, 3], name="images")  # the line
-    with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder tensor 'images'") as e:
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match="You must feed a value for placeholder tensor 'images'",
+    ) as e:
         tf.Session().run(x * 2.0)
     assert "test_fetch_feed.py" in str(e.value)
 

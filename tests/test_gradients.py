@@ -43,7 +43,9 @@ def test_grad_ys() -> None:
     x = tf.constant([1.0, 2.0, 3.0])
     y = x * x
     assert run(tf.gradients(y, x, grad_ys=tf.constant([1.0, 0.0, -1.0]))[0]).tolist() == [2, 0, -6]
-    assert run(tf.gradients([y, x * 3.0], x, grad_ys=[tf.constant([1.0, 1.0, 1.0]), None])[0]).tolist() == [5, 7, 9]
+    assert run(
+        tf.gradients([y, x * 3.0], x, grad_ys=[tf.constant([1.0, 1.0, 1.0]), None])[0]
+    ).tolist() == [5, 7, 9]
     assert run(tf.gradients(y, x, [np.float32([2, 2, 2])])[0]).tolist() == [4, 8, 12]
     with pytest.raises(ValueError):
         tf.gradients([y, y], x, grad_ys=[tf.constant([1.0, 1.0, 1.0])])
@@ -54,7 +56,9 @@ def test_grad_ys() -> None:
 def test_unconnected() -> None:
     x, y = tf.constant([1.0, 2.0]), tf.constant(1.0)
     assert tf.gradients(y * 2.0, [x, y])[0] is None
-    zero, one = run(tf.gradients(y * 2.0, [x, y], unconnected_gradients=tf.UnconnectedGradients.ZERO))
+    zero, one = run(
+        tf.gradients(y * 2.0, [x, y], unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    )
     assert zero.tolist() == [0, 0] and one == 2.0
     assert run(tf.gradients(y * 2.0, x, unconnected_gradients="zero"))[0].tolist() == [0, 0]
     with pytest.raises(ValueError):
@@ -96,7 +100,11 @@ def test_intermediate_tensors() -> None:
     gx, gh = run(tf.gradients(y, [x, h]))
     assert np.isclose(gh, np.exp(4.0) * 2) and np.isclose(gx, np.exp(4.0) * (1 + 2 * 4.0))
     parts = tf.split(tf.constant([1.0, 2.0, 3.0]), 3)
-    assert [None if g is None else run(g).tolist() for g in tf.gradients(parts[1] ** 2, parts)] == [None, [4], None]
+    assert [None if g is None else run(g).tolist() for g in tf.gradients(parts[1] ** 2, parts)] == [
+        None,
+        [4],
+        None,
+    ]
 
 
 def test_integers_have_no_gradient() -> None:
@@ -108,7 +116,7 @@ def test_integers_have_no_gradient() -> None:
 
 def test_complex() -> None:
     x = tf.constant(1 + 2j, tf.complex64)
-    with pytest.raises(TypeError, match="[Cc]omplex"):
+    with pytest.raises(TypeError, match=r"[Cc]omplex"):
         tf.gradients(x * x, x)
     assert np.isclose(run(tf.gradients(tf.real(x * tf.conj(x)), x))[0], 2 + 4j)
 
@@ -179,14 +187,18 @@ def test_variables(resource: bool) -> None:
 
 @pytest.mark.parametrize("resource", [False, True])
 def test_gather_gives_indexed_slices(resource: bool) -> None:
-    v = tf.get_variable("table", initializer=np.float32([[1, 2], [3, 4], [5, 6]]), use_resource=resource)
+    v = tf.get_variable(
+        "table", initializer=np.float32([[1, 2], [3, 4], [5, 6]]), use_resource=resource
+    )
     y = tf.reduce_sum(tf.gather(v, [0, 2, 0]) ** 2)
     (g,) = tf.gradients(y, v)
     assert isinstance(g, tf.IndexedSlices)
     got = run(g)
     np.testing.assert_array_equal(got.indices, [0, 2, 0])
     np.testing.assert_array_equal(got.values, np.float32([[2, 4], [10, 12], [2, 4]]))
-    np.testing.assert_array_equal(run(tf.convert_to_tensor(g)), np.float32([[4, 8], [0, 0], [10, 12]]))
+    np.testing.assert_array_equal(
+        run(tf.convert_to_tensor(g)), np.float32([[4, 8], [0, 0], [10, 12]])
+    )
 
 
 def test_indexed_slices_add_up() -> None:
@@ -198,7 +210,9 @@ def test_indexed_slices_add_up() -> None:
     mixed = both + tf.reduce_sum(v * 10.0)
     dense = tf.gradients(mixed, v)[0]
     assert run(tf.convert_to_tensor(dense))[:, 0].tolist() == [11, 13, 10, 12]
-    wide = tf.reduce_sum(tf.gather(v, tf.constant([0, 1], tf.int64))) + tf.reduce_sum(tf.gather(v, [1]))
+    wide = tf.reduce_sum(tf.gather(v, tf.constant([0, 1], tf.int64))) + tf.reduce_sum(
+        tf.gather(v, [1])
+    )
     assert run(tf.convert_to_tensor(tf.gradients(wide, v)[0]))[:, 0].tolist() == [1, 2, 0, 0]
 
 
@@ -214,7 +228,9 @@ def test_embedding_and_optimizer_on_slices() -> None:
 
 def test_slices_through_identity_and_reshape() -> None:
     v = tf.get_variable("table", initializer=np.float32([[1, 2], [3, 4]]))
-    y = tf.reduce_sum(tf.reshape(tf.identity(tf.gather(v, [1, 1])), [-1]) * tf.constant([1.0, 2.0, 3.0, 4.0]))
+    y = tf.reduce_sum(
+        tf.reshape(tf.identity(tf.gather(v, [1, 1])), [-1]) * tf.constant([1.0, 2.0, 3.0, 4.0])
+    )
     assert run(tf.convert_to_tensor(tf.gradients(y, v)[0])).tolist() == [[0, 0], [4, 6]]
 
 

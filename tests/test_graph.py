@@ -19,10 +19,17 @@ def graph() -> tf.Graph:
 
 
 def test_default_and_unique_names() -> None:
-    names = [tf.constant(1.0).op.name for _ in range(3)] + [tf.constant(1.0, name="c").name, tf.constant(1.0, name="c").name]
+    names = [tf.constant(1.0).op.name for _ in range(3)] + [
+        tf.constant(1.0, name="c").name,
+        tf.constant(1.0, name="c").name,
+    ]
     assert names == ["Const", "Const_1", "Const_2", "c:0", "c_1:0"]
     a = tf.placeholder(tf.float32)
-    assert [(a + 1.0).op.name, (a + 1.0).op.name, tf.add(a, 1.0).op.name] == ["add", "add_1", "Add_2"]
+    assert [(a + 1.0).op.name, (a + 1.0).op.name, tf.add(a, 1.0).op.name] == [
+        "add",
+        "add_1",
+        "Add_2",
+    ]
 
 
 def test_case_does_not_distinguish_names() -> None:
@@ -30,7 +37,13 @@ def test_case_does_not_distinguish_names() -> None:
 
 
 def test_names_that_look_numbered() -> None:
-    assert [tf.no_op(n).name for n in ("x_1", "x", "x", "x", "x_1")] == ["x_1", "x", "x_2", "x_3", "x_1_1"]
+    assert [tf.no_op(n).name for n in ("x_1", "x", "x", "x", "x_1")] == [
+        "x_1",
+        "x",
+        "x_2",
+        "x_3",
+        "x_1_1",
+    ]
 
 
 def test_name_scopes() -> None:
@@ -111,17 +124,41 @@ def test_lookups() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
-        (lambda g: g.get_tensor_by_name("nope:0"), KeyError, "refers to a Tensor which does not exist"),
+        (
+            lambda g: g.get_tensor_by_name("nope:0"),
+            KeyError,
+            "refers to a Tensor which does not exist",
+        ),
         (lambda g: g.get_tensor_by_name("c:7"), KeyError, "only has 1 outputs"),
         (lambda g: g.get_tensor_by_name("c"), ValueError, "refers to an Operation, not a Tensor"),
-        (lambda g: g.get_tensor_by_name("nope"), ValueError, "looks like an .invalid. Operation name"),
+        (
+            lambda g: g.get_tensor_by_name("nope"),
+            ValueError,
+            "looks like an .invalid. Operation name",
+        ),
         (lambda g: g.get_tensor_by_name("c:x"), ValueError, "is not a valid one"),
         (lambda g: g.get_tensor_by_name(3), TypeError, "Tensor names are strings"),
-        (lambda g: g.get_operation_by_name("nope"), KeyError, "refers to an Operation not in the graph"),
-        (lambda g: g.get_operation_by_name("c:0"), ValueError, "appears to refer to a Tensor, not a Operation"),
+        (
+            lambda g: g.get_operation_by_name("nope"),
+            KeyError,
+            "refers to an Operation not in the graph",
+        ),
+        (
+            lambda g: g.get_operation_by_name("c:0"),
+            ValueError,
+            "appears to refer to a Tensor, not a Operation",
+        ),
         (lambda g: g.get_operation_by_name(None), TypeError, "Operation names are strings"),
-        (lambda g: g.as_graph_element(3.5), TypeError, "Can not convert a float into a Tensor or Operation"),
-        (lambda g: g.as_graph_element(tf.no_op(), allow_operation=False), TypeError, "into a Tensor"),
+        (
+            lambda g: g.as_graph_element(3.5),
+            TypeError,
+            "Can not convert a float into a Tensor or Operation",
+        ),
+        (
+            lambda g: g.as_graph_element(tf.no_op(), allow_operation=False),
+            TypeError,
+            "into a Tensor",
+        ),
         (lambda g: g.as_graph_element("c", False, False), ValueError, "can't both be False"),
     ],
 )
@@ -282,7 +319,9 @@ def test_devices_are_recorded() -> None:
             c = tf.constant(1.0)
         with tf.device("/job:worker/task:3"):
             d = tf.constant(1.0)
-    assert a.device.lower().endswith("gpu:0") and b.device.lower().endswith("cpu:1") and c.device == ""
+    assert (
+        a.device.lower().endswith("gpu:0") and b.device.lower().endswith("cpu:1") and c.device == ""
+    )
     assert "/job:worker" in d.device and "/task:3" in d.device and "gpu:0" in d.device.lower()
     with tf.device(lambda op: "/cpu:0" if op.type == "Const" else "/gpu:7"):
         e = tf.constant(1.0)
@@ -312,7 +351,13 @@ def test_operation_properties() -> None:
     a = tf.constant([[1.0, 2.0]])
     b = tf.matmul(a, a, transpose_b=True, name="m")
     op = b.op
-    assert (op.name, op.type, list(op.inputs), op.outputs, op.graph) == ("m", "MatMul", [a, a], [b], graph())
+    assert (op.name, op.type, list(op.inputs), op.outputs, op.graph) == (
+        "m",
+        "MatMul",
+        [a, a],
+        [b],
+        graph(),
+    )
     assert op.get_attr("transpose_b") is True and op.get_attr("T") == tf.float32
     with pytest.raises(ValueError, match="nothing"):
         op.get_attr("nothing")
@@ -327,7 +372,9 @@ def test_operation_properties() -> None:
 
 def test_tensor_is_not_a_bool_a_sequence_or_an_array() -> None:
     x = tf.constant([1.0, 2.0])
-    with pytest.raises(TypeError, match="(?i)using a `tf.Tensor` as a Python `bool` is not allowed"):
+    with pytest.raises(
+        TypeError, match=r"(?i)using a `tf.Tensor` as a Python `bool` is not allowed"
+    ):
         bool(x)
     with pytest.raises(TypeError):
         iter(x)
@@ -362,7 +409,11 @@ def test_traceback_points_to_the_users_line() -> None:
     )
     for tensor, line in ((x, here + 1), (y, here + 2)):
         file, number, function, text = tensor.op.traceback[-1][:4]
-        assert file == __file__ and number == line and function == "test_traceback_points_to_the_users_line"
+        assert (
+            file == __file__
+            and number == line
+            and function == "test_traceback_points_to_the_users_line"
+        )
         assert tensor is x or text == "y = x * 2.0"
     assert z.op.traceback[-1][0] == __file__ and here + 3 <= z.op.traceback[-1][1] <= here + 5
 

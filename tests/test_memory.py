@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import weakref
@@ -76,13 +77,23 @@ def test_a_failed_run_does_not_keep_its_arrays() -> None:
     s = tf.Session()
     value = np.zeros(100000, np.float32).view(Watched)
     array = weakref.ref(value)
-    try:
+    with contextlib.suppress(tf.errors.InvalidArgumentError):
         s.run(y, {x: value})
-    except tf.errors.InvalidArgumentError:
-        pass
     del value
     gc.collect()
     assert array() is None
+
+
+def _trained_graph() -> Any:
+    with tf.Graph().as_default() as g, tf.Session(graph=g) as s:
+        v = tf.Variable([1.0, 2.0])
+        loss = tf.while_loop(
+            lambda i, a: i < 2, lambda i, a: (i + 1, a * tf.reduce_sum(v)), [0, 1.0]
+        )[1]
+        step = tf.train.AdamOptimizer().minimize(tf.cond(loss > 0.0, lambda: loss, lambda: -loss))
+        s.run(tf.global_variables_initializer())
+        s.run([step, tf.py_func(lambda a: a, [v], tf.float32)])
+    return g
 
 
 def test_graphs_are_collected() -> None:
@@ -95,14 +106,7 @@ def test_graphs_are_collected() -> None:
             s.explain(y, [x])
         graphs.append(weakref.ref(g))
         del g, s, x, y
-    with tf.Graph().as_default() as g, tf.Session(graph=g) as s:
-        v = tf.Variable([1.0, 2.0])
-        loss = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * tf.reduce_sum(v)), [0, 1.0])[1]
-        step = tf.train.AdamOptimizer().minimize(tf.cond(loss > 0.0, lambda: loss, lambda: -loss))
-        s.run(tf.global_variables_initializer())
-        s.run([step, tf.py_func(lambda a: a, [v], tf.float32)])
-    graphs.append(weakref.ref(g))
-    del g, s, v, loss, step
+    graphs.append(weakref.ref(_trained_graph()))
     gc.collect()
     assert [r() is None for r in graphs] == [True] * 5
 
@@ -191,10 +195,8 @@ def test_failures_do_not_grow_memory() -> None:
 
     def use(n: int) -> None:
         for _ in range(n):
-            try:
+            with contextlib.suppress(tf.errors.InvalidArgumentError):
                 s.run(y, {x: [1.0, 2.0, 3.0]})
-            except tf.errors.InvalidArgumentError:
-                pass
 
     use(20)
     before = _blocks()

@@ -104,3 +104,27 @@ def test_a_wrong_shape() -> None:
     h = s.partial_run_setup([a + 1.0], [a])
     with pytest.raises(ValueError):
         s.partial_run(h, a + 1.0, {a: [1.0]})
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_a_write_that_several_calls_wait_for_happens_once(resource: bool) -> None:
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    v = tf.Variable(0.0, use_resource=resource)
+    up = v.assign_add(1.0)
+    with tf.control_dependencies([up]):
+        y, z = a * 1.0, b * 2.0
+    s = tf.Session()
+    s.run(v.initializer)
+    h = s.partial_run_setup([y, z, up.op], [a, b])
+    assert s.partial_run(h, y, {a: 1.0}) == 1.0
+    assert s.partial_run(h, [z, up.op], {b: 1.0}) == [2.0, None]
+    assert s.run(v) == 1.0
+
+
+def test_a_failing_operation_is_named() -> None:
+    a = tf.placeholder(tf.float32, [None])
+    y = tf.add(a, tf.constant([1.0, 2.0, 3.0]), name="culprit")
+    s = tf.Session()
+    h = s.partial_run_setup([y], [a])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="culprit"):
+        s.partial_run(h, y, {a: [1.0, 2.0]})

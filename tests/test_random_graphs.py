@@ -22,7 +22,9 @@ from headrace.plan import fusion
 from headrace.session.session import Session
 
 quick = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -53,7 +55,15 @@ UNARY = [
     tf.sign, tf.zeros_like, tf.ones_like, lambda x: tf.clip_by_value(x, -0.5, 0.5), tf.nn.softplus, tf.nn.elu,
     lambda x: x * 2.0, lambda x: 1.0 - x, lambda x: x + tf.constant(0.25, tf.float64), tf.round, tf.nn.leaky_relu,
 ]  # fmt: skip
-BINARY = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum, tf.squared_difference, lambda a, b: a / (tf.abs(b) + 1.0)]
+BINARY = [
+    tf.add,
+    tf.subtract,
+    tf.multiply,
+    tf.maximum,
+    tf.minimum,
+    tf.squared_difference,
+    lambda a, b: a / (tf.abs(b) + 1.0),
+]
 REDUCE = [tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min, tf.reduce_prod]
 COMPARE = [tf.less, tf.greater_equal, tf.not_equal]
 
@@ -87,7 +97,9 @@ class Builder:
     def source(self) -> None:
         shape = tuple(self.draw(st.lists(st.sampled_from([1, 2, 3, 5]), max_size=3)))
         value = self.rng.uniform(-2, 2, shape)
-        kind = self.draw(st.sampled_from(["feed", "unknown", "rankless", "constant", "variable", "resource"]))
+        kind = self.draw(
+            st.sampled_from(["feed", "unknown", "rankless", "constant", "variable", "resource"])
+        )
         if kind == "constant":
             tensor: Any = tf.constant(value)
         elif kind in ("variable", "resource"):
@@ -113,11 +125,26 @@ class Builder:
         elif kind == "same":
             made = (self.draw(st.sampled_from(BINARY))(x, x), shape)
         elif kind == "reduce":
-            axes = self.draw(st.sets(st.integers(0, len(shape) - 1), max_size=len(shape))) if shape else set()
+            axes = (
+                self.draw(st.sets(st.integers(0, len(shape) - 1), max_size=len(shape)))
+                if shape
+                else set()
+            )
             keep = self.draw(st.booleans())
-            made = (self.draw(st.sampled_from(REDUCE))(x, sorted(axes) or None, keepdims=keep), None)
+            made = (
+                self.draw(st.sampled_from(REDUCE))(x, sorted(axes) or None, keepdims=keep),
+                None,
+            )
         elif kind == "reshape":
-            made = (tf.reshape(x, self.draw(st.sampled_from([[-1], [1, -1], [-1, 1], [int(np.prod(shape, dtype=int))]]))), None)
+            made = (
+                tf.reshape(
+                    x,
+                    self.draw(
+                        st.sampled_from([[-1], [1, -1], [-1, 1], [int(np.prod(shape, dtype=int))]])
+                    ),
+                ),
+                None,
+            )
         elif kind == "transpose":
             made = (tf.transpose(x), shape[::-1])
         elif kind == "concat" and shape:
@@ -131,9 +158,18 @@ class Builder:
         elif kind == "select":
             other = self.like(shape) + tf.zeros_like(x)
             condition = self.draw(st.sampled_from(COMPARE))(x, other)
-            made = (tf.where(condition, x, tf.broadcast_to(other, tf.shape(x))), shape) if _fits(other, shape) else None
+            made = (
+                (tf.where(condition, x, tf.broadcast_to(other, tf.shape(x))), shape)
+                if _fits(other, shape)
+                else None
+            )
         elif kind == "matmul" and len(shape) >= 2:
-            made = (tf.matmul(x, x, transpose_a=True) if self.draw(st.booleans()) else tf.matmul(x, x, transpose_b=True), None)
+            made = (
+                tf.matmul(x, x, transpose_a=True)
+                if self.draw(st.booleans())
+                else tf.matmul(x, x, transpose_b=True),
+                None,
+            )
         elif kind == "squeeze":
             made = (tf.squeeze(x), tuple(d for d in shape if d != 1))
         elif kind == "expand":
@@ -146,7 +182,12 @@ class Builder:
             flag = tf.reduce_sum(x) > 0.0
             made = (tf.cond(flag, lambda: tf.tanh(x) * 2.0, lambda: x - 1.0), shape)
         elif kind == "loop":
-            made = (tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, tf.tanh(a) + x), [0, x * 0.5])[1], shape)
+            made = (
+                tf.while_loop(
+                    lambda i, a: i < 2, lambda i, a: (i + 1, tf.tanh(a) + x), [0, x * 0.5]
+                )[1],
+                shape,
+            )
         elif kind == "assign" and self.variables:
             variable = self.variables[self.draw(st.integers(0, len(self.variables) - 1))]
             up = variable.assign_add(tf.zeros_like(variable.initial_value) + tf.reduce_mean(x))
@@ -180,8 +221,11 @@ def _broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 def _fits(tensor: Tensor, shape: tuple[int, ...]) -> bool:
     static = tensor.shape
-    return static.ndims is not None and static.ndims <= len(shape) and static.is_fully_defined() and (
-        np.broadcast_shapes(tuple(static.as_list()), shape) == shape
+    return (
+        static.ndims is not None
+        and static.ndims <= len(shape)
+        and static.is_fully_defined()
+        and (np.broadcast_shapes(tuple(static.as_list()), shape) == shape)
     )
 
 
@@ -216,7 +260,12 @@ def test_executors_agree(thresholds: str, data: Any) -> None:
     given_before = {k: np.array(v) for k, v in b.feed.items()}
     with np.errstate(all="ignore"):
         want = _run(Session(executor="reference"), fetches, b.feed, b.variables)
-        for options in ({}, {"rewrites": False}, {"fusion": False}, {"rewrites": False, "fusion": False}):
+        for options in (
+            {},
+            {"rewrites": False},
+            {"fusion": False},
+            {"rewrites": False, "fusion": False},
+        ):
             _compare(_run(with_options(**options), fetches, b.feed, b.variables), want)
     for key, value in given_before.items():
         np.testing.assert_array_equal(b.feed[key], value)  # a plan never writes to what it was fed
@@ -283,7 +332,10 @@ def test_where_with_a_vector_of_rows(n: int) -> None:
     _against_reference([y], {c: rng.rand(n) > 0.5, x: rng.rand(n, n)})
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "complex64", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "complex64", "bfloat16"],
+)
 def test_large_chains_of_every_dtype(dtype: str) -> None:
     x = tf.placeholder(tf.as_dtype(dtype), [None, 300])
     y = x * x + x

@@ -184,9 +184,9 @@ def test_eval_without_a_session() -> None:
 def test_eval_with_a_session_of_another_graph() -> None:
     c = tf.constant(1)
     other = sess(graph=tf.Graph())
-    with pytest.raises(ValueError, match="different graph|graph is different"):
+    with pytest.raises(ValueError, match=r"different graph|graph is different"):
         c.eval(session=other)
-    with other.as_default(), pytest.raises(ValueError, match="different graph|graph is different"):
+    with other.as_default(), pytest.raises(ValueError, match=r"different graph|graph is different"):
         c.eval()
 
 
@@ -342,7 +342,11 @@ def test_equal_graphs_with_other_constants_do_not_mix() -> None:
         np.testing.assert_allclose(s.run([y], {x: given})[0], want, 1e-6)
         label = f"y{i}:0"
         assert label in str(s.explain(y, [x]))
-        z = tf.reshape(tf.constant(np.arange(6 + i)), [2, -1], name=f"bad{i}") if i % 2 == 0 else None
+        z = (
+            tf.reshape(tf.constant(np.arange(6 + i)), [2, -1], name=f"bad{i}")
+            if i % 2 == 0
+            else None
+        )
         if z is not None:
             assert s.run(z).shape == (2, 3 + i // 2)
 
@@ -352,7 +356,9 @@ def test_equal_graphs_name_their_own_operations_in_errors() -> None:
         tf.reset_default_graph()
         x = tf.placeholder(tf.float32, [None])
         y = tf.add(x, tf.constant([1.0, 2.0, 3.0]), name=f"sum{i}")
-        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"\[\[node sum{i}\]\]") as failure:
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=rf"\[\[node sum{i}\]\]"
+        ) as failure:
             sess().run(y, {x: [1.0, 2.0]})
         assert failure.value.op is y.op
         assert "[2] vs. [3]" in str(failure.value)

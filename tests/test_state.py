@@ -29,7 +29,9 @@ def var(value: Any, resource: bool = False, name: str = "v") -> Any:
 
 @both
 @executors
-def test_a_read_without_dependency_sees_the_value_from_before_the_run(resource: bool, executor: str) -> None:
+def test_a_read_without_dependency_sees_the_value_from_before_the_run(
+    resource: bool, executor: str
+) -> None:
     v = var(1.0, resource)
     before = v * 10.0
     up = v.assign_add(1.0)
@@ -147,7 +149,9 @@ def test_swap_by_control_dependencies(resource: bool) -> None:
 
 @both
 @executors
-def test_the_update_of_one_variable_reads_the_other_from_before_the_run(resource: bool, executor: str) -> None:
+def test_the_update_of_one_variable_reads_the_other_from_before_the_run(
+    resource: bool, executor: str
+) -> None:
     a, b = var([1.0, 2.0], resource, "a"), var([10.0, 20.0], resource, "b")
     up = tf.group(a.assign_add(b), b.assign_add(a))
     s = started(executor=executor)
@@ -178,7 +182,10 @@ def test_an_old_read_survives_an_update_in_place(resource: bool) -> None:
 
 @both
 def test_assigning_a_variable_to_another_does_not_tie_them(resource: bool) -> None:
-    a, b = var(np.zeros(5000, np.float32), resource, "a"), var(np.ones(5000, np.float32), resource, "b")
+    a, b = (
+        var(np.zeros(5000, np.float32), resource, "a"),
+        var(np.ones(5000, np.float32), resource, "b"),
+    )
     s = started()
     s.run(a.assign(b))
     s.run(b.assign_add(np.ones(5000, np.float32)))
@@ -225,7 +232,9 @@ def test_load(resource: bool) -> None:
 def test_writes_in_a_branch_happen_only_if_it_is_taken(resource: bool, executor: str) -> None:
     v = var(1.0, resource)
     p = tf.placeholder(tf.bool, [])
-    out = tf.cond(p, lambda: tf.identity(v.assign_add(10.0)), lambda: tf.identity(v.assign_sub(1.0)))
+    out = tf.cond(
+        p, lambda: tf.identity(v.assign_add(10.0)), lambda: tf.identity(v.assign_sub(1.0))
+    )
     with tf.control_dependencies([out]):
         after = v.read_value()
     s = started(executor=executor)
@@ -333,7 +342,9 @@ def test_the_branch_that_is_not_taken_may_use_an_uninitialized_variable(resource
 @both
 @executors
 @pytest.mark.parametrize("use", ["read", "fetch", "add", "scatter", "operation", "scalar"])
-def test_use_before_initialisation_names_the_variable(resource: bool, executor: str, use: str) -> None:
+def test_use_before_initialisation_names_the_variable(
+    resource: bool, executor: str, use: str
+) -> None:
     v = var(1.0 if use == "scalar" else [1.0, 2.0], resource, "my_weights")
     fetch: Callable[[], Any] = {
         "read": lambda: v * 2.0,
@@ -413,7 +424,8 @@ def test_a_write_that_fails_changes_nothing(resource: bool, executor: str) -> No
     v = var(np.zeros((10000, 2), np.float32), resource)
     i = tf.placeholder(tf.int32, [None])
     updates = [
-        f(v, i, np.ones((3, 2), np.float32)) for f in (tf.scatter_update, tf.scatter_add, tf.scatter_sub, tf.scatter_mul)
+        f(v, i, np.ones((3, 2), np.float32))
+        for f in (tf.scatter_update, tf.scatter_add, tf.scatter_sub, tf.scatter_mul)
     ]
     s = started(executor=executor)
     for up in updates:

@@ -88,17 +88,21 @@ def test_reads_are_never_torn(resource: bool) -> None:
 
 @both
 def test_the_value_before_the_run_is_older_than_the_runs_own_write(resource: bool) -> None:
-    v = tf.Variable(0, use_resource=resource)
-    before, after = v.read_value(), v.assign_add(1)
+    """Also when another thread was writing as the run began, and the old value is used only after the new one."""
+    v = tf.Variable(tf.zeros([200000]), use_resource=resource)
+    up = v.assign_add(tf.ones([200000]))
+    before = v.value()[:1] * 1.0
+    with tf.control_dependencies([up]):
+        after = v.read_value()[:1] * 1.0
     s = started()
 
     def work(i: int) -> None:
-        for _ in range(150):
+        for _ in range(60):
             a, b = s.run([before, after])
             assert a < b
 
     together(6, work)
-    assert s.run(v) == 900
+    assert s.run(v)[0] == 360
 
 
 def test_each_run_computes_with_its_own_feeds() -> None:

@@ -45,10 +45,10 @@ def perceptron(tf):
     x = tf.placeholder("float", [None, 10])
     y = tf.placeholder("float", [None, 3])
     keep = tf.placeholder(tf.float32)
-    sizes = [10, 16, 8, 3]
+    sizes = [(10, 16), (16, 8), (8, 3)]
     layer = x
     penalty = 0.0
-    for i, (n, m) in enumerate(zip(sizes, sizes[1:])):
+    for i, (n, m) in enumerate(sizes):
         w = tf.Variable(tf.random_normal([n, m]), name="w%d" % i)
         b = tf.Variable(tf.random_normal([m]), name="b%d" % i)
         layer = tf.add(tf.matmul(layer, w), b)
@@ -235,7 +235,9 @@ def deconvolutional(tf):
     rng = np.random.RandomState(0)
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        feeds = [{z: rng.uniform(-1, 1, [batch, 6]), real: rng.rand(batch, 8, 8, 3)} for _ in range(5)]
+        feeds = [
+            {z: rng.uniform(-1, 1, [batch, 6]), real: rng.rand(batch, 8, 8, 3)} for _ in range(5)
+        ]
         return [sess.run([train, loss], feed)[1] for feed in feeds]
 
 
@@ -295,7 +297,10 @@ def word_vectors(tf):
     rng = np.random.RandomState(0)
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        feeds = [{x: rng.randint(0, words, batch), y: rng.randint(0, words, (batch, 1))} for _ in range(6)]
+        feeds = [
+            {x: rng.randint(0, words, batch), y: rng.randint(0, words, (batch, 1))}
+            for _ in range(6)
+        ]
         losses = [sess.run([train, loss], feed)[1] for feed in feeds]
         return losses + [near.eval()[:, :4]]
 

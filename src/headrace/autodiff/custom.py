@@ -13,7 +13,6 @@ from headrace.core import nest
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
-from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["custom_gradient", "grad_pass_through"]
@@ -41,39 +40,40 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The function's outputs behind an IdentityN whose gradient is the user's."""
-    with name_scope(None, "CustomGradient"):
-        graph = get_default_graph()
-        inputs = [apply_op("Identity", convert_to_tensor(a)) for a in args]
-        first = len(graph._ops)
-        result, grad_fn = f(*inputs)
-        variables = _variables_used(graph._ops[first:])
-        outputs = [convert_to_tensor(r) for r in nest.flatten(result)]
-        sources = [v._graph_anchor for v in variables]
-        name = f"CustomGradient-{next(_numbers)}"
-        count = len(outputs)
+    graph = get_default_graph()
+    inputs = [apply_op("Identity", convert_to_tensor(a)) for a in args]
+    first = len(graph._ops)
+    result, grad_fn = f(*inputs)
+    variables = _variables_used(graph._ops[first:])
+    outputs = [convert_to_tensor(r) for r in nest.flatten(result)]
+    sources = [v._graph_anchor for v in variables]
+    name = f"CustomGradient-{next(_numbers)}"
+    count = len(outputs)
 
-        def gradient(op: Operation, *dys: Any) -> list[Any]:
-            given = [as_dense(d) for d in dys[:count]]
-            if variables:
-                grads, variable_grads = grad_fn(*given, variables=variables)
-                if len(variable_grads) != len(variables):
-                    raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
-            else:
-                grads, variable_grads = grad_fn(*given), []
-            flat = nest.flatten(grads) if isinstance(grads, (list, tuple)) else [grads]
-            if len(flat) != len(inputs):
+    def gradient(op: Operation, *dys: Any) -> list[Any]:
+        given = [as_dense(d) for d in dys[:count]]
+        if variables:
+            grads, variable_grads = grad_fn(*given, variables=variables)
+            if len(variable_grads) != len(variables):
                 raise ValueError(
-                    f"The gradient function of {f!r} returned {len(flat)} gradients for {len(inputs)} arguments"
+                    "Must return gradient for each variable from @custom_gradient grad_fn."
                 )
-            return [None] * count + list(flat) + list(variable_grads)
+        else:
+            grads, variable_grads = grad_fn(*given), []
+        flat = nest.flatten(grads) if isinstance(grads, (list, tuple)) else [grads]
+        if len(flat) != len(inputs):
+            raise ValueError(
+                f"The gradient function of {f!r} returned {len(flat)} gradients for {len(inputs)} arguments"
+            )
+        return [None] * count + list(flat) + list(variable_grads)
 
-        RegisterGradient(name)(gradient)
-        with graph.gradient_override_map({"IdentityN": name}):
-            wrapped = apply_op("IdentityN", [*outputs, *inputs, *sources])
-        flat_result = wrapped[:count]
-        if nest.is_sequence(result):
-            return nest.pack_sequence_as(result, flat_result)
-        return flat_result[0]
+    RegisterGradient(name)(gradient)
+    with graph.gradient_override_map({"IdentityN": name}):
+        wrapped = apply_op("IdentityN", [*outputs, *inputs, *sources])
+    flat_result = wrapped[:count]
+    if nest.is_sequence(result):
+        return nest.pack_sequence_as(result, flat_result)
+    return flat_result[0]
 
 
 def _variables_used(ops: list[Operation]) -> list[Any]:

@@ -8,7 +8,8 @@ operations of a branch of ``tf.cond`` are made in that branch.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.autodiff.aggregate import as_dense, is_trainable, total, variable_dtype, zeros_like
@@ -64,17 +65,31 @@ def gradients(
     grads_given = [None] * len(ys_list) if grad_ys is None else _as_list(grad_ys)
     if len(grads_given) != len(ys_list):
         raise ValueError(f"{len(ys_list)} ys need as many grad_ys, {len(grads_given)} were given")
-    with name_scope(name, "gradients", [*map(_anchor, ys_list), *map(_anchor, xs_list)]):
+    with name_scope(name, "gradients", [*map(_anchor, ys_list), *map(_anchor, xs_list)]) as scope:
         y_tensors = [_as_target(y) for y in ys_list]
         x_tensors = [_as_source(x) for x in xs_list]
         stops = {_as_source(s) for s in stop_list}
         starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
         tape = Tape(y_tensors[0].graph if y_tensors else x_tensors[0].graph)
         tape.gated = gate_gradients
-        found = tape.backprop(y_tensors, starts, x_tensors, stops)
+        with _pass_named(tape.graph, scope):
+            found = tape.backprop(y_tensors, starts, x_tensors, stops)
         if mode is UnconnectedGradients.ZERO:
-            found = [zeros_like(_dense_source(x)) if g is None else g for g, x in zip(found, x_tensors)]
+            found = [
+                zeros_like(_dense_source(x)) if g is None else g for g, x in zip(found, x_tensors)
+            ]
     return found
+
+
+@contextmanager
+def _pass_named(graph: Graph, scope: str) -> Iterator[None]:
+    """Gradient functions that keep state of their own (TensorArray's) tell backward passes apart by this name."""
+    outer = graph.__dict__.get("gradients_scope", "")
+    graph.__dict__["gradients_scope"] = scope
+    try:
+        yield
+    finally:
+        graph.__dict__["gradients_scope"] = outer
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -116,19 +131,27 @@ def _start(y: Tensor, given: Any, i: int) -> Any:
     """The gradient that a y starts with: ones, or what the caller gave."""
     if given is None:
         if y._dtype._base.is_complex:
-            raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y._dtype!r})")
+            raise TypeError(
+                f"Gradients of complex tensors must set grad_ys (y.dtype = {y._dtype!r})"
+            )
         one = convert_to_tensor(1, y._dtype._base, name=f"grad_ys_{i}") if is_trainable(y) else None
         if one is None:
             return None
         if y._shape == ():
             return apply_op("Fill", _empty_shape(), one)
         shape = shapes.known(y._shape)
-        return apply_op("Fill", list(shape) if shape is not None else apply_op("Shape", y, out_type=dtypes.int32), one)
+        return apply_op(
+            "Fill",
+            list(shape) if shape is not None else apply_op("Shape", y, out_type=dtypes.int32),
+            one,
+        )
     if isinstance(given, IndexedSlices):
         return given
     tensor = convert_to_tensor(given, preferred_dtype=y._dtype._base, name=f"grad_ys_{i}")
     if tensor._dtype._base is not y._dtype._base:
-        raise TypeError(f"Gradient type {tensor._dtype.name} generated for {y.name} of type {y._dtype.name}")
+        raise TypeError(
+            f"Gradient type {tensor._dtype.name} generated for {y.name} of type {y._dtype.name}"
+        )
     return tensor
 
 
@@ -212,7 +235,9 @@ class Tape:
     def add(self, tensor: Tensor, grad: Any) -> None:
         self.grads.setdefault(tensor, []).append(grad)
 
-    def ops_between(self, ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor]) -> set[Operation]:
+    def ops_between(
+        self, ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor]
+    ) -> set[Operation]:
         """Operations on a path from an x to a y."""
         behind: set[Operation] = set()
         stack = [y._op for y in ys if y not in stops]
@@ -226,7 +251,8 @@ class Tape:
         users: dict[Operation, list[Operation]] = {}
         for op in behind:
             for t in op._inputs:
-                users.setdefault(t._op, []).append(op)
+                if is_trainable(t):  # nothing flows back through shapes and indices
+                    users.setdefault(t._op, []).append(op)
         reached: set[Operation] = set()
         start = {x: None for x in xs}
         queue = [op for op in behind if any(t in start for t in op._inputs)]
@@ -242,7 +268,12 @@ class Tape:
 
     def enters(self, op: Operation) -> bool:
         """Whether the walk from the ys goes on behind an operation: not to an open loop's earlier iterations."""
-        return not (self.open and op.type == "Merge" and frame_of(op._context) in self.open and _is_loop_merge(op))
+        return not (
+            self.open
+            and op.type == "Merge"
+            and frame_of(op._context) in self.open
+            and _is_loop_merge(op)
+        )
 
     def order(self, between: set[Operation]) -> list[Unit]:
         units = schedule(self.with_loops(between))
@@ -269,7 +300,9 @@ class Tape:
         return between | extra
 
     # one unit ---------------------------------------------------------------------------------------
-    def operation(self, op: Operation, between: set[Operation], wanted: set[Tensor], stops: set[Tensor]) -> None:
+    def operation(
+        self, op: Operation, between: set[Operation], wanted: set[Tensor], stops: set[Tensor]
+    ) -> None:
         if op not in between:
             return
         # a gradient arrives at a stop (which may be an x) but does not pass it
@@ -312,7 +345,9 @@ class Tape:
         made = gradient_ops(op, out_grads)
         if made is None:
             made = ops_counted(self.graph) - before
-        if "_reshaped_in_tf" in op.__dict__:  # before and after; gradients pass through these reshapes too
+        if (
+            "_reshaped_in_tf" in op.__dict__
+        ):  # before and after; gradients pass through these reshapes too
             made += 2 + 2 * sum(t in self.wanted or t._op in self.between for t in op._inputs)
         missing = sum(g is None and is_trainable(t) for t, g in zip(op._outputs, out_grads))
         count_as(self.graph, before, made + missing + (gate_ops(in_grads) if self.gated else 0))
@@ -321,7 +356,9 @@ class Tape:
     def filled(op: Operation, out_grads: list[Any]) -> list[Any]:
         """Gradient functions of users get zeros for outputs that nothing depends on, as in TF."""
         return [
-            zeros_like(t) if g is None and is_trainable(t) and t._dtype is not dtypes.resource else g
+            zeros_like(t)
+            if g is None and is_trainable(t) and t._dtype is not dtypes.resource
+            else g
             for t, g in zip(op._outputs, out_grads)
         ]
 
@@ -337,7 +374,9 @@ class Tape:
         branch = 1 if out_grads[1] is not None else 0
         inner = op.__dict__.get("_cond_context")
         if inner is None:
-            raise LookupError(f"No gradient defined for operation '{op.name}' (op type: Switch) outside of tf.cond")
+            raise LookupError(
+                f"No gradient defined for operation '{op.name}' (op type: Switch) outside of tf.cond"
+            )
         outer = self.context_for(op._context)
         pred = inner.pred
         with in_context(self.graph, outer):
@@ -359,20 +398,39 @@ class Tape:
         loop_gradient(self, unit.context)
 
 
-_STRUCTURAL = frozenset(["Switch", "RefSwitch", "Merge", "RefMerge", "Exit", "RefExit", "Enter", "RefEnter", "NextIteration"])
+_STRUCTURAL = frozenset(
+    [
+        "Switch",
+        "RefSwitch",
+        "Merge",
+        "RefMerge",
+        "Exit",
+        "RefExit",
+        "Enter",
+        "RefEnter",
+        "NextIteration",
+    ]
+)
 
 
 def _check_type(op: Operation, tensor: Tensor, grad: Any) -> None:
     if grad is None or tensor._dtype._base in (dtypes.resource, dtypes.variant):
         return
     if not isinstance(grad, (Tensor, IndexedSlices)):
-        raise TypeError(f"The gradient function of {op.name} ({op.type}) returned {type(grad)}, not a Tensor")
+        raise TypeError(
+            f"The gradient function of {op.name} ({op.type}) returned {type(grad)}, not a Tensor"
+        )
     if grad.dtype.base_dtype is not tensor._dtype._base and is_trainable(tensor):
         raise TypeError(
             f"The gradient function of {op.name} ({op.type}) gave a gradient of type {grad.dtype.name} for its input "
             f"{tensor.name} of type {tensor._dtype.name}"
         )
-    if isinstance(grad, Tensor) and grad._shape is None and tensor._shape is not None and grad._op.graph is tensor.graph:
+    if (
+        isinstance(grad, Tensor)
+        and grad._shape is None
+        and tensor._shape is not None
+        and grad._op.graph is tensor.graph
+    ):
         grad._shape = tensor._shape
 
 

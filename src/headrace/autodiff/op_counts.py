@@ -53,7 +53,7 @@ def _seen(op: Operation, what: str, key: Any) -> bool:
 # broadcasting -----------------------------------------------------------------------------------
 
 
-def _known(tensor: Tensor) -> shapes.Shape:
+def _known(tensor: Tensor) -> Sequence[int] | None:
     return shapes.known(tensor._shape)
 
 
@@ -64,7 +64,7 @@ def _broadcast(op: Operation, grad: Any, by_input: tuple[int, int]) -> int:
     if x is None or y is None:
         return 3 + own + 4
     found = 0 if _seen(op, "broadcast", (x, y)) else 3
-    return found + own + 4 * (x != grad._shape) + 4 * (y != grad._shape)
+    return found + own + 4 * sum(bool(dims != grad._shape) for dims in (x, y))
 
 
 def _all_equal(op: Operation, grad: Any) -> bool:
@@ -122,10 +122,9 @@ def _gather(op: Operation, grad: Any) -> int | None:
 
 
 def _batch_matmul(op: Operation, grad: Any) -> int:
-    """Where the batch dimensions are known and equal nothing was broadcast; else the gradients are summed."""
-    x, y = op._inputs[0]._shape, op._inputs[1]._shape
-    same = x is not None and y is not None and None not in (*x[:-2], *y[:-2]) and x[:-2] == y[:-2]
-    return 2 if same else 17
+    """Where the shapes are known and equal nothing was broadcast; else the gradients are summed."""
+    x, y = _known(op._inputs[0]), _known(op._inputs[1])
+    return 2 if x is not None and x == y else 17
 
 
 def _squared_difference(op: Operation, grad: Any) -> int:
@@ -135,7 +134,7 @@ def _squared_difference(op: Operation, grad: Any) -> int:
 Rule = int | Callable[[Operation, Any], int | None]
 
 _RULES: dict[str, Rule] = {
-    "Add": _add, "AddV2": _add, "Sub": _sub, "Mul": _mul, "RealDiv": 12, "Div": 12, "Maximum": 13, "Minimum": 13,
+    "Add": _add, "AddV2": _add, "Sub": _sub, "Mul": _mul, "RealDiv": 12, "Div": 12, "DivNoNan": 12, "Maximum": 13, "Minimum": 13,
     "SquaredDifference": _squared_difference, "Pow": 23, "AddN": 0, "BiasAdd": 1, "MatMul": 2, "BatchMatMulV2": _batch_matmul,
     "Sum": _sum, "Mean": _mean, "Max": 19, "Min": 19, "Prod": 49,
     "Log": 2, "Log1p": 4, "Softplus": 2, "Square": 3, "Softmax": 5, "LogSoftmax": 5, "L2Loss": 1,

@@ -289,7 +289,10 @@ class LoopTape(Tape):
             other.backward = self.backward
             good = as_dense(out_grads[branch])
             with in_context(self.graph, other):
-                zero = zeros_like(op._inputs[0])
+                source = op._inputs[0]
+                if source._dtype is dtypes.resource:
+                    source = apply_op("ReadVariableOp", source, dtype=variable_dtype(source))
+                zero = zeros_like(source)
             pair = (zero, good) if branch else (good, zero)
             from headrace.ops.control_flow import merge_on
 

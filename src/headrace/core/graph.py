@@ -153,7 +153,9 @@ class Graph:
         return op
 
     @staticmethod
-    def _useful_controls(controls: tuple[Operation, ...], inputs: tuple[Tensor, ...]) -> tuple[Operation, ...]:
+    def _useful_controls(
+        controls: tuple[Operation, ...], inputs: tuple[Tensor, ...]
+    ) -> tuple[Operation, ...]:
         direct = {t._op for t in inputs}
         return tuple(c for c in controls if c not in direct)
 
@@ -299,7 +301,9 @@ class Graph:
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         if op is None and not ignore_existing:
-            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
+            raise ValueError(
+                "Trying to reset colocation (op is None) but ignore_existing is not True"
+            )
         old = self._colocation_stack
         self._colocation_stack = [] if ignore_existing else list(old)
         if op is not None:
@@ -355,7 +359,9 @@ class Graph:
         self._context = context
 
     # looking things up --------------------------------------------------------------------------
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
         if not allow_tensor and not allow_operation:
             raise ValueError("allow_tensor and allow_operation can't both be False.")
         convert = getattr(obj, "_as_graph_element", None)
@@ -365,7 +371,9 @@ class Graph:
             obj = obj.decode()
         if isinstance(obj, str):
             return self._element_by_name(obj, allow_tensor, allow_operation)
-        wanted = " or ".join(w for w, a in (("Tensor", allow_tensor), ("Operation", allow_operation)) if a)
+        wanted = " or ".join(
+            w for w, a in (("Tensor", allow_tensor), ("Operation", allow_operation)) if a
+        )
         if isinstance(obj, Tensor) and allow_tensor:
             if obj.graph is not self:
                 raise ValueError(f"Tensor {obj} is not an element of this graph.")
@@ -409,7 +417,9 @@ class Graph:
                 'form "<op_name>:<output_index>".'
             )
         if name not in self._by_name:
-            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.{self._near(name)}")
+            raise KeyError(
+                f"The name {name!r} refers to an Operation not in the graph.{self._near(name)}"
+            )
         return self._by_name[name]
 
     def _near(self, name: str) -> str:
@@ -566,7 +576,3 @@ def reset_default_graph() -> None:
             "and create a new graph."
         )
     _global_default = Graph()
-
-
-
-

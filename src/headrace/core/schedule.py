@@ -32,8 +32,10 @@ class Loop:
 Unit = Union[Operation, Loop]
 
 
-def needed_ops(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
-    """Everything that the roots depend on, not looking behind fed tensors."""
+def needed_ops(
+    roots: Iterable[Operation], fed: Container[Tensor], done: Container[Operation] = ()
+) -> set[Operation]:
+    """Everything that the roots depend on, not looking behind fed tensors nor waiting for what is done."""
     seen: set[Operation] = set(roots)
     stack = list(seen)
     while stack:
@@ -46,6 +48,8 @@ def needed_ops(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
         extra: Iterable[Operation] = op._control_inputs
         if extra and fed:  # waiting for a placeholder that is fed means nothing
             extra = [c for c in extra if not (c.type.startswith("Placeholder") and c._outputs[0] in fed)]
+        if extra and done:
+            extra = [c for c in extra if c not in done]
         if op._context is not None:
             extra = (*extra, *_preds(guards_of(op._context), fed))
         for producer in extra:
@@ -174,12 +178,15 @@ def _sorted_by_guard(
     units: list[Unit], users: dict[Unit, list[Unit]], waiting: dict[Unit, int], position: dict[Unit, int]
 ) -> list[Unit]:
     ready: dict[tuple[tuple[int, int], ...], list[tuple[int, int, Unit]]] = defaultdict(list)
+    everywhere: list[tuple[int, int, tuple[tuple[int, int], ...], Unit]] = []  # of all guards, some done already
+    done: set[Unit] = set()
     count = 0
 
     def push(unit: Unit) -> None:
         nonlocal count
         key = tuple((id(g.pred), g.branch) for g in guard_of(unit))
         heapq.heappush(ready[key], (position[unit], count, unit))
+        heapq.heappush(everywhere, (position[unit], count, key, unit))
         count += 1
 
     for unit in units:
@@ -189,11 +196,13 @@ def _sorted_by_guard(
     current: tuple[tuple[int, int], ...] = ()
     while len(out) < len(units):
         if not ready.get(current):
-            candidates = [(heap[0][0], key) for key, heap in ready.items() if heap]
-            if not candidates:
+            while everywhere and everywhere[0][3] in done:
+                heapq.heappop(everywhere)
+            if not everywhere:
                 raise ValueError("the graph has a cycle that is not a tf.while_loop")
-            current = min(candidates, key=lambda c: c[0])[1]
+            current = everywhere[0][2]
         unit = heapq.heappop(ready[current])[2]
+        done.add(unit)
         out.append(unit)
         for user in users[unit]:
             waiting[user] -= 1

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors
 from headrace.arrays import numpy_xp
 from headrace.core import dtypes
 from headrace.core.opdef import KernelNode, bind_kernel
@@ -119,10 +118,6 @@ class _Interpreter:
                 None if i in node.opdef.traits.writes else self.get(v, node) for i, v in enumerate(node.inputs)
             ]
             self.compute(node, inputs)
-        except errors.OpError as error:
-            if error._op is None:
-                error._op = node.op
-            raise
         except Exception as error:
             raise _Located(node.op, inputs, error) from error
 

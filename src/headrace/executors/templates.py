@@ -51,7 +51,7 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
             return None
         if e not in fed:
             roots.append(e._op)
-    needed = needed_ops(roots, fed)  # type: ignore[arg-type]
+    needed = needed_ops(roots, fed)
     if len(needed) > MAX_OPS:
         return None
     ops = sorted(needed, key=_id) if len(needed) > 1 else list(needed)

@@ -322,7 +322,7 @@ def _einsum_grad_of(i: int, inputs: list[Any], terms: list[Labels], output: Labe
 
 EINSUM = define(
     "Einsum", "inputs: N*T -> output: T; equation: str, N: int, T: type",
-    shape=_einsum_shape, kernel=_einsum_kernel, grad=_einsum_grad,
+    shape=_einsum_shape, kernel=_einsum_kernel, grad=_einsum_grad, view=True,
 )  # fmt: skip
 
 
@@ -348,7 +348,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         joined = _join(_Part(a, labels_a), _Part(b, labels_b), output)
         out = joined.ordered(output).tensor
         unknown = sum(shapes.known(t._shape) is None for t in (a, b))
-        count_as(a.graph, before, 9 + 11 * unknown + (5 if unknown else 2))  # TF reshapes to matrices and back
+        count_as(
+            a.graph, before, 9 + 11 * unknown + (5 if unknown else 2)
+        )  # TF reshapes to matrices and back
         return out if name is None else apply_op("Identity", out, name=scope)
 
 

@@ -27,7 +27,9 @@ from headrace.ops.control_flow_ops import EXIT, LOOP_COND, MERGE, NEXT_ITERATION
 __all__ = ["case", "cond", "merge", "switch", "switch_case", "while_loop"]
 
 
-def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+def switch(
+    data: Any, pred: Any, dtype: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """(output_false, output_true)."""
     data = convert_to_tensor(data, dtype)
     return apply(SWITCH, data, pred, name=name or "Switch")  # type: ignore[no-any-return]
@@ -86,7 +88,12 @@ def cond(
         ]
         _note_gradient_context(branch_true, branch_false)
         packed = nest.pack_sequence_as(given_true, merged)
-    if not strict and isinstance(packed, (list, tuple)) and len(packed) == 1 and not hasattr(packed, "_fields"):
+    if (
+        not strict
+        and isinstance(packed, (list, tuple))
+        and len(packed) == 1
+        and not hasattr(packed, "_fields")
+    ):
         return packed[0]
     return packed
 
@@ -116,12 +123,16 @@ def _branch_result(value: Any, context: CondContext) -> Any:
     if isinstance(value, Operation):
         return with_dependencies([value], context.pivot)
     if value is None:
-        raise TypeError("A branch of tf.cond returned None among its values; return a tensor or an operation.")
+        raise ValueError(
+            "None values not supported. A branch of tf.cond returned None: return a tensor or an operation."
+        )
     if isinstance(value, IndexedSlices):
         dense = None if value.dense_shape is None else identity(value.dense_shape)
         return IndexedSlices(identity(value.values), identity(value.indices), dense)
     if hasattr(value, "dense_shape") and hasattr(value, "indices"):
-        return type(value)(identity(value.indices), identity(value.values), identity(value.dense_shape))
+        return type(value)(
+            identity(value.indices), identity(value.values), identity(value.dense_shape)
+        )
     if hasattr(value, "_as_tensor_for_control_flow"):
         value = value._as_tensor_for_control_flow()
     tensor = convert_to_tensor(value)
@@ -151,10 +162,19 @@ def _check_structures(given_t: Any, given_f: Any, res_t: list[Any], res_f: list[
 
 def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
     if isinstance(t, IndexedSlices):
-        dense = None if t.dense_shape is None or f.dense_shape is None else merge_on(f.dense_shape, t.dense_shape, pred)
-        return IndexedSlices(merge_on(f.values, t.values, pred), merge_on(f.indices, t.indices, pred), dense)
+        dense = (
+            None
+            if t.dense_shape is None or f.dense_shape is None
+            else merge_on(f.dense_shape, t.dense_shape, pred)
+        )
+        return IndexedSlices(
+            merge_on(f.values, t.values, pred), merge_on(f.indices, t.indices, pred), dense
+        )
     if hasattr(t, "dense_shape") and hasattr(t, "indices"):
-        parts = [merge_on(getattr(f, n), getattr(t, n), pred) for n in ("indices", "values", "dense_shape")]
+        parts = [
+            merge_on(getattr(f, n), getattr(t, n), pred)
+            for n in ("indices", "values", "dense_shape")
+        ]
         return type(t)(*parts)
     merged = merge_on(f, t, pred)
     rebuild = getattr(given, "_from_tensor_for_control_flow", None)
@@ -182,7 +202,9 @@ def case(
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not callable(pair[1]):
-            raise TypeError(f"Each entry in pred_fn_pairs must be a 2-tuple of a predicate and a function, not {pair!r}")
+            raise TypeError(
+                f"Each entry in pred_fn_pairs must be a 2-tuple of a predicate and a function, not {pair!r}"
+            )
     if not pairs and default is None:
         raise ValueError("pred_fn_pairs must not be empty when there is no default")
     if default is not None and not callable(default):
@@ -203,7 +225,9 @@ def case(
             return function()
 
 
-def _choose(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], strict: bool) -> Callable[[], Any]:
+def _choose(
+    pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], strict: bool
+) -> Callable[[], Any]:
     return lambda: cond(pred, fn, otherwise, strict=strict)
 
 
@@ -219,14 +243,20 @@ def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
 
 def _at_most_one(preds: list[Any]) -> Any:
     stacked = apply_op("Pack", [convert_to_tensor(p) for p in preds], axis=0)
-    total = apply_op("Sum", apply_op("Cast", stacked, DstT=dtypes.int32), constant([0]), keep_dims=False)
+    total = apply_op(
+        "Sum", apply_op("Cast", stacked, DstT=dtypes.int32), constant([0]), keep_dims=False
+    )
     message = constant("More than one condition of an exclusive tf.case was true")
     return apply_op("Assert", apply_op("LessEqual", total, constant(1)), [message], summarize=1)
 
 
-def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case") -> Any:
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case"
+) -> Any:
     """The function with the given number; ``default`` (or the last one) if there is none."""
-    pairs = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(enumerate(branch_fns))
+    pairs = (
+        list(branch_fns.items()) if isinstance(branch_fns, dict) else list(enumerate(branch_fns))
+    )
     if pairs and isinstance(pairs[0][1], tuple):
         pairs = [fn for _, fn in pairs]
     index = convert_to_tensor(branch_index)
@@ -264,7 +294,9 @@ def while_loop(
         variables = [loop_vars] if single else list(loop_vars)
         if shape_invariants is not None and single:
             shape_invariants = [shape_invariants]
-        returned: list[Any] = []  # the body's result as it came: the loop's result has its structure
+        returned: list[
+            Any
+        ] = []  # the body's result as it came: the loop's result has its structure
         noted = _noting(body, returned)
         if maximum_iterations is not None:
             limit = _iteration_limit(maximum_iterations)
@@ -272,7 +304,9 @@ def while_loop(
             variables = [constant(0, limit.dtype, name="iteration_counter"), *variables]
             if shape_invariants is not None:
                 shape_invariants = [shapes.TensorShape([]), *shape_invariants]
-        context = WhileContext(get_default_graph()._name_stack, get_default_graph()._context, parallel_iterations)
+        context = WhileContext(
+            get_default_graph()._name_stack, get_default_graph()._context, parallel_iterations
+        )
         context.back_prop = back_prop
         results = _build_loop(context, cond, noted, variables, shape_invariants)
         if maximum_iterations is not None:
@@ -322,7 +356,9 @@ def _is_one_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 1 and not hasattr(value, "_fields")
 
 
-def _build_loop(context: WhileContext, cond: Any, body: Any, variables: list[Any], invariants: Any) -> list[Any]:
+def _build_loop(
+    context: WhileContext, cond: Any, body: Any, variables: list[Any], invariants: Any
+) -> list[Any]:
     graph = get_default_graph()
     flat = nest.flatten(variables)
     tensors = [_loop_tensor(v) for v in flat]
@@ -339,7 +375,9 @@ def _build_loop(context: WhileContext, cond: Any, body: Any, variables: list[Any
         merged = _repack(variables, flat, merges)
         test = convert_to_tensor(cond(*merged), dtypes.bool)
         if test._shape not in (None, ()):
-            raise ValueError(f"The condition of tf.while_loop must be a scalar, not of shape {test.shape}")
+            raise ValueError(
+                f"The condition of tf.while_loop must be a scalar, not of shape {test.shape}"
+            )
         loop_cond = apply(LOOP_COND, test, name="LoopCond")
         switches = [apply(SWITCH, m, loop_cond, name="Switch") for m in merges]
         inside = [identity(s[1]) for s in switches]
@@ -358,12 +396,15 @@ def _build_loop(context: WhileContext, cond: Any, body: Any, variables: list[Any
     for op_part in exits:
         op_part._op.__dict__["_loop"] = context
     context.__dict__["loop_variables"] = [
-        _LoopVariable(e, m, s[1], n, x) for e, m, s, n, x in zip(enters, merges, switches, nexts, exits)
+        _LoopVariable(e, m, s[1], n, x)
+        for e, m, s, n, x in zip(enters, merges, switches, nexts, exits)
     ]
     return nest.pack_sequence_as(variables, _rebuilt(flat, exits))  # type: ignore[no-any-return]
 
 
-_LoopVariable = collections.namedtuple("_LoopVariable", ["enter", "merge", "inside", "next", "exit"])
+_LoopVariable = collections.namedtuple(
+    "_LoopVariable", ["enter", "merge", "inside", "next", "exit"]
+)
 
 
 def _loop_tensor(value: Any) -> Tensor:
@@ -385,7 +426,11 @@ def _repack(variables: list[Any], flat: list[Any], tensors: list[Tensor]) -> Any
 
 
 def _body_results(results: Any, variables: list[Any]) -> list[Tensor]:
-    if (isinstance(results, (list, tuple)) and len(variables) == 1 and not _is_one_list(results)) or not isinstance(results, (list, tuple)) or (hasattr(results, "_fields") and len(variables) == 1):
+    if (
+        (isinstance(results, (list, tuple)) and len(variables) == 1 and not _is_one_list(results))
+        or not isinstance(results, (list, tuple))
+        or (hasattr(results, "_fields") and len(variables) == 1)
+    ):
         packed = [results]
     else:
         packed = list(results)
@@ -416,7 +461,9 @@ def _invariant_shapes(tensors: list[Tensor], invariants: Any, variables: list[An
         return [t._shape for t in tensors]
     flat = [s for s in nest.flatten(_as_leaves(invariants))]
     if len(flat) != len(tensors):
-        raise ValueError(f"{len(flat)} shape invariants are given for {len(tensors)} loop variables")
+        raise ValueError(
+            f"{len(flat)} shape invariants are given for {len(tensors)} loop variables"
+        )
     out = []
     for t, leaf in zip(tensors, flat):
         want = shapes.to_plain(leaf.value)
@@ -470,7 +517,9 @@ def _check_invariant(merge_out: Tensor, next_value: Tensor) -> None:
         )
 
 
-def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+def smart_cond(
+    pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None
+) -> Any:
     """``cond``, decided while building where ``pred`` is known."""
     if isinstance(pred, Tensor):
         known = static_value(pred)
@@ -478,5 +527,3 @@ def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str |
             return cond(pred, true_fn, false_fn, name=name)
         pred = bool(known)
     return true_fn() if pred else false_fn()
-
-

@@ -33,9 +33,7 @@ def _rows(tensors: list[Tensor]) -> tuple[Any, int | None]:
 def _spread(elems: Any, n: Any) -> tuple[list[Tensor], list[TensorArray]]:
     flat = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
     size = _rows(flat)[0] if n is None else n
-    arrays = [
-        TensorArray(t.dtype.base_dtype, size=size, infer_shape=True).unstack(t) for t in flat
-    ]
+    arrays = [TensorArray(t.dtype.base_dtype, size=size, infer_shape=True).unstack(t) for t in flat]
     return flat, arrays
 
 
@@ -77,9 +75,7 @@ def map_fn(
         _, arrays = _spread(_pack(elems, tensors), n)
         out_like = elems if dtype is None else dtype
         types = [t.dtype.base_dtype for t in tensors] if dtype is None else nest.flatten(dtype)
-        results = [
-            TensorArray(dtypes.as_dtype(t), size=n, infer_shape=infer_shape) for t in types
-        ]
+        results = [TensorArray(dtypes.as_dtype(t), size=n, infer_shape=infer_shape) for t in types]
 
         def body(i: Tensor, outs: list[TensorArray]) -> Any:
             value = fn(_pack(elems, [a.read(i) for a in arrays]))
@@ -101,7 +97,15 @@ def _with_rows(tensor: Tensor, rows: int | None) -> Tensor:
     return tensor
 
 
-def _fold(fn: Any, elems: Any, initializer: Any, name: str | None, default: str, back: bool, options: dict[str, Any]) -> Any:
+def _fold(
+    fn: Any,
+    elems: Any,
+    initializer: Any,
+    name: str | None,
+    default: str,
+    back: bool,
+    options: dict[str, Any],
+) -> Any:
     if not callable(fn):
         raise TypeError("fn must be callable.")
     with name_scope(name, default, nest.flatten(elems)):
@@ -175,7 +179,12 @@ def scan(
             start = _pack(initializer, [convert_to_tensor(i) for i in nest.flatten(initializer)])
         flat_start = nest.flatten(start)
         results = [
-            TensorArray(t.dtype.base_dtype, size=n, infer_shape=infer_shape, element_shape=t.shape if infer_shape else None)
+            TensorArray(
+                t.dtype.base_dtype,
+                size=n,
+                infer_shape=infer_shape,
+                element_shape=t.shape if infer_shape else None,
+            )
             for t in flat_start
         ]
         if initializer is None:
@@ -184,12 +193,21 @@ def scan(
         def body(i: Tensor, so_far: Any, outs: list[TensorArray]) -> Any:
             value = fn(so_far, _pack(elems, [a.read(i) for a in arrays]))
             nest.assert_same_structure(start, value)
-            return apply_op("AddV2", i, step), value, [o.write(i, v) for o, v in zip(outs, nest.flatten(value))]
+            return (
+                apply_op("AddV2", i, step),
+                value,
+                [o.write(i, v) for o, v in zip(outs, nest.flatten(value))],
+            )
 
         def test(i: Tensor, *_: Any) -> Any:
             return apply_op("GreaterEqual", i, 0) if reverse else apply_op("Less", i, n)
 
         _, _, done = _loop(
-            test, body, [first, start, results], known, parallel_iterations=parallel_iterations, back_prop=back_prop
+            test,
+            body,
+            [first, start, results],
+            known,
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
         )
         return _pack(start, [_with_rows(a.stack(), known) for a in done])

@@ -331,7 +331,9 @@ class Orthogonal(Initializer):
         if rows < columns:
             with name_scope("matrix_transpose"):
                 q = apply_op("Transpose", q, [1, 0], name="transpose")
-        gain = self.gain if isinstance(self.gain, Tensor) else float(self.gain)  # may be NumPy's float64
+        gain = (
+            self.gain if isinstance(self.gain, Tensor) else float(self.gain)
+        )  # may be NumPy's float64
         return apply_op("Mul", gain, apply_op("Reshape", q, dims), name="mul")  # type: ignore[no-any-return]
 
     def get_config(self) -> dict[str, Any]:

@@ -157,11 +157,15 @@ def eye(
         batch = _sizes([] if batch_shape is None else batch_shape)
         length = rows if square else _smaller(rows, columns)
         if square and isinstance(length, Tensor) and isinstance(batch, list):
-            count_more(length.graph, 4)  # TF takes the minimum of rows and columns and joins the sizes
+            count_more(
+                length.graph, 4
+            )  # TF takes the minimum of rows and columns and joins the sizes
         diagonal = ones(_joined(batch, [length]), kind)
         if square:
             return apply_op("MatrixDiag", diagonal, name="diag")
-        return apply_op("MatrixSetDiag", zeros(_joined(batch, [rows, columns]), kind), diagonal, name="set_diag")
+        return apply_op(
+            "MatrixSetDiag", zeros(_joined(batch, [rows, columns]), kind), diagonal, name="set_diag"
+        )
 
 
 def _size(value: Any) -> Any:

@@ -154,7 +154,10 @@ def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Any:
 
 def _ops_to_check(weights: Tensor, values: Tensor) -> int:
     """How many operations TF makes to see that weights can be broadcast."""
-    known = weights._shape == () or None not in (shapes.known(weights._shape), shapes.known(values._shape))
+    known = weights._shape == () or None not in (
+        shapes.known(weights._shape),
+        shapes.known(values._shape),
+    )
     return 5 if known else 63
 
 

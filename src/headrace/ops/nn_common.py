@@ -13,6 +13,7 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 
 __all__ = [
@@ -64,6 +65,7 @@ def ones_like(x: Any) -> Tensor:
     """Ones in the shape of a tensor: a constant where the shape is known."""
     known = shapes.known(x._shape)
     if known is not None and int(np.prod(known)) <= 1000:
+        count_more(x.graph, 2)  # TF fills a shape
         return convert_to_tensor(np.ones(known, x._dtype._base.np_dtype), name="ones_like")
     return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")  # type: ignore[no-any-return]
 

@@ -432,7 +432,10 @@ def sparse_softmax_cross_entropy_with_logits(
         else:
             before = ops_counted(logits.graph)
             cost = _flat_sparse_xent(precise, labels, name)
-            known = None not in (shapes.known(labels._shape), shapes.known((logits._shape or (None,))[:-1]))
+            known = None not in (
+                shapes.known(labels._shape),
+                shapes.known((logits._shape or (None,))[:-1]),
+            )
             count_as(logits.graph, before, 18 if known else 34)  # TF compares the shapes
         return cast(cost, dtypes.float16) if half else cost
 

@@ -87,7 +87,15 @@ def _batch_norm(
         y = centred * gain + offset
     shape = to_last(x, first).shape
     y = from_last(y.reshape(shape), first).astype(x.dtype, copy=False)
-    return y, mean, unbiased, mean, variance
+    if is_training:
+        return y, mean, unbiased, mean.copy(), variance
+    return (
+        y,
+        mean.copy(),
+        variance.copy(),
+        mean.copy(),
+        variance.copy(),
+    )  # no output is another's or an input's memory
 
 
 def _check_statistics(flat: Any, mean: Any, variance: Any) -> None:

@@ -89,7 +89,7 @@ def _linspace_kernel(xp: Any, start: Any, stop: Any, num: Any) -> Any:
         raise _invalid(f"Requires num > 0: {n}")
     dtype = start.dtype
     if n == 1:
-        return xp.reshape(start, (1,))
+        return xp.reshape(start, (1,)).copy()
     step = (stop - start) / dtype.type(n - 1)
     return (start + step * np.arange(n).astype(dtype)).astype(dtype)
 

@@ -280,7 +280,7 @@ def _add_kernel(
     sums = np.zeros(found.size, av.dtype)
     np.add.at(sums, inverse, np.concatenate([av, bv]))
     kept = (np.bincount(inverse, minlength=found.size) == 1) | (np.abs(sums) >= thresh)
-    return coordinates(found[kept], dims), sums[kept], adims
+    return coordinates(found[kept], dims), sums[kept], adims.copy()
 
 
 def _add_grad(op: Operation, _: Any, grad: Any, __: Any) -> list[Any]:

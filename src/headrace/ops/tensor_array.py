@@ -110,13 +110,17 @@ class TensorArray:
         return self._with_flow(identity(self._flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        handle, new_flow = apply(ops.GRAD, self._handle, self._flow if flow is None else flow, source=source, name=name)
+        handle, new_flow = apply(
+            ops.GRAD, self._handle, self._flow if flow is None else flow, source=source, name=name
+        )
         other = self._with_flow(new_flow)
         other._handle = handle
         return other
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        value: Tensor = apply(ops.READ, self._handle, index, self._flow, dtype=self._dtype, name=name)
+        value: Tensor = apply(
+            ops.READ, self._handle, index, self._flow, dtype=self._dtype, name=name
+        )
         if self._element_shape[0] is not None:
             value.set_shape(self._element_shape[0])
         return value
@@ -167,12 +171,16 @@ class TensorArray:
         self._check_dtype(value)
         if value._shape is not None:
             self._note_shape(value._shape[1:])
-        return self._with_flow(apply(ops.SCATTER, self._handle, indices, value, self._flow, name=name))
+        return self._with_flow(
+            apply(ops.SCATTER, self._handle, indices, value, self._flow, name=name)
+        )
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         value = convert_to_tensor(value, preferred_dtype=self._dtype)
         lengths = apply_op("Cast", lengths, DstT=dtypes.int64)
-        return self._with_flow(apply(ops.SPLIT, self._handle, value, lengths, self._flow, name=name))
+        return self._with_flow(
+            apply(ops.SPLIT, self._handle, value, lengths, self._flow, name=name)
+        )
 
     def size(self, name: str | None = None) -> Tensor:
         if not self._dynamic_size and self._size is not None:
@@ -181,4 +189,3 @@ class TensorArray:
 
     def close(self, name: str | None = None) -> Any:
         return apply(ops.CLOSE, self._handle, name=name)
-

@@ -201,12 +201,9 @@ def _grad_array(xp: Any, handle: ArrayState, flow: Any, *, source: str) -> Any:
 
 
 def _source_of(grad: Tensor) -> str:
-    """Gradient arrays of one backward pass share a name: that of the pass's outermost gradients scope."""
-    parts = grad.name.split("/")
-    for i, part in enumerate(parts):
-        if part.startswith("gradients"):
-            return "/".join(parts[: i + 1])
-    return "gradients"
+    """Gradient arrays of one backward pass share a name: that of the scope of its call of ``tf.gradients``."""
+    scope: str = grad.graph.__dict__.get("gradients_scope", "")
+    return scope.rstrip("/") or "gradients"
 
 
 def _gradient_array(handle: Tensor, flow: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:

@@ -42,8 +42,8 @@ def scratch(like: Any) -> Any:
     if like.size <= SMALL:
         return np.empty((3, *like.shape), like.dtype)
     buffers = _scratch.buffers.get(like.dtype)
-    if buffers is None:
-        buffers = _scratch.buffers[like.dtype] = np.empty((3, BLOCK), like.dtype)
+    if buffers is None or buffers.shape[1] < like.size:
+        buffers = _scratch.buffers[like.dtype] = np.empty((3, like.size), like.dtype)
     return buffers[:, : like.size]
 
 

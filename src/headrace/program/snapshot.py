@@ -57,9 +57,11 @@ class FinalValue:
 Fetch = Tensor | Operation | FinalValue
 
 
-def snapshot(fetches: Sequence[Fetch], feeds: Sequence[Tensor], total_ops: int = 0) -> Program:
-    """The program that computes ``fetches`` given ``feeds``."""
-    return _Builder(fetches, feeds, total_ops).build()
+def snapshot(
+    fetches: Sequence[Fetch], feeds: Sequence[Tensor], total_ops: int = 0, done: frozenset[Operation] = frozenset()
+) -> Program:
+    """The program that computes ``fetches`` given ``feeds``; operations in ``done`` need not be waited for."""
+    return _Builder(fetches, feeds, total_ops, done).build()
 
 
 def variable_key(op: Operation) -> str:
@@ -84,8 +86,11 @@ class _Variable:
 
 
 class _Builder:
-    def __init__(self, fetches: Sequence[Fetch], feeds: Sequence[Tensor], total_ops: int) -> None:
+    def __init__(
+        self, fetches: Sequence[Fetch], feeds: Sequence[Tensor], total_ops: int, done: frozenset[Operation]
+    ) -> None:
         self.fetches = fetches
+        self.done = done
         self.feeds = feeds
         self.total_ops = total_ops
         self.values: list[ValueInfo] = []
@@ -110,7 +115,7 @@ class _Builder:
                     roots[f._op] = None
             else:
                 roots[f.op if isinstance(f, FinalValue) else f] = None
-        needed = needed_ops(roots, fed)
+        needed = needed_ops(roots, fed, self.done)
         units = schedule(needed)
         self._find_writes(units)
         body = self._block(units)

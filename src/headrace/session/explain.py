@@ -8,7 +8,7 @@ from typing import Any
 from headrace.core import shapes, trace
 from headrace.executors.base import Executable
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
-from headrace.program.nodes import Node, Program
+from headrace.program.nodes import Node, Program, walk
 
 __all__ = ["Explanation", "Step", "explain"]
 
@@ -74,13 +74,23 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
         shared=notes.get("common subexpression", 0),
         fused=[[n.op.name for n in f.nodes] for f in fused],
         steps=steps,
-        variables_read=[v.name for v in program.variables],
+        variables_read=_variables_read(program),
         variables_written=[v.name for v in program.variables if v.written],
         constants=len(program.constants),
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
         buffers_reused=int(executable.details.get("reused buffers", 0)),
         source=str(executable.details.get("source", "")),
     )
+
+
+def _variables_read(program: Program) -> list[str]:
+    """Variables whose value some operation or fetch takes; one that is only assigned to is not among them."""
+    used = {f for f in program.fetches if f is not None}
+    for node in walk(program.body):
+        plain_write = node.opdef.traits.uninit_ok
+        skipped = node.opdef.traits.writes if plain_write else ()
+        used.update(v for i, v in enumerate(node.inputs) if i not in skipped)
+    return [v.name for v in program.variables if v.start in used or v.current in used]
 
 
 def _label(element: Any) -> str:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace import errors
+from headrace.arrays.quiet import restore, silence
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
-from headrace.executors import make_executable, options_for
+from headrace.executors import Executable, make_executable, options_for
+from headrace.executors.base import op_error
 from headrace.program.snapshot import FinalValue, snapshot
 from headrace.session.feeds import expand_feeds, make_converter
 from headrace.session.fetches import plan_fetches
@@ -86,17 +88,37 @@ def _compute(session: Any, state: PartialRun, elements: list[Any]) -> tuple[Any,
                 )
     keep = [
         t for op in sorted(new, key=lambda o: o._id) if op._context is None
-        for t in op._outputs if t not in fed and not t._dtype._is_ref and t._dtype.name not in ("resource", "variant")
+        for t in op._outputs if t not in fed and _can_be_kept(t)
     ]  # fmt: skip
-    wanted = [e for e in elements if not (isinstance(e, Tensor) and e in fed)]
+    wanted = [e for e in elements if e not in fed and e not in state.done]
     effects = [o for o in new if o in roots]
-    program = snapshot([*wanted, *keep, *effects], list(state.values), len(session.graph._ops))
-    executable = make_executable(program, options_for("reference"))
-    results = executable.run(session._state, session._state.values, *state.values.values())
+    fetches = [*wanted, *keep, *effects]
+    program = snapshot(fetches, list(state.values), len(session.graph._ops), frozenset(state.done))
+    results = _run(session, make_executable(program, options_for("reference")), list(state.values.values()))
+    by_element = dict(zip(wanted, results))
     state.values.update(zip(keep, results[len(wanted) :]))
     state.done |= new
-    by_element = dict(zip(wanted, results))
-    return tuple(by_element[e] if e in by_element else state.values[e] for e in elements)
+    return tuple(by_element[e] if e in by_element else state.values.get(e) for e in elements)
+
+
+def _can_be_kept(tensor: Tensor) -> bool:
+    """Values are; handles and references are not, except what a write made of its variable."""
+    if tensor._dtype._is_ref:
+        return bool(tensor._op._opdef.traits.writes)
+    return tensor._dtype.name not in ("resource", "variant")
+
+
+def _run(session: Any, executable: Executable, feeds: list[Any]) -> tuple[Any, ...]:
+    token = silence()
+    try:
+        return executable.run(session._state, session._state.values, *feeds)
+    except Exception as error:
+        found = executable.locate(error)
+        if found is None:
+            raise
+        raise op_error(getattr(error, "original", error), *found) from None
+    finally:
+        restore(token)
 
 
 def _name(element: Any) -> str:

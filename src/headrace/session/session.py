@@ -369,12 +369,14 @@ def make_call(
     def call(feed_dict: Any) -> Any:
         token = silence()
         try:
-            feeds = [convert(value) for convert, value in zip(find, values_of(feed_dict))]
+            try:
+                feeds = [convert(value) for convert, value in zip(find, values_of(feed_dict))]
+            except TensorFed:
+                holder = owner()
+                assert holder is not None
+                plain = holder._plain_feeds(feed_dict)
+                feeds = [convert(value) for convert, value in zip(find, values_of(plain))]
             return rebuild(run(state, values, *feeds))
-        except TensorFed:
-            holder = owner()
-            assert holder is not None
-            return call(holder._plain_feeds(feed_dict))
         except Exception as error:
             raise_from(error)
         finally:

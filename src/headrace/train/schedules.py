@@ -140,6 +140,7 @@ def polynomial_decay(
     """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``; with ``cycle`` ever longer such descents."""
     with name_scope(name or "PolynomialDecay") as scope:
         start = _initial(learning_rate)
+        count_more(start.graph, 1)  # TF makes the number of steps twice
         dtype = start.dtype.base_dtype
         end, exponent = cast(end_learning_rate, dtype), cast(power, dtype)
         step, steps = cast(global_step, dtype), cast(decay_steps, dtype)
