@@ -122,7 +122,9 @@ def test_bfloat16_stays_bfloat16(key: str, sample: Any) -> None:
         pure(opdef, sample.attrs, inputs), in_place(opdef, sample.attrs, inputs), exact
     ):
         assert new.dtype == old.dtype == ml_dtypes.bfloat16
-        np.testing.assert_allclose(new.astype(np.float32), old.astype(np.float32), rtol=0.02, atol=0.02)
+        np.testing.assert_allclose(
+            new.astype(np.float32), old.astype(np.float32), rtol=0.02, atol=0.02
+        )
         np.testing.assert_allclose(new.astype(np.float32), wanted, rtol=0.1, atol=0.05)
 
 

@@ -23,8 +23,22 @@ class Sample(object):
     that the gradient is taken of, where TensorFlow's gradient ignores the others.
     """
 
-    def __init__(self, op, inputs=None, attrs=None, grad=(), const=(), golden=True, tol=None, why="", check=None,
-                 expect=None, id=None, single=False, grad_outputs=None):
+    def __init__(
+        self,
+        op,
+        inputs=None,
+        attrs=None,
+        grad=(),
+        const=(),
+        golden=True,
+        tol=None,
+        why="",
+        check=None,
+        expect=None,
+        id=None,
+        single=False,
+        grad_outputs=None,
+    ):
         self.op = op
         self.inputs = dict(inputs or {})
         self.attrs = dict(attrs or {})

@@ -56,7 +56,10 @@ class _Blas:
 
     def _take_updates(self, library: Any, prefix: str, suffix: str) -> None:
         size = ctypes.c_int64 if suffix else ctypes.c_int
-        for dtype, letter, number in ((np.float32, "s", ctypes.c_float), (np.float64, "d", ctypes.c_double)):
+        for dtype, letter, number in (
+            (np.float32, "s", ctypes.c_float),
+            (np.float64, "d", ctypes.c_double),
+        ):
             both = getattr(library, f"{prefix}cblas_{letter}axpby{suffix}", None)
             one = getattr(library, f"{prefix}cblas_{letter}axpy{suffix}", None)
             if both is None or one is None:

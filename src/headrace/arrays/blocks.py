@@ -57,7 +57,12 @@ def _spread(
 
 
 def _run(
-    function: Callable[..., None], arrays: Sequence[Any], cut: Sequence[bool], lo: int, hi: int, step: int
+    function: Callable[..., None],
+    arrays: Sequence[Any],
+    cut: Sequence[bool],
+    lo: int,
+    hi: int,
+    step: int,
 ) -> None:
     for start in range(lo, hi, step):
         stop = min(start + step, hi)

@@ -1,6 +1,7 @@
 """Matrix products over Headrace's own threads.
 
-While a run computes large products, OpenBLAS is held to one thread (see blas.py) and the product is cut into as many
+Large float32 products go to the kernel library where there is one (accel.py). Otherwise, while a run computes large
+products, OpenBLAS is held to one thread (see blas.py) and the product is cut into as many
 parts as there are cores, on the pool that element-wise work uses too. The cut depends on the shapes and the number of threads
 alone, so the same program gives the same bits. Where NumPy has another BLAS, ``matmul`` is ``np.matmul``.
 """
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.pool import parallel, thread_count
 
@@ -25,7 +27,12 @@ SPLIT_FROM = 1 << 22
 
 def matmul(a: Any, b: Any, out: Any = None) -> Any:
     """``a @ b``; large products are computed in parts."""
-    if a.size < _TINY and b.size < _TINY or a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+    if (
+        (a.size < _TINY and b.size < _TINY)
+        or a.ndim < 2
+        or b.ndim < 2
+        or a.shape[-1] != b.shape[-2]
+    ):
         return np.matmul(a, b, out)
     work = a.size * b.shape[-1] if a.ndim >= b.ndim else b.size * a.shape[-2]
     if work < HOLD_FROM or not hold_blas():
@@ -34,6 +41,11 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
     if work < SPLIT_FROM or threads == 1 or a.dtype != b.dtype or a.dtype not in _FLOATS:
         return np.matmul(a, b, out)
     if a.ndim == 2 and b.ndim == 2:
+        if a.dtype == np.float32:
+            found = library()
+            result = None if found is None else found.matmul(a, b, out)
+            if result is not None:
+                return result
         if out is None:
             out = np.empty((a.shape[0], b.shape[1]), a.dtype)
         parallel(_parts(a, b, out, threads))
@@ -72,8 +84,12 @@ def _parts(a: Any, b: Any, out: Any, threads: int) -> list[Callable[[], Any]]:
     """The product of two matrices, cut along the longer side of the result in multiples of 16."""
     m, n = out.shape
     if m >= n:
-        return [partial(np.matmul, a[lo:hi], b, out=out[lo:hi]) for lo, hi in _bounds(m, threads, 16)]
-    return [partial(np.matmul, a, b[:, lo:hi], out=out[:, lo:hi]) for lo, hi in _bounds(n, threads, 16)]
+        return [
+            partial(np.matmul, a[lo:hi], b, out=out[lo:hi]) for lo, hi in _bounds(m, threads, 16)
+        ]
+    return [
+        partial(np.matmul, a, b[:, lo:hi], out=out[:, lo:hi]) for lo, hi in _bounds(n, threads, 16)
+    ]
 
 
 def _batches(a: Any, b: Any, out: Any, threads: int) -> list[Callable[[], Any]]:

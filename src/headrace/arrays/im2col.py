@@ -200,7 +200,8 @@ def conv_filter_grad(x: Array, w_shape: Sequence[int], gradient: Array, g: Geome
         return np.zeros(w_shape, dtype)
     if g.pointwise:
         rows = _strided(x, g).reshape(-1, x.shape[-1])
-        return matmul(rows.T, gradient.reshape(-1, width)).reshape(w_shape).astype(dtype, copy=False)
+        product: Array = matmul(rows.T, gradient.reshape(-1, width))
+        return product.reshape(w_shape).astype(dtype, copy=False)
     total: Array | None = None
     for lo, hi, rows in _columns(x, g):
         part = matmul(rows.T, gradient[lo:hi].reshape(-1, width))
@@ -224,7 +225,8 @@ def conv_input_grad(x_shape: Sequence[int], w: Array, gradient: Array, g: Geomet
         out = conv(gradient, np.ascontiguousarray(flipped), full)
     else:
         out = _fold(x_shape, w, gradient, g)
-    return out.astype(dtype, copy=False)
+    found: Array = out.astype(dtype, copy=False)
+    return found
 
 
 def _full_geometry(g: Geometry) -> Geometry | None:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 import os
-
 import threading
 from collections.abc import Callable
 from functools import lru_cache, partial

@@ -37,14 +37,18 @@ def loop_gradient(tape: Tape, forward: Any) -> None:
     """Add the gradients of a loop's inputs to ``tape``, given those of its results."""
     variables = forward.__dict__.get("loop_variables")
     if variables is None:
-        raise LookupError(f"No gradient can be made for the loop '{forward.name}': its variables are not known")
+        raise LookupError(
+            f"No gradient can be made for the loop '{forward.name}': its variables are not known"
+        )
     if isinstance(forward, BackwardContext):
         raise TypeError("Second-order gradient for while loops not supported.")
     exit_grads = {v: tape.collected(v.exit._op._inputs[0]) for v in variables}
     if all(g is None for g in exit_grads.values()):
         return
     if not forward.back_prop:
-        raise LookupError(f"The loop '{forward.name}' was made with back_prop=False: it has no gradient")
+        raise LookupError(
+            f"The loop '{forward.name}' was made with back_prop=False: it has no gradient"
+        )
     _Backward(tape, forward, variables, exit_grads).build()
 
 
@@ -53,7 +57,9 @@ class BackwardContext(WhileContext):
 
 
 class _Backward:
-    def __init__(self, tape: Tape, forward: Any, variables: list[Any], exit_grads: dict[Any, Any]) -> None:
+    def __init__(
+        self, tape: Tape, forward: Any, variables: list[Any], exit_grads: dict[Any, Any]
+    ) -> None:
         self.tape = tape
         self.graph = tape.graph
         self.forward: Any = forward
@@ -73,12 +79,18 @@ class _Backward:
     def build(self) -> None:
         active = self.active_variables()
         invariants = [
-            (inside, outside) for inside, outside in self.forward.invariants.items() if is_trainable(outside)
+            (inside, outside)
+            for inside, outside in self.forward.invariants.items()
+            if is_trainable(outside)
         ]
         invariants = [p for p in invariants if self.is_used(p[0], active)]
         with self.graph.name_scope(self.forward.name + "_grad"):
             count = self.forward_count()
-            starts = [count, *(self.start(v) for v in active), *(self.zero(o) for _, o in invariants)]
+            starts = [
+                count,
+                *(self.start(v) for v in active),
+                *(self.zero(o) for _, o in invariants),
+            ]
             exits = self.loop(starts, active, invariants)
         for v, grad in zip(active, exits[1:]):
             self.tape.add(v.enter._op._inputs[0], grad)
@@ -88,7 +100,9 @@ class _Backward:
     def zero(self, outside: Tensor) -> Tensor:
         with in_context(self.graph, self.outer):
             if outside._dtype is dtypes.resource:
-                return zeros_like(apply_op("ReadVariableOp", outside, dtype=variable_dtype(outside)))
+                return zeros_like(
+                    apply_op("ReadVariableOp", outside, dtype=variable_dtype(outside))
+                )
             return zeros_like(outside)
 
     def active_variables(self) -> list[Any]:
@@ -109,7 +123,11 @@ class _Backward:
         stack = list(seen)
         while stack:
             op = stack.pop()
-            if op.type == "Switch" and frame_of(op._context) is self.forward and "_cond_context" not in op.__dict__:
+            if (
+                op.type == "Switch"
+                and frame_of(op._context) is self.forward
+                and "_cond_context" not in op.__dict__
+            ):
                 continue  # a loop variable as the body sees it
             for t in op._inputs:
                 if t._op not in seen and is_inside(t._op._context, self.forward):
@@ -145,14 +163,20 @@ class _Backward:
     def loop_cond(self) -> Tensor:
         return self.variables[0].inside._op._inputs[1]  # type: ignore[no-any-return]
 
-    def loop(self, starts: list[Tensor], active: list[Any], invariants: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+    def loop(
+        self, starts: list[Tensor], active: list[Any], invariants: list[tuple[Tensor, Tensor]]
+    ) -> list[Tensor]:
         context, graph = self.context, self.graph
         enters = [context.enter(s, is_constant=False) for s in starts]
         context.Enter()
         try:
             merges = [apply(MERGE, [e, e], name="Merge")[0] for e in enters]
             context.pivot = merges[0]._op
-            test = apply(LOOP_COND, apply_op("GreaterEqual", merges[0], constant(1, name="b_one")), name="b_count")
+            test = apply(
+                LOOP_COND,
+                apply_op("GreaterEqual", merges[0], constant(1, name="b_one")),
+                name="b_count",
+            )
             switches = [apply(SWITCH, m, test, name="Switch") for m in merges]
             inside = [identity(s[1]) for s in switches]
             context.pivot = inside[0]._op
@@ -172,7 +196,9 @@ class _Backward:
         context.__dict__["loop_variables"] = []
         return exits
 
-    def body(self, grads: list[Tensor], active: list[Any], invariants: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+    def body(
+        self, grads: list[Tensor], active: list[Any], invariants: list[tuple[Tensor, Tensor]]
+    ) -> list[Tensor]:
         inner = LoopTape(self)
         ys = [v.next._op._inputs[0] for v in active]
         xs = [v.inside for v in active] + [i for i, _ in invariants]
@@ -191,7 +217,8 @@ class _Backward:
         """A forward tensor as the backward loop sees it: its value in the iteration that is being undone."""
         if frame_of(tensor._op._context) is not self.forward:
             return tensor
-        outside = self.forward.invariants.get(tensor)
+        invariants: dict[Tensor, Tensor] = self.forward.__dict__["invariants"]
+        outside = invariants.get(tensor)
         if outside is not None:
             return outside  # type: ignore[no-any-return]
         found = self.stacks.get(tensor)
@@ -208,7 +235,13 @@ class _Backward:
         outermost = self.outermost()
         with in_context(graph, outermost):
             limit = constant(-1, name="stack_size")
-            handle = apply(STACK, limit, elem_type=tensor._dtype._base, stack_name=tensor._op.name, name="f_acc")
+            handle = apply(
+                STACK,
+                limit,
+                elem_type=tensor._dtype._base,
+                stack_name=tensor._op.name,
+                name="f_acc",
+            )
         with in_context(graph, tensor._op._context):
             push = apply(STACK_PUSH, handle, tensor, name="StackPushV2")
         assert self.counter_add is not None
@@ -309,4 +342,3 @@ def _all_loops(units: list[Any]) -> list[Any]:
             found.append(unit)
             stack.extend(unit.units)
     return found
-

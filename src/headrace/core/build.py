@@ -60,7 +60,11 @@ def _apply_to_tensors(
     for arg, tensor in zip(opdef.inputs, inputs):
         base = tensor._dtype._base
         attr = arg.type_attr
-        want = arg.dtype if attr is None else seen.get(attr) or (attrs[attr] if attr in given else None)
+        want = (
+            arg.dtype
+            if attr is None
+            else seen.get(attr) or (attrs[attr] if attr in given else None)
+        )
         if want is None:
             _check_allowed(opdef.attrs[attr], arg, base)  # type: ignore[index]
             seen[attr] = attrs[attr] = base  # type: ignore[index]
@@ -136,7 +140,9 @@ def _graph_of(inputs: Sequence[Any], default: Graph) -> Graph:
     return default if first is None else first._op.graph
 
 
-def _apply(graph: Graph, opdef: OpDef, inputs: Sequence[Any], name: str | None, given: dict[str, Any]) -> Operation:
+def _apply(
+    graph: Graph, opdef: OpDef, inputs: Sequence[Any], name: str | None, given: dict[str, Any]
+) -> Operation:
     if len(inputs) != len(opdef.inputs):
         raise TypeError(f"{opdef.name} takes {len(opdef.inputs)} inputs, {len(inputs)} were given")
     full_name = graph._full_name(name or opdef.name)
@@ -154,7 +160,9 @@ def _apply(graph: Graph, opdef: OpDef, inputs: Sequence[Any], name: str | None, 
     return graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4)
 
 
-def _convert_one(opdef: OpDef, arg: Arg, value: Any, attrs: dict[str, Any], full_name: str) -> Tensor:
+def _convert_one(
+    opdef: OpDef, arg: Arg, value: Any, attrs: dict[str, Any], full_name: str
+) -> Tensor:
     want = arg.dtype
     if want is None:
         want = attrs.get(arg.type_attr)  # type: ignore[arg-type]
@@ -168,7 +176,12 @@ def _convert_one(opdef: OpDef, arg: Arg, value: Any, attrs: dict[str, Any], full
                 preferred = attr.default
         try:
             tensor = conversion.convert(
-                value, want, arg.name, preferred, as_ref=arg.is_ref, full_name=f"{full_name}/{arg.name}"
+                value,
+                want,
+                arg.name,
+                preferred,
+                as_ref=arg.is_ref,
+                full_name=f"{full_name}/{arg.name}",
             )
         except ValueError as error:
             if want is None or value is None or isinstance(value, (int, float, list, tuple)):
@@ -191,8 +204,13 @@ def _mismatch(opdef: OpDef, arg: Arg, value: Any, want: DType) -> TypeError:
     return TypeError(f"Input '{arg.name}' of '{opdef.name}' Op has type {have_name} that does not match expected type of {want.name}.")  # fmt: skip
 
 
-def _type_error(opdef: OpDef, arg: Arg, have: DType, want: DType, attrs: dict[str, Any]) -> TypeError:
-    first = next((a.name for a in opdef.inputs if a.type_attr is not None and a.type_attr == arg.type_attr), None)
+def _type_error(
+    opdef: OpDef, arg: Arg, have: DType, want: DType, attrs: dict[str, Any]
+) -> TypeError:
+    first = next(
+        (a.name for a in opdef.inputs if a.type_attr is not None and a.type_attr == arg.type_attr),
+        None,
+    )
     if arg.type_attr is not None and first is not None and first != arg.name:
         return TypeError(
             f"Input '{arg.name}' of '{opdef.name}' Op has type {have.name} that does not match type {want.name} of "
@@ -212,9 +230,13 @@ def _check_allowed(attr: Attr, arg: Arg, dtype: DType) -> None:
         )
 
 
-def _convert_list(opdef: OpDef, arg: Arg, values: Any, attrs: dict[str, Any], full_name: str) -> list[Tensor]:
+def _convert_list(
+    opdef: OpDef, arg: Arg, values: Any, attrs: dict[str, Any], full_name: str
+) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
-        raise TypeError(f"Expected list for '{arg.name}' argument to '{opdef.name}' Op, not {values!r}.")
+        raise TypeError(
+            f"Expected list for '{arg.name}' argument to '{opdef.name}' Op, not {values!r}."
+        )
     if arg.type_list_attr is not None:
         want_types = attrs.get(arg.type_list_attr)
         tensors = []
@@ -293,7 +315,9 @@ def _attr_value(opdef: OpDef, name: str, value: Any) -> Any:
     return value
 
 
-def create_op(graph: Graph, op_type: str, inputs: Sequence[Tensor], name: str | None, attrs: dict[str, Any]) -> Operation:
+def create_op(
+    graph: Graph, op_type: str, inputs: Sequence[Tensor], name: str | None, attrs: dict[str, Any]
+) -> Operation:
     """An operation from flat input tensors and attributes, as in a NodeDef."""
     opdef = lookup(op_type)
     known = {k: _attr_value(opdef, k, v) for k, v in attrs.items()}

@@ -94,11 +94,15 @@ def _place(context: Context) -> tuple[Context | None, tuple[CondBase, ...]]:
         chain.append(at)
         at = at.outer_context
     for inner in reversed(chain):
-        frame, guards = (None, ()) if inner.outer_context is None else inner.outer_context._where or (None, ())
+        frame, guards = (
+            (None, ()) if inner.outer_context is None else inner.outer_context._where or (None, ())
+        )
         if isinstance(inner, WhileBase):
             inner._where = (inner, ())
         else:
-            inner._where = (frame, (*guards, inner)) if isinstance(inner, CondBase) else (frame, guards)
+            inner._where = (
+                (frame, (*guards, inner)) if isinstance(inner, CondBase) else (frame, guards)
+            )
     assert context._where is not None
     return context._where
 

@@ -30,7 +30,11 @@ CONST: OpDef = define(
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
 ) -> Tensor:
     """TF's ``convert_to_tensor``: ``dtype`` is a demand, ``preferred_dtype`` a wish."""
     if dtype is not None:
@@ -49,7 +53,11 @@ def convert(
 ) -> Tensor:
     """The working form. ``full_name`` names a constant that has to be made, below the op that it is made for."""
     if type(value) is Tensor:
-        if dtype is not None and value._dtype is not dtype and value._dtype._base is not dtype._base:
+        if (
+            dtype is not None
+            and value._dtype is not dtype
+            and value._dtype._base is not dtype._base
+        ):
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value._dtype.name}: {value!r}"
             )
@@ -59,7 +67,9 @@ def convert(
         return _from_python(value, dtype, name, preferred, full_name)
     if full_name is not None:
         if kind is list or kind is tuple:
-            name = full_name + "/"  # a list with tensors in it becomes a Pack op below the op that it is made for
+            name = (
+                full_name + "/"
+            )  # a list with tensors in it becomes a Pack op below the op that it is made for
         else:  # what a conversion adds (a variable's read) belongs below that op too
             graph = get_default_graph()
             outer, graph._name_stack = graph._name_stack, full_name.rpartition("/")[0]
@@ -71,7 +81,12 @@ def convert(
 
 
 def _registered(
-    value: Any, dtype: DType | None, name: str | None, preferred: Any, as_ref: bool, full_name: str | None
+    value: Any,
+    dtype: DType | None,
+    name: str | None,
+    preferred: Any,
+    as_ref: bool,
+    full_name: str | None,
 ) -> Tensor:
     """By the registry, or else as a Python value."""
     kind = type(value)
@@ -88,16 +103,22 @@ def _registered(
         if result is NotImplemented:
             continue
         if not isinstance(result, Tensor):
-            raise RuntimeError(f"Conversion function {function!r} for type {kind} returned non-Tensor: {result!r}")
+            raise RuntimeError(
+                f"Conversion function {function!r} for type {kind} returned non-Tensor: {result!r}"
+            )
         tensor: Tensor = result
         return tensor
     return _from_python(value, dtype, name, preferred, full_name)
 
 
-_PLAIN = frozenset([int, float, bool, complex, str, bytes, np.ndarray, np.float32, np.float64, np.int32, np.int64])
+_PLAIN = frozenset(
+    [int, float, bool, complex, str, bytes, np.ndarray, np.float32, np.float64, np.int32, np.int64]
+)
 
 
-def _from_python(value: Any, dtype: DType | None, name: str | None, preferred: Any, full_name: str | None) -> Tensor:
+def _from_python(
+    value: Any, dtype: DType | None, name: str | None, preferred: Any, full_name: str | None
+) -> Tensor:
     if dtype is None and preferred is not None:
         try:
             array = make_ndarray(value, dtypes.as_dtype(preferred))
@@ -141,7 +162,9 @@ def make_ndarray(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
             if -0x80000000 <= value <= 0x7FFFFFFF:
                 return np.array(value, np.int32)
             if dtype is not None:
-                raise ValueError(f"{value} does not fit into {dtype.name}: its range is {dtype.min} to {dtype.max}")
+                raise ValueError(
+                    f"{value} does not fit into {dtype.name}: its range is {dtype.min} to {dtype.max}"
+                )
             return np.array(value, np.int64)
         if dtype._kind == "f":
             return np.array(value, dtype.np_dtype)
@@ -185,7 +208,9 @@ def _from_nested(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         raise ValueError("None values not supported.")
     if isinstance(value, (str, bytes)):
         if dtype is not None and dtype is not dtypes.string:
-            raise TypeError(f"Expected {dtype.name}, got {value!r} of type '{type(value).__name__}' instead.")
+            raise TypeError(
+                f"Expected {dtype.name}, got {value!r} of type '{type(value).__name__}' instead."
+            )
         out = np.empty((), object)
         out[()] = _as_bytes(value)
         return out
@@ -278,23 +303,34 @@ def _check_kind(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
     )
     if wrong:
         first = array.reshape(-1)[0].item()
-        raise TypeError(f"Expected {dtype.name}, got {first!r} of type '{type(first).__name__}' instead.")
+        raise TypeError(
+            f"Expected {dtype.name}, got {first!r} of type '{type(first).__name__}' instead."
+        )
     if want in "iu":
         low, high = dtype.limits
         if array.max() > high or array.min() < low:
-            raise ValueError(f"{value!r} does not fit into {dtype.name}: its range is {low} to {high}")
+            raise ValueError(
+                f"{value!r} does not fit into {dtype.name}: its range is {low} to {high}"
+            )
 
 
-def _from_objects(value: Any, array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+def _from_objects(
+    value: Any, array: np.ndarray[Any, Any], dtype: DType | None
+) -> np.ndarray[Any, Any]:
     items = array.reshape(-1).tolist()
     if items and all(isinstance(i, (str, bytes)) for i in items):
         if dtype is not None and dtype is not dtypes.string:
-            raise TypeError(f"Expected {dtype.name}, got {items[0]!r} of type '{type(items[0]).__name__}' instead.")
+            raise TypeError(
+                f"Expected {dtype.name}, got {items[0]!r} of type '{type(items[0]).__name__}' instead."
+            )
         return _string_array(array)
     for item in items:
         if isinstance(item, Tensor):
             raise TypeError(f"List of Tensors when single Tensor expected: {value!r}")
-    bad = next((i for i in items if not isinstance(i, (int, float, complex, np.generic))), items[0] if items else value)
+    bad = next(
+        (i for i in items if not isinstance(i, (int, float, complex, np.generic))),
+        items[0] if items else value,
+    )
     want = dtype.name if dtype is not None else "a number, a string or a (nested) list of them"
     raise TypeError(
         f"Failed to convert object of type {type(bad)} to Tensor. Contents: {bad!r}. Expected {want}; "
@@ -308,7 +344,9 @@ def _plain(value: Any) -> Any:
         if value.value is None:
             raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
         return value.value
-    if isinstance(value, (list, tuple)) and any(isinstance(v, (shapes.Dimension, list, tuple)) for v in value):
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(v, (shapes.Dimension, list, tuple)) for v in value
+    ):
         return [_plain(v) for v in value]
     return value
 
@@ -336,20 +374,32 @@ def register_tensor_conversion_function(
 def _converters_for(kind: type) -> list[tuple[Any, Converter]]:
     found = _cache.get(kind)
     if found is None:
-        found = [(types, function) for _, _, types, function in _registry if issubclass(kind, types)]
+        found = [
+            (types, function) for _, _, types, function in _registry if issubclass(kind, types)
+        ]
         _cache[kind] = found
     return found
 
 
-def _shape_converter(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _shape_converter(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     if not value.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
     if dtype is not None and dtype._base not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}")
-    return _from_python(np.array(value.as_list(), np.int32), dtype or dtypes.int32, name or "shape_as_tensor", None, None)
+    return _from_python(
+        np.array(value.as_list(), np.int32),
+        dtype or dtypes.int32,
+        name or "shape_as_tensor",
+        None,
+        None,
+    )
 
 
-def _dimension_converter(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _dimension_converter(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     if value.value is None:
         raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
     return _from_python(value.value, dtype or dtypes.int32, name or "shape_as_tensor", None, None)
@@ -360,7 +410,10 @@ register_tensor_conversion_function(shapes.Dimension, _dimension_converter)
 
 
 def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
-    return [convert_to_tensor(v, dtype, None if name is None else f"{name}_{i}") for i, v in enumerate(values)]
+    return [
+        convert_to_tensor(v, dtype, None if name is None else f"{name}_{i}")
+        for i, v in enumerate(values)
+    ]
 
 
 _TENSOR_LIKE: list[type] = [Tensor]

@@ -29,9 +29,21 @@ _bool = bool
 class DType:
     """One TensorFlow data type."""
 
-    __slots__ = ("_base", "_enum", "_is_ref", "_kind", "_name", "_np", "_ref", "limits_", "np_dtype")
+    __slots__ = (
+        "_base",
+        "_enum",
+        "_is_ref",
+        "_kind",
+        "_name",
+        "_np",
+        "_ref",
+        "limits_",
+        "np_dtype",
+    )
 
-    def __init__(self, enum: int, name: str, np_type: Any, kind: str, base: DType | None = None) -> None:
+    def __init__(
+        self, enum: int, name: str, np_type: Any, kind: str, base: DType | None = None
+    ) -> None:
         self._enum = enum
         self._name = name
         self._np = np_type
@@ -218,7 +230,9 @@ _LOOKUP.update({
 })  # fmt: skip
 
 #: For the hot paths: NumPy dtype object to DType, native byte order.
-FROM_NUMPY: dict[np.dtype[Any], DType] = {k: v for k, v in _LOOKUP.items() if isinstance(k, np.dtype)}
+FROM_NUMPY: dict[np.dtype[Any], DType] = {
+    k: v for k, v in _LOOKUP.items() if isinstance(k, np.dtype)
+}
 
 
 def as_dtype(value: Any) -> DType:

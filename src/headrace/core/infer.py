@@ -96,14 +96,18 @@ def infer_shapes(op: Operation) -> tuple[Tensor, ...]:
         found = opdef.shape(Inference(op))
     except ValueError as error:
         given = ", ".join(shapes.show(t._shape) for t in op._inputs)
-        raise ValueError(f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {given}.") from None
+        raise ValueError(
+            f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {given}."
+        ) from None
     single = opdef.single
     if single is not None and not single.is_ref:
         dtype = single.dtype if single.dtype is not None else op._attrs[single.type_attr]  # type: ignore[index]
         return (Tensor(op, 0, dtype, found[0]),)
     dtypes = output_dtypes(opdef, op._attrs) if opdef.outputs else []
     if len(found) != len(dtypes):
-        raise AssertionError(f"shape rule of {op.type} gave {len(found)} shapes for {len(dtypes)} outputs")
+        raise AssertionError(
+            f"shape rule of {op.type} gave {len(found)} shapes for {len(dtypes)} outputs"
+        )
     return tuple(Tensor(op, i, d, s) for i, (d, s) in enumerate(zip(dtypes, found)))
 
 
@@ -126,7 +130,9 @@ def static_value(tensor: Tensor) -> Any:
 
 
 _FROM_SHAPE = frozenset(["Shape", "Size", "Rank", "ShapeN"])
-_NEVER = frozenset(["Placeholder", "PlaceholderWithDefault", "VariableV2", "VarHandleOp", "PyFunc", "StopGradient"])
+_NEVER = frozenset(
+    ["Placeholder", "PlaceholderWithDefault", "VariableV2", "VarHandleOp", "PyFunc", "StopGradient"]
+)
 
 
 def _static_order(tensor: Tensor) -> list[Tensor]:
@@ -150,7 +156,9 @@ def _static_order(tensor: Tensor) -> list[Tensor]:
 
 def _may_be_static(t: Tensor) -> bool:
     traits = t._op._opdef.traits
-    return not (traits.stateful or traits.host_only or t._op.type in _NEVER or t._op._context is not None)
+    return not (
+        traits.stateful or traits.host_only or t._op.type in _NEVER or t._op._context is not None
+    )
 
 
 def _compute_static(t: Tensor) -> None:

@@ -43,7 +43,19 @@ from typing import Any, Final
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 
-__all__ = ["ALL_OPS", "NOT_DIFFERENTIABLE", "NO_GRADIENT_YET", "Arg", "Attr", "KernelNode", "OpDef", "Traits", "bind_kernel", "define", "lookup"]
+__all__ = [
+    "ALL_OPS",
+    "NOT_DIFFERENTIABLE",
+    "NO_GRADIENT_YET",
+    "Arg",
+    "Attr",
+    "KernelNode",
+    "OpDef",
+    "Traits",
+    "bind_kernel",
+    "define",
+    "lookup",
+]
 
 
 class _Marker:
@@ -107,12 +119,18 @@ class Attr:
 class Traits:
     """What planning and rewriting must know of an op."""
 
-    ufunc: str | None = None  # the xp function (and Python operator, see plan) that is the whole kernel
-    elementwise: bool = False  # output element i depends on input elements i (after broadcasting) only
+    ufunc: str | None = (
+        None  # the xp function (and Python operator, see plan) that is the whole kernel
+    )
+    elementwise: bool = (
+        False  # output element i depends on input elements i (after broadcasting) only
+    )
     view: bool = False  # an output may share memory with an input
     stateful: bool = False  # never folded, never shared with an equal node
     random: bool = False
-    reads: tuple[int, ...] = ()  # reference or handle inputs whose variable's value the kernel is given
+    reads: tuple[
+        int, ...
+    ] = ()  # reference or handle inputs whose variable's value the kernel is given
     writes: tuple[int, ...] = ()  # reference or handle inputs whose variable it gives a new value
     uninit_ok: bool = False  # a variable that was never set reaches the kernel as None
     known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA
@@ -200,7 +218,9 @@ def lookup(name: str) -> OpDef:
 
         near = difflib.get_close_matches(name, ALL_OPS, 3)
         hint = f" Near: {', '.join(near)}." if near else ""
-        raise ValueError(f"No op named {name} is defined in this version of Headrace.{hint}") from None
+        raise ValueError(
+            f"No op named {name} is defined in this version of Headrace.{hint}"
+        ) from None
 
 
 def define(
@@ -217,7 +237,9 @@ def define(
     if name in ALL_OPS:
         raise ValueError(f"op {name} is defined twice")
     if grad is None or not (callable(grad) or isinstance(grad, _Marker)):
-        raise TypeError(f"op {name}: say what its gradient is (a function, NOT_DIFFERENTIABLE or NO_GRADIENT_YET)")
+        raise TypeError(
+            f"op {name}: say what its gradient is (a function, NOT_DIFFERENTIABLE or NO_GRADIENT_YET)"
+        )
     flags = Traits(**traits)
     if kernel is None:
         if flags.ufunc is None:

@@ -47,7 +47,9 @@ def needed_ops(
                 stack.append(producer)
         extra: Iterable[Operation] = op._control_inputs
         if extra and fed:  # waiting for a placeholder that is fed means nothing
-            extra = [c for c in extra if not (c.type.startswith("Placeholder") and c._outputs[0] in fed)]
+            extra = [
+                c for c in extra if not (c.type.startswith("Placeholder") and c._outputs[0] in fed)
+            ]
         if extra and done:
             extra = [c for c in extra if c not in done]
         if op._context is not None:
@@ -112,7 +114,9 @@ def _unit_in(op: Operation, frame: Context | None, loops: dict[Context, Loop]) -
     return None
 
 
-def _members(unit: Unit, frames: dict[Context | None, list[Operation]], loops: dict[Context, Loop]) -> list[Operation]:
+def _members(
+    unit: Unit, frames: dict[Context | None, list[Operation]], loops: dict[Context, Loop]
+) -> list[Operation]:
     if isinstance(unit, Operation):
         return [unit]
     found = []
@@ -148,8 +152,12 @@ def order_units(
     return _sorted_by_guard(units, users, waiting, position)
 
 
-def _sources(op: Operation, unit: Unit, frame: Context | None, loops: dict[Context, Loop]) -> Iterable[Unit]:
-    is_loop_merge = op.type in ("Merge", "RefMerge") and any(t._op.type in ("NextIteration", "RefNextIteration") for t in op._inputs)
+def _sources(
+    op: Operation, unit: Unit, frame: Context | None, loops: dict[Context, Loop]
+) -> Iterable[Unit]:
+    is_loop_merge = op.type in ("Merge", "RefMerge") and any(
+        t._op.type in ("NextIteration", "RefNextIteration") for t in op._inputs
+    )
     for t in op._inputs:
         if is_loop_merge and t._op.type in ("NextIteration", "RefNextIteration"):
             continue
@@ -160,7 +168,9 @@ def _sources(op: Operation, unit: Unit, frame: Context | None, loops: dict[Conte
         source = _unit_in(c, frame, loops)
         if source is not None:
             yield source
-    contexts = [op._context, unit.context.outer_context] if isinstance(unit, Loop) else [op._context]
+    contexts = (
+        [op._context, unit.context.outer_context] if isinstance(unit, Loop) else [op._context]
+    )
     for context in contexts:
         for pred in _preds(guards_of(context), ()):
             source = _unit_in(pred, frame, loops)
@@ -175,10 +185,15 @@ def guard_of(unit: Unit) -> tuple[CondBase, ...]:
 
 
 def _sorted_by_guard(
-    units: list[Unit], users: dict[Unit, list[Unit]], waiting: dict[Unit, int], position: dict[Unit, int]
+    units: list[Unit],
+    users: dict[Unit, list[Unit]],
+    waiting: dict[Unit, int],
+    position: dict[Unit, int],
 ) -> list[Unit]:
     ready: dict[tuple[tuple[int, int], ...], list[tuple[int, int, Unit]]] = defaultdict(list)
-    everywhere: list[tuple[int, int, tuple[tuple[int, int], ...], Unit]] = []  # of all guards, some done already
+    everywhere: list[
+        tuple[int, int, tuple[tuple[int, int], ...], Unit]
+    ] = []  # of all guards, some done already
     done: set[Unit] = set()
     count = 0
 

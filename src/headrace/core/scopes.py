@@ -19,7 +19,9 @@ __all__ = [
 class name_scope:
     """``with tf.name_scope(name, default_name, values) as scope:``."""
 
-    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+    def __init__(
+        self, name: str | None, default_name: str | None = None, values: Any = None
+    ) -> None:
         if default_name is not None and not isinstance(default_name, str):
             raise TypeError(
                 f"`default_name` type ({type(default_name)}) is not a string type. "

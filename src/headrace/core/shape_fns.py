@@ -8,7 +8,17 @@ from headrace.core import shapes
 from headrace.core.infer import Inference
 from headrace.core.shapes import Shape
 
-__all__ = ["broadcast", "fixed", "from_attr", "no_outputs", "reduction", "scalar", "scalars", "unchanged", "unknown"]
+__all__ = [
+    "broadcast",
+    "fixed",
+    "from_attr",
+    "no_outputs",
+    "reduction",
+    "scalar",
+    "scalars",
+    "unchanged",
+    "unknown",
+]
 
 Rule = Callable[[Inference], list[Shape]]
 

@@ -420,7 +420,9 @@ def to_plain(value: Any) -> Shape:
     if isinstance(value, Dimension):
         return (value._value,)
     if hasattr(value, "unknown_rank") and hasattr(value, "dim"):  # TensorShapeProto
-        return None if value.unknown_rank else tuple(None if d.size < 0 else d.size for d in value.dim)
+        return (
+            None if value.unknown_rank else tuple(None if d.size < 0 else d.size for d in value.dim)
+        )
     if isinstance(value, (str, bytes)):
         raise TypeError(f"A shape cannot be the string {value!r}")
     if isinstance(value, Iterable):
@@ -440,7 +442,9 @@ def _plain_dim(d: Any) -> Dim:
     try:
         index = d.__index__()
     except AttributeError:
-        raise TypeError(f"Dimension value must be integer or None or have an __index__ method, got {d!r}") from None
+        raise TypeError(
+            f"Dimension value must be integer or None or have an __index__ method, got {d!r}"
+        ) from None
     return _plain_dim(int(index))
 
 

@@ -82,7 +82,9 @@ def session_for(session: Any, graph: Graph, what: str) -> Any:
                 "Pass the session of this graph explicitly."
             )
     elif session.graph is not graph:
-        raise ValueError(f"Cannot use the given session to {what}: it belongs to a different graph.")
+        raise ValueError(
+            f"Cannot use the given session to {what}: it belongs to a different graph."
+        )
     return session
 
 

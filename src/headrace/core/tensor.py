@@ -23,7 +23,16 @@ __all__ = ["Operation", "Tensor"]
 class Tensor:
     """One output of an operation."""
 
-    __slots__ = ("__dict__", "__weakref__", "_dtype", "_name", "_op", "_shape", "_static", "_value_index")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_dtype",
+        "_name",
+        "_op",
+        "_shape",
+        "_static",
+        "_value_index",
+    )
 
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS = {
@@ -96,7 +105,9 @@ class Tensor:
         return self._op.graph._consumers_of(self)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        return stacks.session_for(session, self._op.graph, "evaluate a tensor using `eval()`").run(self, feed_dict)
+        return stacks.session_for(session, self._op.graph, "evaluate a tensor using `eval()`").run(
+            self, feed_dict
+        )
 
     def _as_node_def_input(self) -> str:
         return self._op.name if self._value_index == 0 else self.name
@@ -123,7 +134,9 @@ class Tensor:
         )
 
     def __len__(self) -> int:
-        raise TypeError("object of type 'Tensor' has no len(). Use `tf.shape(x)[0]` or `x.shape[0]`.")
+        raise TypeError(
+            "object of type 'Tensor' has no len(). Use `tf.shape(x)[0]` or `x.shape[0]`."
+        )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(
@@ -235,7 +248,9 @@ class Operation:
         return [b"loc:@" + self.name.encode()]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        stacks.session_for(session, self.graph, "execute an operation using `run()`").run(self, feed_dict)
+        stacks.session_for(session, self.graph, "execute an operation using `run()`").run(
+            self, feed_dict
+        )
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"

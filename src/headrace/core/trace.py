@@ -25,7 +25,9 @@ def is_internal(filename: str) -> bool:
     known = _internal.get(filename)
     if known is None:
         path = os.path.abspath(filename)
-        known = path.startswith(_PACKAGE) or filename.startswith("<frozen") or filename == "<headrace>"
+        known = (
+            path.startswith(_PACKAGE) or filename.startswith("<frozen") or filename == "<headrace>"
+        )
         _internal[filename] = known
     return known
 

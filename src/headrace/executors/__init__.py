@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from headrace import kernels
 from headrace.executors.base import Executable, Options, options_for
 from headrace.plan.plan import make_plan
 from headrace.program.nodes import Program
 from headrace.rewrite.engine import rewrite
 from headrace.rewrite.rules import RULES
+
+kernels.install()
 
 __all__ = ["Executable", "Options", "make_executable", "options_for"]
 
@@ -18,7 +21,9 @@ def make_executable(program: Program, options: Options) -> Executable:
 
         return make_reference(make_plan(program, fusion=False), options)
     if options.executor != "numpy":
-        raise ValueError(f"There is no executor {options.executor!r}; there are 'numpy' and 'reference'.")
+        raise ValueError(
+            f"There is no executor {options.executor!r}; there are 'numpy' and 'reference'."
+        )
     from headrace.executors.numpy_executor import make_numpy
 
     if options.rewrites:

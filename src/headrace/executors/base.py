@@ -66,11 +66,23 @@ def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
         return made
     shapes = ", ".join(show(getattr(x, "shape", ())) for x in inputs)
     if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(None, op, _with_place(f"Out of memory: {error}", op, where))
+        return errors.ResourceExhaustedError(
+            None, op, _with_place(f"Out of memory: {error}", op, where)
+        )
     if isinstance(error, UnboundLocalError):
         text = "The tensor has no value: it belongs to a branch of tf.cond that was not taken"
         return errors.InvalidArgumentError(None, op, _with_place(text, op, where))
-    if isinstance(error, (ValueError, TypeError, IndexError, ZeroDivisionError, np.linalg.LinAlgError, OverflowError)):
+    if isinstance(
+        error,
+        (
+            ValueError,
+            TypeError,
+            IndexError,
+            ZeroDivisionError,
+            np.linalg.LinAlgError,
+            OverflowError,
+        ),
+    ):
         text = _shape_message(op, inputs) or f"{error} (input shapes: {shapes})"
         return errors.InvalidArgumentError(None, op, _with_place(text, op, where))
     return error

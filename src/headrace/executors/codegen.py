@@ -39,6 +39,7 @@ __all__ = ["Compiled", "compile_plan"]
 FILENAME = "<headrace>"
 _BLAS = frozenset([dtypes.float32, dtypes.float64])
 _DEEP = 60  # levels of indentation (Python ends at 100)
+_EXACT = frozenset([dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64])
 _AUGMENTED = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/"}
 _SHORTCUTS = frozenset(["Size", "Cast", "ExpandDims", "Mean", "Sum"])
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
@@ -116,7 +117,10 @@ class _Generator:
         self.emit(f"return {self.results()}")
         feeds = "".join(f", f{n}" for n in range(len(self.program.feeds)))
         prologue = self.prologue()
-        header = [f"def make({', '.join(['np', 'RunContext', *self.params])}):", f" def run(S, V{feeds}):"]
+        header = [
+            f"def make({', '.join(['np', 'RunContext', *self.params])}):",
+            f" def run(S, V{feeds}):",
+        ]
         offset = len(header) + len(prologue)
         source = "\n".join([*header, *prologue, *self.lines, " return run", ""])
         make = functools.partial(_factory(source), np, RunContext)
@@ -160,7 +164,12 @@ class _Generator:
             self.starts_kept[i] = last_start_use.get(i, -1) > at
 
     def _scan(
-        self, block: PlanBlock, first: dict[int, int], last: dict[int, int], at: list[int], loop: bool
+        self,
+        block: PlanBlock,
+        first: dict[int, int],
+        last: dict[int, int],
+        at: list[int],
+        loop: bool,
     ) -> None:
         for s in block:
             if isinstance(s, PlanIf):
@@ -205,7 +214,9 @@ class _Generator:
             name = f"c{len(self.params)}"
             self.names[value] = name
             self.constant_params[name] = value
-            return self.param(name, array[()] if array.ndim == 0 and array.dtype.kind != "O" else array)
+            return self.param(
+                name, array[()] if array.ndim == 0 and array.dtype.kind != "O" else array
+            )
         raise AssertionError(f"value {value} is used before it is made")
 
     def variable(self, value: int, check: bool = True) -> str:
@@ -341,9 +352,8 @@ class _Generator:
         if name == "Size":
             return f"{self.param(dtype.name, dtype.np_dtype.type)}({args[0]}.size)"
         source = self.program.values[node.inputs[0]]
-        if name == "Cast" and source.shape == ():
-            if dtype in _BLAS and source.dtype._kind in "iuf" and source.dtype is not dtypes.bfloat16:
-                return f"{self.param(dtype.name, dtype.np_dtype.type)}({args[0]})"
+        if name == "Cast" and source.shape == () and dtype in _BLAS and source.dtype in _EXACT:
+            return f"{self.param(dtype.name, dtype.np_dtype.type)}({args[0]})"
         if name == "ExpandDims" and source.shape:
             axis = self.program.constants.get(node.inputs[1])
             if axis is not None and axis.size == 1:
@@ -374,7 +384,9 @@ class _Generator:
         """Small products as an operator, the others (or unknown sizes) through the threads of ``gemm``."""
         left = args[0] + (".T" if node.attrs["transpose_a"] else "")
         right = args[1] + (".T" if node.attrs["transpose_b"] else "")
-        sizes = [shapes.num_elements(self.program.values[v].shape) for v in (*node.inputs, *node.outputs)]
+        sizes = [
+            shapes.num_elements(self.program.values[v].shape) for v in (*node.inputs, *node.outputs)
+        ]
         if all(s is not None and s < _SMALL for s in sizes):
             return f"{left} @ {right}"
         return f"{self.param('matmul', gemm.matmul)}({left}, {right})"
@@ -391,7 +403,10 @@ class _Generator:
         key: Any = None
         if "node" not in opdef.kernel_params:
             try:
-                key = (opdef.name, tuple((p, node.attrs[p]) for p in opdef.kernel_params if p != "rt"))
+                key = (
+                    opdef.name,
+                    tuple((p, node.attrs[p]) for p in opdef.kernel_params if p != "rt"),
+                )
                 found = self.kernels.get(key)
             except TypeError:
                 key, found = None, None
@@ -400,7 +415,9 @@ class _Generator:
         name = f"k{len(self.params)}"
         if key is not None:
             self.kernels[key] = name
-        bound = bind_kernel(opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp)
+        bound = bind_kernel(
+            opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
+        )
         return self.param(name, bound)
 
     def reuse(self, node: Node, args: list[str]) -> str | None:
@@ -445,7 +462,9 @@ class _Generator:
     def merge(self, node: Node) -> None:
         pred, if_false, if_true = (self.name_lazily(i) for i in node.inputs)
         self.emit(f"{self.new(node.outputs[0])} = {if_true} if {pred} else {if_false}", node)
-        self.emit(f"{self.new(node.outputs[1])} = {self.param('one', np.int32(1))} if {pred} else {self.param('zero', np.int32(0))}")
+        self.emit(
+            f"{self.new(node.outputs[1])} = {self.param('one', np.int32(1))} if {pred} else {self.param('zero', np.int32(0))}"
+        )
 
     def name_lazily(self, value: int) -> str:
         """A variable is checked only if its branch is the one that is taken."""
@@ -493,7 +512,9 @@ class _Generator:
         inplace = opdef.inplace
         if inplace is not None:
             wanted = [
-                p.name for p in inspect.signature(inplace).parameters.values() if p.kind is p.KEYWORD_ONLY
+                p.name
+                for p in inspect.signature(inplace).parameters.values()
+                if p.kind is p.KEYWORD_ONLY
             ]
             if wanted:
                 inplace = functools.partial(inplace, **{p: node.attrs[p] for p in wanted})
@@ -517,7 +538,9 @@ class _Generator:
                 k
                 for k, v in enumerate(step.inputs)
                 if self.lives.reusable(v, self.position)
-                and not any(w != v and self.lives.root(w) == self.lives.root(v) for w in step.inputs)
+                and not any(
+                    w != v and self.lives.root(w) == self.lives.root(v) for w in step.inputs
+                )
                 and self.program.values[v].dtype is self.program.values[step.output].dtype
                 and self.program.values[v].shape == self.program.values[step.output].shape
             ),
@@ -538,7 +561,10 @@ class _Generator:
                 size = shapes.num_elements(self.program.values[value].shape)
                 if name is None or name[0] != "t" or (size is not None and size < _SMALL):
                     continue
-                if any(self.names.get(o) == name for o in (s.outputs if isinstance(s, Node) else (s.output,))):
+                if any(
+                    self.names.get(o) == name
+                    for o in (s.outputs if isinstance(s, Node) else (s.output,))
+                ):
                     continue
                 gone.append(name)
         if gone:
@@ -563,7 +589,8 @@ class _Generator:
         lives = self.lives
         own = value in lives.fresh and lives.root(value) not in lives.shared and not again
         if own and any(
-            f != value and f is not None and lives.root(f) == lives.root(value) for f in self.program.fetches
+            f != value and f is not None and lives.root(f) == lives.root(value)
+            for f in self.program.fetches
         ):
             own = False
         if info.dtype is dtypes.resource or info.dtype is dtypes.variant:

@@ -51,4 +51,3 @@ INTO: dict[str, str] = {
     "Log1p": "np.log1p({0}, out={out})",
     "Expm1": "np.expm1({0}, out={out})",
 }
-

@@ -41,7 +41,10 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
     info = program.values[step.output]
     dtype, rank = info.dtype.np_dtype, len(info.shape or ())
     same_type = [program.values[i].dtype is info.dtype for i in step.inputs]
-    ranks = [None if program.values[i].shape is None else len(program.values[i].shape or ()) for i in step.inputs]
+    ranks = [
+        None if program.values[i].shape is None else len(program.values[i].shape or ())
+        for i in step.inputs
+    ]
     lower = [k for k, r in enumerate(ranks) if r != rank and r != 0]
 
     def widened(inputs: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
@@ -81,8 +84,14 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
     return run
 
 
-def _blocked(into: Callable[..., None], inputs: tuple[Any, ...], shape: tuple[int, ...], out: Any) -> None:
-    whole = [i for i, x in enumerate(inputs) if getattr(x, "shape", ()) != shape and getattr(x, "size", 1) != 1]
+def _blocked(
+    into: Callable[..., None], inputs: tuple[Any, ...], shape: tuple[int, ...], out: Any
+) -> None:
+    whole = [
+        i
+        for i, x in enumerate(inputs)
+        if getattr(x, "shape", ()) != shape and getattr(x, "size", 1) != 1
+    ]
     if not whole and all(getattr(x, "shape", ()) != shape or x.flags.c_contiguous for x in inputs):
         blocks.over_blocks(into, [*inputs, out])
         return
@@ -116,8 +125,11 @@ def _source(step: Fused, program: Program, own: int | None) -> tuple[str, dict[s
             (
                 chain_names[i]
                 for i in node.inputs
-                if chain_names[i][0] == "t" and last_use[i] == n and program.values[i].dtype is info.dtype
-                and program.values[i].shape == shape and _known_cover(node.inputs, i, program)
+                if chain_names[i][0] == "t"
+                and last_use[i] == n
+                and program.values[i].dtype is info.dtype
+                and program.values[i].shape == shape
+                and _known_cover(node.inputs, i, program)
             ),
             None,
         )
@@ -149,7 +161,9 @@ def _source(step: Fused, program: Program, own: int | None) -> tuple[str, dict[s
         into.append(f"out[...] = {into_names[step.output]}")
     arguments = ", ".join(names.values())
     source = (
-        f"def chain({arguments}):\n " + "\n ".join(chain) + f"\n return {chain_names[step.output]}\n"
+        f"def chain({arguments}):\n "
+        + "\n ".join(chain)
+        + f"\n return {chain_names[step.output]}\n"
         f"def into({arguments}, out):\n " + "\n ".join(into) + "\n"
     )
     return source, params

@@ -22,7 +22,9 @@ Locator = Callable[[BaseException], tuple[Any, list[Any]] | None]
 def make_numpy(plan: Plan, options: Options) -> Executable:
     compiled = compile_plan(plan)
     details = {"source": compiled.source, "reused buffers": compiled.n_reused}
-    return Executable(compiled.run, plan, options, make_locator(compiled, plan, lambda op: op), details)
+    return Executable(
+        compiled.run, plan, options, make_locator(compiled, plan, lambda op: op), details
+    )
 
 
 def make_locator(
@@ -42,7 +44,11 @@ def make_locator(
         env = found.tb_frame.f_locals
         step = compiled.lines.get(found.tb_lineno)
         if step is None:
-            op = _missing_fetch(compiled, plan, env) if isinstance(error, UnboundLocalError) else None
+            op = (
+                _missing_fetch(compiled, plan, env)
+                if isinstance(error, UnboundLocalError)
+                else None
+            )
             return None if op is None else (to_user(op), [])
         if isinstance(step, Fused):
             node, inputs = _failed_member(step, found)

@@ -115,7 +115,8 @@ class _Interpreter:
         inputs: list[Any] = []
         try:
             inputs = [
-                None if i in node.opdef.traits.writes else self.get(v, node) for i, v in enumerate(node.inputs)
+                None if i in node.opdef.traits.writes else self.get(v, node)
+                for i, v in enumerate(node.inputs)
             ]
             self.compute(node, inputs)
         except Exception as error:
@@ -123,7 +124,9 @@ class _Interpreter:
 
     def compute(self, node: Node, inputs: list[Any]) -> None:
         opdef = node.opdef
-        kernel = bind_kernel(opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp)
+        kernel = bind_kernel(
+            opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
+        )
         extra = {"rt": self.rt} if "rt" in opdef.kernel_params else {}
         if node.writes:
             self.write(node, inputs, kernel, extra)

@@ -96,13 +96,24 @@ _ALONE = _count([np.zeros(1)])
 
 
 #: Arrays up to this size are replaced rather than overwritten: a new small array costs less than doing it in place.
-SMALL = 4096
+SMALL = 16 * 1024
 
 
 class Writer:
     """One writing operation, bound: ``writer(state, rt, *inputs)`` returns (new values…, other outputs…)."""
 
-    __slots__ = ("copies", "inplace", "kernel", "keys", "leading", "positions", "single", "uninit_ok", "variables", "wants_rt")
+    __slots__ = (
+        "copies",
+        "inplace",
+        "kernel",
+        "keys",
+        "leading",
+        "positions",
+        "single",
+        "uninit_ok",
+        "variables",
+        "wants_rt",
+    )
 
     def __init__(
         self,
@@ -155,9 +166,8 @@ class Writer:
             elif self.inplace is not None and type(current) is np.ndarray and current.size > SMALL:
                 current = None
                 return self._overwrite(state, rt, args)
-            result = self.kernel(current, *args)
-            if type(result) is not tuple:
-                result = (result,)
+            answer = self.kernel(current, *args)
+            result: tuple[Any, ...] = answer if type(answer) is tuple else (answer,)
             new = result[0]
             if type(new) is not np.ndarray or not new.ndim or self.copies or new.base is not None:
                 new = self._stored(new)

@@ -67,10 +67,14 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
             continue
         if op._context is not None or op._control_inputs or not _is_plain(op):
             return None
-        wires = tuple([(-1, fed[t]) if t in fed else (number[t._op], t._value_index) for t in op._inputs])
+        wires = tuple(
+            [(-1, fed[t]) if t in fed else (number[t._op], t._value_index) for t in op._inputs]
+        )
         shapes = tuple([t._shape for t in op._outputs])
         parts.append((op.type, wires, shapes, tuple(op._attrs.items())))
-    outputs = tuple([(-1, fed[e]) if e in fed else (number[e._op], e._value_index) for e in elements])
+    outputs = tuple(
+        [(-1, fed[e]) if e in fed else (number[e._op], e._value_index) for e in elements]
+    )
     given = tuple([(t._dtype, t._shape) for t in feeds])
     key = (tuple(parts), outputs, given)
     try:
@@ -91,7 +95,9 @@ def _is_plain(op: Operation) -> bool:
     known = _plain.get(op.type)
     if known is None:
         traits = op._opdef.traits
-        known = not (traits.stateful or traits.random or traits.writes or traits.reads or traits.host_only)
+        known = not (
+            traits.stateful or traits.random or traits.writes or traits.reads or traits.host_only
+        )
         known = known and not {"node", "rt"} & set(op._opdef.kernel_params)
         _plain[op.type] = known
     return known
@@ -100,7 +106,9 @@ def _is_plain(op: Operation) -> bool:
 class _Template:
     """A compiled structure."""
 
-    def __init__(self, structure: Structure, compiled: Compiled, plan: Plan, options: Options) -> None:
+    def __init__(
+        self, structure: Structure, compiled: Compiled, plan: Plan, options: Options
+    ) -> None:
         self.options = options
         order = [op for op in structure.ops if op.type == "Const"]
         at = {op._outputs[0]: i for i, op in enumerate(order)}
@@ -113,7 +121,9 @@ class _Template:
             tensor = plan.program.values[value].tensor
             if tensor in at and value in plan.program.constants and tensor._op.type == "Const":
                 array = plan.program.constants[value]
-                self.slots.append((position, at[tensor], array.ndim == 0 and array.dtype.kind != "O"))
+                self.slots.append(
+                    (position, at[tensor], array.ndim == 0 and array.dtype.kind != "O")
+                )
                 self.params[position] = None
         self.compiled = _without_graph(compiled, structure)
         self.plan = Plan(_without_values(plan.program), (), plan.lives)
@@ -177,4 +187,3 @@ def _remember(key: Hashable, template: _Template | None) -> None:
         _templates[key] = template
         while len(_templates) > MAX_TEMPLATES:
             _templates.popitem(last=False)
-

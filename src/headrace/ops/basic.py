@@ -15,7 +15,14 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, bind_kernel, def
 from headrace.core.shapes import show, to_plain
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["constant", "identity", "no_op", "placeholder", "placeholder_with_default", "stop_gradient"]
+__all__ = [
+    "constant",
+    "identity",
+    "no_op",
+    "placeholder",
+    "placeholder_with_default",
+    "stop_gradient",
+]
 
 
 def _placeholder_kernel(xp: Any, *, node: KernelNode) -> Any:
@@ -53,7 +60,9 @@ PREVENT_GRADIENT = define(
     "PreventGradient", "input: T -> output: T; message: str=''",
     shape=shape_fns.unchanged, kernel=lambda xp, x: x, grad=lambda op, g: _prevented(op), view=True,
 )  # fmt: skip
-NO_OP = define("NoOp", "->", shape=shape_fns.no_outputs, kernel=lambda xp: None, grad=NOT_DIFFERENTIABLE)
+NO_OP = define(
+    "NoOp", "->", shape=shape_fns.no_outputs, kernel=lambda xp: None, grad=NOT_DIFFERENTIABLE
+)
 
 
 def _prevented(op: Operation) -> Any:
@@ -77,7 +86,11 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """A constant; with ``shape`` a shorter value is repeated in its last element, as TF 1.15 does."""
     want = None if dtype is None else dtypes.as_dtype(dtype)
@@ -100,7 +113,9 @@ def _filled(array: np.ndarray[Any, Any], shape: Any, verify: bool) -> np.ndarray
     if array.size == wanted:
         return array.reshape(shape)
     if array.size > wanted or array.size == 0:
-        raise ValueError(f"Too many elements provided. Needed at most {wanted}, but received {array.size}")
+        raise ValueError(
+            f"Too many elements provided. Needed at most {wanted}, but received {array.size}"
+        )
     out = np.empty(wanted, array.dtype)
     out[: array.size] = array.reshape(-1)
     out[array.size :] = array.reshape(-1)[-1]

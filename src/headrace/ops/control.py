@@ -23,7 +23,9 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     ops = []
     for item in _flat(inputs):
         if item is None:
-            raise TypeError("Expected tf.group() expected Tensor objects not None with type '<class 'NoneType'>'")
+            raise TypeError(
+                "Expected tf.group() expected Tensor objects not None with type '<class 'NoneType'>'"
+            )
         ops.append(_operation(item))
     if ops:
         graph = ops[0].graph
@@ -83,4 +85,3 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
         out = [None if t is None else with_dependencies([gate], t) for t in tensors]
         del scope
         return out
-

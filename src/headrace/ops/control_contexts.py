@@ -25,7 +25,12 @@ def is_inside(context: Context | None, container: Context) -> bool:
 
 
 def _same_branch(a: Context, b: Context) -> bool:
-    return isinstance(a, CondBase) and isinstance(b, CondBase) and a.pred is b.pred and a.branch == b.branch
+    return (
+        isinstance(a, CondBase)
+        and isinstance(b, CondBase)
+        and a.pred is b.pred
+        and a.branch == b.branch
+    )
 
 
 @contextmanager
@@ -85,7 +90,9 @@ class _Shared(Context):
 class CondContext(_Shared, CondBase):
     """One branch: outside tensors come in through a Switch."""
 
-    def __init__(self, pred: Tensor, pivot: Tensor, branch: int, name: str, outer: Context | None) -> None:
+    def __init__(
+        self, pred: Tensor, pivot: Tensor, branch: int, name: str, outer: Context | None
+    ) -> None:
         super().__init__(name, outer)
         self.pred = pred
         self.pivot = pivot
@@ -105,9 +112,15 @@ class CondContext(_Shared, CondBase):
 
     def is_own_switch(self, tensor: Tensor) -> bool:
         context = tensor._op.__dict__.get("_cond_context")
-        return context is not None and _same_branch(context, self) and tensor._value_index == self.branch
+        return (
+            context is not None
+            and _same_branch(context, self)
+            and tensor._value_index == self.branch
+        )
 
-    def control_inputs_for(self, op: Operation, controls: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    def control_inputs_for(
+        self, op: Operation, controls: tuple[Operation, ...]
+    ) -> tuple[Operation, ...]:
         inside = tuple(c for c in controls if is_inside(c._context, self))
         if op._inputs:
             return inside if len(inside) == len(controls) else controls
@@ -142,7 +155,9 @@ class WhileContext(_Shared, WhileBase):
         self.invariants[out] = tensor
         return out
 
-    def control_inputs_for(self, op: Operation, controls: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    def control_inputs_for(
+        self, op: Operation, controls: tuple[Operation, ...]
+    ) -> tuple[Operation, ...]:
         inside = tuple(c for c in controls if is_inside(c._context, self))
         if op._inputs or self.pivot is None:
             return inside

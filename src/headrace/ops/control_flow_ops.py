@@ -15,7 +15,17 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
 from headrace.core.shape_fns import no_outputs, scalar, unchanged, unknown
 from headrace.core.shapes import Shape
 
-__all__ = ["ENTER", "EXIT", "LOOP_COND", "MERGE", "NEXT_ITERATION", "STACK", "STACK_POP", "STACK_PUSH", "SWITCH"]
+__all__ = [
+    "ENTER",
+    "EXIT",
+    "LOOP_COND",
+    "MERGE",
+    "NEXT_ITERATION",
+    "STACK",
+    "STACK_POP",
+    "STACK_PUSH",
+    "SWITCH",
+]
 
 
 def _structural(xp: Any, *inputs: Any, node: KernelNode) -> Any:
@@ -39,11 +49,18 @@ def _twice(c: Inference) -> list[Shape]:
 
 _COMMON: dict[str, Any] = {"kernel": _structural, "grad": _by_engine, "stateful": True}
 
-SWITCH = define("Switch", "data: T, pred: bool -> output_false: T, output_true: T", shape=_twice, **_COMMON)
-REF_SWITCH = define(
-    "RefSwitch", "data: &T, pred: bool -> output_false: &T, output_true: &T", shape=_twice, **_COMMON
+SWITCH = define(
+    "Switch", "data: T, pred: bool -> output_false: T, output_true: T", shape=_twice, **_COMMON
 )
-MERGE = define("Merge", "inputs: N*T -> output: T, value_index: int32", shape=_merge_shape, **_COMMON)
+REF_SWITCH = define(
+    "RefSwitch",
+    "data: &T, pred: bool -> output_false: &T, output_true: &T",
+    shape=_twice,
+    **_COMMON,
+)
+MERGE = define(
+    "Merge", "inputs: N*T -> output: T, value_index: int32", shape=_merge_shape, **_COMMON
+)
 REF_MERGE = define(
     "RefMerge", "inputs: &N*T -> output: &T, value_index: int32", shape=_merge_shape, **_COMMON
 )
@@ -53,7 +70,9 @@ REF_ENTER = define("RefEnter", f"data: &T -> output: &T; {_ENTER}", shape=unchan
 EXIT = define("Exit", "data: T -> output: T", shape=unchanged, **_COMMON)
 REF_EXIT = define("RefExit", "data: &T -> output: &T", shape=unchanged, **_COMMON)
 NEXT_ITERATION = define("NextIteration", "data: T -> output: T", shape=unchanged, **_COMMON)
-REF_NEXT_ITERATION = define("RefNextIteration", "data: &T -> output: &T", shape=unchanged, **_COMMON)
+REF_NEXT_ITERATION = define(
+    "RefNextIteration", "data: &T -> output: &T", shape=unchanged, **_COMMON
+)
 LOOP_COND = define("LoopCond", "input: bool -> output: bool", shape=scalar, **_COMMON)
 REF_IDENTITY = define("RefIdentity", "input: &T -> output: &T", shape=unchanged, **_COMMON)
 CONTROL_TRIGGER = define(
@@ -99,4 +118,3 @@ STACK_CLOSE = define(
     "StackCloseV2", "handle: resource ->",
     shape=no_outputs, kernel=_close, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
 )  # fmt: skip
-

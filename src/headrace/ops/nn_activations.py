@@ -229,7 +229,7 @@ def _row_max(x: Any) -> Any:
     """The maximum over the last axis, kept. NumPy walks short rows one by one; a few columns are faster."""
     columns = x.shape[-1]
     if columns > 6:
-        return np.maximum.reduce(x, -1, None, None, True)
+        return np.maximum.reduce(x, -1, keepdims=True)
     best = x[..., 0]
     for i in range(1, columns):
         best = np.maximum(best, x[..., i])

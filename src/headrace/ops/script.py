@@ -34,19 +34,25 @@ class _Function:
 def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:
     function = _functions.get(token)
     if function is None:
-        raise errors.UnknownError(None, None, f"KeyError: the Python function behind py_func ({token}) is gone")
+        raise errors.UnknownError(
+            None, None, f"KeyError: the Python function behind py_func ({token}) is gone"
+        )
     try:
         result = function.call(*[_for_user(x) for x in inputs])
     except errors.OpError:
         raise
     except Exception as error:
         raise _as_op_error(error) from error
-    results = list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
+    results = (
+        list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
+    )
     if not isinstance(result, (list, tuple)) and len(Tout) == 0:
         return ()
     if len(results) != len(Tout):
         raise errors.InvalidArgumentError(
-            None, None, f"py_func is to return {len(Tout)} values, but its function returned {len(results)}"
+            None,
+            None,
+            f"py_func is to return {len(Tout)} values, but its function returned {len(results)}",
         )
     arrays = tuple(_from_user(r, t, i) for i, (r, t) in enumerate(zip(results, Tout)))
     return arrays if len(arrays) != 1 else arrays[0]
@@ -67,7 +73,9 @@ def _from_user(value: Any, dtype: Any, i: int) -> Any:
         array = array.astype(dtype.np_dtype)
     if array.dtype != dtype.np_dtype:
         raise errors.InvalidArgumentError(
-            None, None, f"{i}-th value returned by py_func is {array.dtype}, but expects {dtype.name}"
+            None,
+            None,
+            f"{i}-th value returned by py_func is {array.dtype}, but expects {dtype.name}",
         )
     return np.array(array, order="C")
 
@@ -93,14 +101,27 @@ def _shape(c: Any) -> list[Any]:
 
 
 PY_FUNC = define(
-    "PyFunc", _SIGNATURE, shape=_shape, kernel=_kernel, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True
+    "PyFunc",
+    _SIGNATURE,
+    shape=_shape,
+    kernel=_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
 )
 PY_FUNC_STATELESS = define(
-    "PyFuncStateless", _SIGNATURE, shape=_shape, kernel=_kernel, grad=NOT_DIFFERENTIABLE, host_only=True
+    "PyFuncStateless",
+    _SIGNATURE,
+    shape=_shape,
+    kernel=_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
 )
 
 
-def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+def py_func(
+    func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
     """A Python function of NumPy arrays as an operation."""
     single = not isinstance(Tout, (list, tuple))
     types = [Tout] if single else list(Tout)

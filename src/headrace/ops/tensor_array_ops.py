@@ -27,7 +27,13 @@ class ArrayState:
     """The elements of one TensorArray."""
 
     def __init__(
-        self, dtype: Any, size: int, dynamic: bool, clear: bool, element_shape: Shape, identical: bool
+        self,
+        dtype: Any,
+        size: int,
+        dynamic: bool,
+        clear: bool,
+        element_shape: Shape,
+        identical: bool,
     ) -> None:
         self.dtype = dtype
         self.items: list[Any] = [None] * size
@@ -58,18 +64,24 @@ class ArrayState:
         i = self._index(index, grow=self.forward is None or self.dynamic)
         value = np.asarray(value, object if self.dtype is dtypes.string else None)
         if value.dtype != self.dtype.np_dtype:
-            raise _invalid(f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype}.")
+            raise _invalid(
+                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype}."
+            )
         if not shapes.compatible(self.element_shape, value.shape):
             raise _invalid(
                 f"Could not write to TensorArray index {i} because the value shape is {shapes.show(value.shape)} which "
                 f"is incompatible with the TensorArray's inferred element shape: {shapes.show(self.element_shape)} "
                 "(consider setting infer_shape=False)."
             )
-        if (self.identical and self.element_shape is None) or (self.element_shape is not None and None in self.element_shape):
+        if (self.identical and self.element_shape is None) or (
+            self.element_shape is not None and None in self.element_shape
+        ):
             self.element_shape = value.shape if self.identical else self.element_shape
         if self.items[i] is not None:
             if self.forward is None:
-                raise _invalid(f"Could not write to TensorArray index {i} because it has already been written to.")
+                raise _invalid(
+                    f"Could not write to TensorArray index {i} because it has already been written to."
+                )
             self.items[i] = self.items[i] + value
         else:
             self.items[i] = value
@@ -92,11 +104,17 @@ class ArrayState:
             )
         shape = self._zero_shape(i)
         if shape is None:
-            raise _invalid(f"Could not read from TensorArray index {i} because it has not yet been written to.")
+            raise _invalid(
+                f"Could not read from TensorArray index {i} because it has not yet been written to."
+            )
         return np.zeros(shape, self.dtype.np_dtype)
 
     def _zero_shape(self, i: int) -> Any:
-        if self.forward is not None and i < len(self.forward.items) and self.forward.items[i] is not None:
+        if (
+            self.forward is not None
+            and i < len(self.forward.items)
+            and self.forward.items[i] is not None
+        ):
             return self.forward.items[i].shape
         known = shapes.known(self.element_shape)
         if known is None and self.forward is not None:
@@ -130,7 +148,9 @@ def _make(
     n = int(size)
     if n < 0:
         raise _invalid(f"Size should be >= 0, but is {n}")
-    return ArrayState(dtype, n, dynamic_size, clear_after_read, element_shape, identical_element_shapes), _FLOW
+    return ArrayState(
+        dtype, n, dynamic_size, clear_after_read, element_shape, identical_element_shapes
+    ), _FLOW
 
 
 def _write(xp: Any, handle: ArrayState, index: Any, value: Any, flow: Any) -> Any:
@@ -142,7 +162,9 @@ def _read(xp: Any, handle: ArrayState, index: Any, flow: Any) -> Any:
     return handle.read(index)
 
 
-def _gather(xp: Any, handle: ArrayState, indices: Any, flow: Any, *, dtype: Any, element_shape: Any) -> Any:
+def _gather(
+    xp: Any, handle: ArrayState, indices: Any, flow: Any, *, dtype: Any, element_shape: Any
+) -> Any:
     wanted = np.asarray(indices).reshape(-1)
     if wanted.size == 0:
         shape = shapes.known(element_shape) or shapes.known(handle.element_shape)
@@ -328,4 +350,3 @@ CLOSE = define(
     "TensorArrayCloseV3", "handle: resource ->",
     shape=lambda c: [], kernel=lambda xp, handle: handle.items.clear(), grad=NOT_DIFFERENTIABLE, **_STATE,
 )  # fmt: skip
-

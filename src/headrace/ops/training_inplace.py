@@ -17,6 +17,7 @@ import numpy as np
 from numpy import abs as absolute
 from numpy import add, divide, exp, maximum, minimum, multiply, power, sign, sqrt, subtract
 
+from headrace.arrays.accel import library
 from headrace.arrays.blas import axpby, axpy, hold_blas
 from headrace.arrays.blocks import over_blocks
 
@@ -110,6 +111,10 @@ def adam(
     grad: Any, *, use_nesterov: bool,
 ) -> None:  # fmt: skip
     rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
+    if not use_nesterov and var.size > SMALL:
+        found = library()
+        if found is not None and found.adam(var, m, v, rate, beta1, beta2, epsilon, grad):
+            return
     rest1, rest2 = 1 - beta1, 1 - beta2
 
     def block(var: Any, m: Any, v: Any, g: Any) -> None:

@@ -23,7 +23,9 @@ class Lifetimes:
     parent: dict[int, int] = field(default_factory=dict)
     group_last: dict[int, int] = field(default_factory=dict)
     fresh: set[int] = field(default_factory=set)  # made by a step that returns memory of its own
-    shared: set[int] = field(default_factory=set)  # groups that contain a feed, constant or variable
+    shared: set[int] = field(
+        default_factory=set
+    )  # groups that contain a feed, constant or variable
     escaped: set[int] = field(default_factory=set)  # handed to something that may keep them
     carried: set[int] = field(default_factory=set)  # loop variables
 
@@ -81,7 +83,9 @@ class _Counter:
         self.n = 0
 
 
-def _visit(block: PlanBlock, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]) -> None:
+def _visit(
+    block: PlanBlock, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]
+) -> None:
     for s in block:
         if isinstance(s, PlanIf):
             _use(s.pred, counter.n, out, loops)
@@ -100,7 +104,9 @@ def _use(value: int, position: int, out: Lifetimes, loops: list[tuple[int, set[i
             used.add(value)
 
 
-def _visit_step(s: PlanStatement, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]) -> None:
+def _visit_step(
+    s: PlanStatement, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]
+) -> None:
     assert isinstance(s, (Node, Fused))
     for i in s.inputs:
         _use(i, counter.n, out, loops)
@@ -121,7 +127,9 @@ def _visit_step(s: PlanStatement, out: Lifetimes, counter: _Counter, loops: list
             out.fresh.add(o)
 
 
-def _visit_loop(s: PlanWhile, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]) -> None:
+def _visit_loop(
+    s: PlanWhile, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]
+) -> None:
     for v in s.loop.values:
         _use(v.init, counter.n, out, loops)
         out.join(v.value, v.init)

@@ -19,7 +19,18 @@ from headrace.core.opdef import OpDef
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["Block", "If", "LoopValue", "Node", "Program", "Statement", "ValueInfo", "VariableInfo", "While", "walk"]
+__all__ = [
+    "Block",
+    "If",
+    "LoopValue",
+    "Node",
+    "Program",
+    "Statement",
+    "ValueInfo",
+    "VariableInfo",
+    "While",
+    "walk",
+]
 
 
 @dataclass(frozen=True, slots=True)

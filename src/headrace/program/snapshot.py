@@ -58,7 +58,10 @@ Fetch = Tensor | Operation | FinalValue
 
 
 def snapshot(
-    fetches: Sequence[Fetch], feeds: Sequence[Tensor], total_ops: int = 0, done: frozenset[Operation] = frozenset()
+    fetches: Sequence[Fetch],
+    feeds: Sequence[Tensor],
+    total_ops: int = 0,
+    done: frozenset[Operation] = frozenset(),
 ) -> Program:
     """The program that computes ``fetches`` given ``feeds``; operations in ``done`` need not be waited for."""
     return _Builder(fetches, feeds, total_ops, done).build()
@@ -87,7 +90,11 @@ class _Variable:
 
 class _Builder:
     def __init__(
-        self, fetches: Sequence[Fetch], feeds: Sequence[Tensor], total_ops: int, done: frozenset[Operation]
+        self,
+        fetches: Sequence[Fetch],
+        feeds: Sequence[Tensor],
+        total_ops: int,
+        done: frozenset[Operation],
     ) -> None:
         self.fetches = fetches
         self.done = done
@@ -121,11 +128,21 @@ class _Builder:
         body = self._block(units)
         fetch_ids = tuple(self._fetch(f) for f in self.fetches)
         effects = tuple(
-            self.value_of[t] for f in self.fetches if isinstance(f, Operation) for t in f._outputs if t in self.value_of
+            self.value_of[t]
+            for f in self.fetches
+            if isinstance(f, Operation)
+            for t in f._outputs
+            if t in self.value_of
         )
         variables = tuple(
             VariableInfo(
-                variable_key(v.op), v.op.name, v.op._attrs["dtype"], v.op, v.start, v.current, v.write_mask != 0
+                variable_key(v.op),
+                v.op.name,
+                v.op._attrs["dtype"],
+                v.op,
+                v.start,
+                v.current,
+                v.write_mask != 0,
             )
             for v in self.variables.values()
         )
@@ -263,7 +280,9 @@ class _Builder:
                 guard, statements = open_guards.pop()
                 if statements:
                     target = open_guards[-1][1] if open_guards else top
-                    target.append(If(self.value_of[guard.pred], bool(guard.branch), tuple(statements)))
+                    target.append(
+                        If(self.value_of[guard.pred], bool(guard.branch), tuple(statements))
+                    )
 
         for unit in units:
             guards = guard_of(unit)
@@ -315,7 +334,9 @@ class _Builder:
             return
         value = self.value_of.get(source)
         if value is None:
-            raise ValueError(f"'{op.name}' ({op.type}) uses {source.name}, which has no value there")
+            raise ValueError(
+                f"'{op.name}' ({op.type}) uses {source.name}, which has no value there"
+            )
         for out in op._outputs:
             self.value_of.setdefault(out, value)
 
@@ -347,7 +368,9 @@ class _Builder:
     def _node(self, op: Operation, target: list[Statement]) -> None:
         opdef: OpDef = op._opdef
         value_of = self.value_of
-        inputs = tuple([value_of[t] if t in value_of else self._input(op, i) for i, t in enumerate(op._inputs)])
+        inputs = tuple(
+            [value_of[t] if t in value_of else self._input(op, i) for i, t in enumerate(op._inputs)]
+        )
         outputs = []
         for t in op._outputs:
             if t in value_of:  # fed, though another output of the operation is needed
@@ -371,7 +394,11 @@ class _Builder:
     def _loop(self, loop: Loop) -> While:
         ops = [u for u in [*loop.test, *loop.body] if isinstance(u, Operation)]
         enters = [o for o in ops if o.type in ("Enter", "RefEnter")]
-        merges = [o for o in ops if o.type in ("Merge", "RefMerge") and o._inputs[0]._op.type in ("Enter", "RefEnter")]
+        merges = [
+            o
+            for o in ops
+            if o.type in ("Merge", "RefMerge") and o._inputs[0]._op.type in ("Enter", "RefEnter")
+        ]
         before = 0
         for enter in enters:
             mask = 0

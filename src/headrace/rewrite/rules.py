@@ -18,7 +18,9 @@ __all__ = ["RULES", "VALUE_FREE_RULES"]
 #: Folding may not blow a small description up into a large constant.
 MAX_FOLDED_BYTES = 64 * 1024
 
-_PASS_THROUGH = frozenset(["Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault", "Snapshot"])
+_PASS_THROUGH = frozenset(
+    ["Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault", "Snapshot"]
+)
 
 
 def _pass_through(node: Node, state: RewriteState) -> tuple[int, ...] | None:
@@ -45,7 +47,11 @@ def _even_loss_gradient(node: Node, state: RewriteState) -> Node | None:
         if column is None or backprop is None or backprop.opdef.name not in _CROSS_ENTROPY:
             continue
         spread = make(column.inputs[0]) if column.opdef.name == "ExpandDims" else None
-        if spread is None or spread.opdef.name != "BroadcastTo" or state.values[spread.inputs[0]].shape != ():
+        if (
+            spread is None
+            or spread.opdef.name != "BroadcastTo"
+            or state.values[spread.inputs[0]].shape != ()
+        ):
             continue
         shape = make(spread.inputs[1])
         loss, gradient = backprop.outputs
@@ -85,11 +91,18 @@ def _fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     for i in node.inputs:
         if i not in constants:
             return None
-    if not node.inputs or not _is_pure(node) or node.opdef.traits.host_only or node.opdef.name == "Merge":
+    if (
+        not node.inputs
+        or not _is_pure(node)
+        or node.opdef.traits.host_only
+        or node.opdef.name == "Merge"
+    ):
         return None
     if _too_large(node, state):
         return None
-    kernel = bind_kernel(node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp)
+    kernel = bind_kernel(
+        node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
+    )
     try:
         with np.errstate(all="ignore"):
             result = kernel(*[constants[i] for i in node.inputs])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.arrays import accel
 from headrace.core import shapes, trace
 from headrace.executors.base import Executable
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
@@ -45,6 +46,7 @@ class Explanation:
     constants: int
     constant_bytes: int
     buffers_reused: int
+    kernel_library: str
     source: str = field(repr=False, default="")
 
     def as_dict(self) -> dict[str, Any]:
@@ -79,6 +81,7 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
         constants=len(program.constants),
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
         buffers_reused=int(executable.details.get("reused buffers", 0)),
+        kernel_library=accel.status(),
         source=str(executable.details.get("source", "")),
     )
 
@@ -122,13 +125,19 @@ def _steps(block: PlanBlock, program: Program, out: list[Step], depth: int) -> N
             out.append(Step("if", name if s.branch else f"not {name}", "If", "", "", depth))
             _steps(s.body, program, out, depth + 1)
         elif isinstance(s, PlanWhile):
-            out.append(Step("while", s.loop.op.name, "While", "", trace.user_line(s.loop.op._frames), depth))
+            out.append(
+                Step(
+                    "while", s.loop.op.name, "While", "", trace.user_line(s.loop.op._frames), depth
+                )
+            )
             _steps(s.test, program, out, depth + 1)
             _steps(s.body, program, out, depth + 1)
         elif isinstance(s, Fused):
             last = s.nodes[-1]
             kinds = " + ".join(n.opdef.name for n in s.nodes)
-            out.append(Step("fused", last.op.name, kinds, _shape(program, s.output), _line(last), depth))
+            out.append(
+                Step("fused", last.op.name, kinds, _shape(program, s.output), _line(last), depth)
+            )
         else:
             shape = _shape(program, s.outputs[0]) if s.outputs else ""
             out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth))
@@ -146,7 +155,7 @@ def _line(node: Node) -> str:
 def _text(e: Explanation) -> list[str]:
     lines = [
         f"run({', '.join(e.fetches) or 'nothing'}) fed with {', '.join(e.feeds) or 'nothing'}",
-        f"  executor   {e.executor}",
+        f"  executor   {e.executor}; large products and updates: {e.kernel_library}",
         f"  graph      {e.ops_in_graph} operations, {e.ops_needed} needed, {e.pruned} pruned",
         f"  rewrites   folded {e.folded}, shared {e.shared}"
         + "".join(f", {k} {v}" for k, v in e.rewrites.items() if k not in _NAMED),
@@ -160,7 +169,10 @@ def _text(e: Explanation) -> list[str]:
     width = min(width, 40)
     for i, s in enumerate(e.steps):
         pad = "  " * s.depth
-        lines.append(f"  {i:4d} {pad}{s.op_type:<{width}}  {s.name}  {s.shape}" + (f"   <- {s.line}" if s.line else ""))
+        lines.append(
+            f"  {i:4d} {pad}{s.op_type:<{width}}  {s.name}  {s.shape}"
+            + (f"   <- {s.line}" if s.line else "")
+        )
     return lines
 
 

@@ -25,7 +25,9 @@ class TensorFed(Exception):
 
 def is_symbolic(value: Any) -> bool:
     """A tensor or variable where an array is expected."""
-    return isinstance(value, Tensor) or (hasattr(value, "_as_graph_element") and not isinstance(value, type))
+    return isinstance(value, Tensor) or (
+        hasattr(value, "_as_graph_element") and not isinstance(value, type)
+    )
 
 
 def make_converter(tensor: Tensor) -> Converter:
@@ -53,7 +55,11 @@ def make_converter(tensor: Tensor) -> Converter:
 
     def convert(value: Any) -> Any:
         if type(value) is ndarray:
-            array = value if value.dtype is want or value.dtype == want else _as_array(value, tensor, want)
+            array = (
+                value
+                if value.dtype is want or value.dtype == want
+                else _as_array(value, tensor, want)
+            )
         elif shape is None and type(value) is float:
             return make(value)
         else:
@@ -79,7 +85,9 @@ def _as_array(value: Any, tensor: Tensor, want: np.dtype[Any]) -> Any:
     if is_symbolic(value):
         raise TensorFed
     if isinstance(value, Operation):
-        raise TypeError(f"The value fed to {tensor.name} is the operation {value.name!r}, which has no value.")
+        raise TypeError(
+            f"The value fed to {tensor.name} is the operation {value.name!r}, which has no value."
+        )
     try:
         array = np.asarray(value, dtype=want)
     except (ValueError, TypeError, OverflowError) as error:
@@ -119,7 +127,9 @@ def _check_shape(shape: tuple[int, ...], tensor: Tensor) -> None:
 def _string_converter(tensor: Tensor) -> Converter:
     def convert(value: Any) -> Any:
         if value is None:
-            raise TypeError(f"The value fed to {tensor.name} is None. Feed a string or an array of strings.")
+            raise TypeError(
+                f"The value fed to {tensor.name} is None. Feed a string or an array of strings."
+            )
         if is_symbolic(value):
             raise TensorFed
         array = _string_array(np.asarray(value, dtype=object))
@@ -181,5 +191,3 @@ def _nested(i: int, pick: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
     if pick is None:
         return lambda value: value[i]
     return lambda value: pick(value[i])
-
-

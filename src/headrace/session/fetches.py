@@ -44,14 +44,18 @@ def _copy(value: Any) -> Any:
 
 def plan_fetches(graph: Any, fetches: Any) -> tuple[list[Element], Rebuild]:
     """The unique elements that ``fetches`` needs, and how its result is put together from their values."""
-    if type(fetches) is Tensor and fetches._op.graph is graph and fetches._op.type != "VarHandleOp":
-        if graph.is_fetchable(fetches):
-            return [fetches], _first
+    if type(fetches) is Tensor and _is_plain(graph, fetches):
+        return [fetches], _first
     if fetches is None:
         raise TypeError("Fetch argument None has invalid type <class 'NoneType'>")
     slots = Slots()
     rebuild = _plan(graph, fetches, slots)
     return list(slots.index), rebuild
+
+
+def _is_plain(graph: Any, tensor: Tensor) -> bool:
+    op = tensor._op
+    return op.graph is graph and op.type != "VarHandleOp" and graph.is_fetchable(tensor)
 
 
 def _first(values: tuple[Any, ...]) -> Any:
@@ -66,9 +70,13 @@ def _plan(graph: Any, fetch: Any, slots: Slots) -> Rebuild:
         kind: Any = type(fetch) if type(fetch) is not dict else dict
         return lambda values: _mapping(kind, [(k, p(values)) for k, p in parts])
     if isinstance(fetch, IndexedSlices):
-        return _composite(graph, fetch, slots, IndexedSlicesValue, ("values", "indices", "dense_shape"))
+        return _composite(
+            graph, fetch, slots, IndexedSlicesValue, ("values", "indices", "dense_shape")
+        )
     if hasattr(fetch, "dense_shape") and hasattr(fetch, "indices") and hasattr(fetch, "values"):
-        return _composite(graph, fetch, slots, SparseTensorValue, ("indices", "values", "dense_shape"))
+        return _composite(
+            graph, fetch, slots, SparseTensorValue, ("indices", "values", "dense_shape")
+        )
     if dataclasses.is_dataclass(fetch) and not isinstance(fetch, type):
         names = [f.name for f in dataclasses.fields(fetch)]
         inner = [_plan(graph, getattr(fetch, n), slots) for n in names]
@@ -100,7 +108,10 @@ def _mapping(kind: Any, items: list[tuple[Any, Any]]) -> Any:
 
 
 def _composite(graph: Any, fetch: Any, slots: Slots, cls: Any, names: tuple[str, ...]) -> Rebuild:
-    parts = [None if getattr(fetch, n) is None else slots.taker(_element(graph, getattr(fetch, n))) for n in names]
+    parts = [
+        None if getattr(fetch, n) is None else slots.taker(_element(graph, getattr(fetch, n)))
+        for n in names
+    ]
     return lambda values: cls(*[None if p is None else p(values) for p in parts])
 
 
@@ -129,9 +140,13 @@ def _element(graph: Any, fetch: Any) -> Element:
             f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. ({error})"
         ) from None
     except ValueError as error:
-        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})") from None
+        raise ValueError(
+            f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})"
+        ) from None
     except KeyError as error:
-        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
+        raise ValueError(
+            f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})"
+        ) from None
     if not graph.is_fetchable(element):
         raise ValueError(f"{fetch!r} may not be fetched.")
     if isinstance(element, Tensor) and element._op.type == "VarHandleOp":

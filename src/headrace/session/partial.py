@@ -50,7 +50,9 @@ def run(session: Any, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> A
     state: PartialRun | None = session._partial_runs.get(handle)
     if state is None:
         raise errors.InvalidArgumentError(
-            None, None, "Must run 'setup' before performing partial runs, and each only until everything is fetched."
+            None,
+            None,
+            "Must run 'setup' before performing partial runs, and each only until everything is fetched.",
         )
     elements, rebuild = plan_fetches(session.graph, fetches)
     for e in elements:
@@ -72,19 +74,26 @@ def _take_feeds(session: Any, state: PartialRun, feed_dict: dict[Any, Any]) -> N
                 None, None, f"The feed {tensor.name} was not specified in partial_run_setup."
             )
         if tensor in state.values:
-            raise errors.InvalidArgumentError(None, None, f"The feed {tensor.name} has already been fed.")
+            raise errors.InvalidArgumentError(
+                None, None, f"The feed {tensor.name} has already been fed."
+            )
         state.values[tensor] = make_converter(tensor)(pick(given))
 
 
 def _compute(session: Any, state: PartialRun, elements: list[Any]) -> tuple[Any, ...]:
-    roots = [e._op if isinstance(e, Tensor) else e.op if isinstance(e, FinalValue) else e for e in elements]
+    roots = [
+        e._op if isinstance(e, Tensor) else e.op if isinstance(e, FinalValue) else e
+        for e in elements
+    ]
     fed = set(state.values)
     new = needed_ops([r for r in roots if r not in state.done], fed) - state.done
     for op in new:
         for t in op._outputs:
             if t in state.feeds and t not in state.values:
                 raise errors.InvalidArgumentError(
-                    None, None, f"The fetch needs {t.name}, which has not been fed in this partial run yet."
+                    None,
+                    None,
+                    f"The fetch needs {t.name}, which has not been fed in this partial run yet.",
                 )
     keep = [
         t for op in sorted(new, key=lambda o: o._id) if op._context is None
@@ -94,7 +103,9 @@ def _compute(session: Any, state: PartialRun, elements: list[Any]) -> tuple[Any,
     effects = [o for o in new if o in roots]
     fetches = [*wanted, *keep, *effects]
     program = snapshot(fetches, list(state.values), len(session.graph._ops), frozenset(state.done))
-    results = _run(session, make_executable(program, options_for("reference")), list(state.values.values()))
+    results = _run(
+        session, make_executable(program, options_for("reference")), list(state.values.values())
+    )
     by_element = dict(zip(wanted, results))
     state.values.update(zip(keep, results[len(wanted) :]))
     state.done |= new

@@ -7,6 +7,7 @@ Plans belong to the graph and are shared by its sessions; variables belong to th
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import warnings
@@ -93,7 +94,11 @@ class BaseSession:
     """What Session and InteractiveSession share."""
 
     def __init__(
-        self, target: str = "", graph: Graph | None = None, config: Any = None, executor: str | None = None
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: Any = None,
+        executor: str | None = None,
     ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
@@ -150,7 +155,9 @@ class BaseSession:
         self._state.clear()
 
     # running ------------------------------------------------------------------------------------
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
         """Compute ``fetches`` with the values in ``feed_dict``."""
         kind = type(fetches)
         try:
@@ -239,13 +246,19 @@ class BaseSession:
         converters = [make_converter(t) for t, _ in feeds]
         if type(fetches) is Operation:
             rebuild = _nothing
-        elif type(fetches) is list and all(type(f) in _LEAVES for f in fetches) and len(elements) == len(fetches):
+        elif (
+            type(fetches) is list
+            and all(type(f) in _LEAVES for f in fetches)
+            and len(elements) == len(fetches)
+        ):
             rebuild = list
         direct = len(feeds) == len(feed_dict) and all(k is t for k, (t, _) in zip(feed_dict, feeds))
         picks = None if direct else [pick for _, pick in feeds]
         return make_call(self, executable, converters, picks, rebuild)
 
-    def _executable(self, elements: list[Any], feeds: list[Tensor], shared: bool = True) -> Executable:
+    def _executable(
+        self, elements: list[Any], feeds: list[Tensor], shared: bool = True
+    ) -> Executable:
         """The plan for a call; ``shared`` allows one that was made for an equal structure."""
         cache = plans_of(self._graph)
         if cache.changes != self._graph._changes:
@@ -273,7 +286,9 @@ class BaseSession:
         if self._options.executor != "numpy":
             return None
         structure = structure_of(elements, feeds)
-        return None if structure is None else from_template(structure, elements, feeds, self._options)
+        return (
+            None if structure is None else from_template(structure, elements, feeds, self._options)
+        )
 
     # other ways to run --------------------------------------------------------------------------
     def make_callable(
@@ -287,7 +302,9 @@ class BaseSession:
 
         def callable_(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if len(args) != n:
-                raise TypeError(f"make_callable() was given {n} tensors to feed; it was called with {len(args)} values")
+                raise TypeError(
+                    f"make_callable() was given {n} tensors to feed; it was called with {len(args)} values"
+                )
             self._check_open()
             EVENTS.runs += 1
             return call(dict(zip(feed_list, args)))
@@ -313,10 +330,16 @@ class BaseSession:
         self._check_open()
         if isinstance(feed_dict, Tensor):
             feed_dict = [feed_dict]
-        keys = dict.fromkeys(feed_dict) if feed_dict is not None and not isinstance(feed_dict, dict) else feed_dict
+        keys = (
+            dict.fromkeys(feed_dict)
+            if feed_dict is not None and not isinstance(feed_dict, dict)
+            else feed_dict
+        )
         elements, _ = plan_fetches(self._graph, fetches)
         feeds = expand_feeds(self._graph, keys or {})
-        return explain(self, self._executable(elements, [t for t, _ in feeds], shared=False), elements)
+        return explain(
+            self, self._executable(elements, [t for t, _ in feeds], shared=False), elements
+        )
 
 
 def _structure_key(fetches: Any) -> Any:
@@ -325,7 +348,11 @@ def _structure_key(fetches: Any) -> Any:
         return (type(fetches), *[_structure_key(f) for f in fetches])
     if isinstance(fetches, dict):
         return (type(fetches), *[(k, _structure_key(v)) for k, v in fetches.items()])
-    if type(fetches) in _LEAVES or isinstance(fetches, str) or hasattr(fetches, "_as_graph_element"):
+    if (
+        type(fetches) in _LEAVES
+        or isinstance(fetches, str)
+        or hasattr(fetches, "_as_graph_element")
+    ):
         return fetches
     raise TypeError("no key")
 
@@ -334,13 +361,32 @@ def _nothing(values: tuple[Any, ...]) -> Any:
     return None
 
 
+def _values_of(feed_dict: Any) -> Any:
+    return feed_dict.values()
+
+
+def _repeated(times: int, feed_dict: Any) -> Any:
+    """All the values, for each of the converters that pick theirs out of them."""
+    return [list(feed_dict.values())] * times
+
+
+def _picked(convert: Callable[[Any], Any], pick: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda given: convert(pick(given))
+
+
 def make_call(
-    session: BaseSession, executable: Executable, converters: list[Any], picks: list[Any] | None, rebuild: Any
+    session: BaseSession,
+    executable: Executable,
+    converters: list[Any],
+    picks: list[Any] | None,
+    rebuild: Any,
 ) -> Callable[[Any], Any]:
     """The function behind one kind of call: feed_dict in, result out."""
     run = executable.run
     state = session._state
-    owner = weakref.ref(session)  # the session holds its calls: no cycle, so that dropping it frees its variables
+    owner = weakref.ref(
+        session
+    )  # the session holds its calls: no cycle, so that dropping it frees its variables
     values = state.values
 
     def fail(error: BaseException) -> BaseException:
@@ -351,14 +397,11 @@ def make_call(
         original = getattr(error, "original", error)
         return op_error(original, *found)
 
+    find: list[Callable[[Any], Any]] = converters
+    values_of: Callable[[Any], Any] = _values_of
     if picks is not None:
-        find = [lambda given, c=c, p=p: c(p(given)) for c, p in zip(converters, picks)]
-
-        def values_of(feed_dict: Any) -> Any:
-            given = list(feed_dict.values())
-            return [given] * len(find)
-    else:
-        find, values_of = converters, dict.values  # type: ignore[assignment]
+        find = [_picked(c, p) for c, p in zip(converters, picks)]
+        values_of = functools.partial(_repeated, len(find))
 
     def raise_from(error: Exception) -> NoReturn:
         wrapped = fail(error)
@@ -402,7 +445,11 @@ class Session(BaseSession):
     """``with tf.Session() as sess: sess.run(...)``."""
 
     def __init__(
-        self, target: str = "", graph: Graph | None = None, config: Any = None, executor: str | None = None
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: Any = None,
+        executor: str | None = None,
     ) -> None:
         super().__init__(target, graph, config, executor)
         self._entered: list[Any] = []

@@ -1,0 +1,21 @@
+"""Kernel libraries under the NumPy executor. oneDNN is what TensorFlow itself computes with."""
+
+from __future__ import annotations
+
+from headrace.arrays import accel
+from headrace.env import onednn_wanted
+
+__all__ = ["install"]
+
+
+def _load() -> accel.Library:
+    if not onednn_wanted():
+        raise ImportError("switched off by HEADRACE_ONEDNN")
+    from headrace.kernels.onednn import OneDnn
+
+    return OneDnn()
+
+
+def install() -> None:
+    """Make oneDNN available to the array functions; it is loaded when the first large case comes."""
+    accel.register(_load)

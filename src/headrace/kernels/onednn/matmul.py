@@ -1,0 +1,40 @@
+"""Matrix products through ``dnnl_sgemm``: any shape, nothing to prepare, transposed views as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.kernels.onednn.library import Api
+
+__all__ = ["matmul"]
+
+
+def _layout(x: Any) -> tuple[bytes, int] | None:
+    """("N" or "T", leading dimension) of a float32 matrix; None if it is neither."""
+    outer, inner = x.strides
+    if inner == 4 and outer >= 4 * x.shape[1] and outer % 4 == 0:
+        return b"N", outer // 4
+    if outer == 4 and inner >= 4 * x.shape[0] and inner % 4 == 0:
+        return b"T", inner // 4
+    return None
+
+
+def matmul(api: Api, a: Any, b: Any, out: Any) -> Any:
+    """``a @ b`` for float32 matrices; None where oneDNN cannot take them as they lie."""
+    left, right = _layout(a), _layout(b)
+    if left is None or right is None:
+        return None
+    m, k = a.shape
+    n = b.shape[1]
+    if out is None:
+        out = np.empty((m, n), np.float32)
+    elif not out.flags.c_contiguous:
+        return None
+    pointer = api.pointer
+    status = api.c.dnnl_sgemm(
+        left[0], right[0], m, n, k, 1.0, pointer(a, "float*"), left[1], pointer(b, "float*"), right[1],
+        0.0, pointer(out, "float*"), n,
+    )  # fmt: skip
+    return out if status == 0 else None
