@@ -33,6 +33,7 @@ EXECUTORS = ["numpy", "reference"]
 _LOOPS = "one part of tf.cond or tf.while_loop; test_control_flow.py"
 _HANDLES = "works on a handle that another op makes; test_control_flow.py"
 EXEMPT: dict[str, str] = {
+    "_FusedMatMul": "made by rewriting only; test_rewrites.py",
     "Placeholder": "has no value of its own: every sample is fed through it",
     **dict.fromkeys(
         ["Variable", "VariableV2", "VarHandleOp"],
@@ -121,7 +122,9 @@ def test_signature_is_tensorflows(name: str) -> None:
 
 
 #: Ops of our own or of later TensorFlow versions.
-NOT_IN_TENSORFLOW: dict[str, str] = {}
+NOT_IN_TENSORFLOW: dict[str, str] = {
+    "_FusedMatMul": "is internal to TensorFlow (names with an underscore are not in its list); made by rewriting only"
+}
 
 
 def _arg_text(arg: Arg) -> tuple[str, str]:

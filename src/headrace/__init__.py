@@ -9,14 +9,22 @@
 The names are those of TensorFlow 1.15 (:mod:`headrace.api.v1`); ``HEADRACE_VERSION`` is our own version.
 """
 
+import gc as _gc
 from typing import Any
 
-from headrace.api import v1 as _v1
-from headrace.api.v1 import *  # noqa: F403
-from headrace.api.v1 import __all__ as __all__
-from headrace.api.v1 import (
-    train as train,  # the namespace, not the package headrace.train that implements it
-)
+# Importing makes many objects and no garbage: collections in between only cost time.
+_collecting = _gc.isenabled()
+_gc.disable()
+try:
+    from headrace.api import v1 as _v1
+    from headrace.api.v1 import *  # noqa: F403
+    from headrace.api.v1 import __all__ as __all__
+    from headrace.api.v1 import (
+        train as train,  # the namespace, not the package headrace.train that implements it
+    )
+finally:
+    if _collecting:
+        _gc.enable()
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ class Library(Protocol):
 
     name: str
 
-    def matmul(self, a: Any, b: Any, out: Any) -> Any: ...
+    def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any: ...
 
     def adam(
         self,

@@ -10,7 +10,6 @@ they are those functions.
 
 from __future__ import annotations
 
-import ctypes
 import glob
 import os
 import threading
@@ -35,6 +34,9 @@ class _Blas:
         self.get: Callable[[], int] | None = None
         self.set: Callable[[int], Any] | None = None
         self.updates: dict[Any, tuple[Any, Any]] = {}  # dtype -> (axpby, axpy)
+        import ctypes
+
+        self.types = ctypes
         for path in _places():
             try:
                 library = ctypes.CDLL(path)
@@ -55,6 +57,7 @@ class _Blas:
         return False
 
     def _take_updates(self, library: Any, prefix: str, suffix: str) -> None:
+        ctypes = self.types
         size = ctypes.c_int64 if suffix else ctypes.c_int
         for dtype, letter, number in (
             (np.float32, "s", ctypes.c_float),

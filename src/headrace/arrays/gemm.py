@@ -18,7 +18,7 @@ from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.pool import parallel, thread_count
 
-__all__ = ["HOLD_FROM", "column_sums", "matmul"]
+__all__ = ["HOLD_FROM", "column_sums", "matmul", "matmul_bias"]
 
 #: Multiply-adds from which OpenBLAS would use threads, and from which parts on several cores pay.
 HOLD_FROM = 1 << 17
@@ -56,6 +56,24 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
         parallel(_batches(a, b, out, threads))
         return out
     return np.matmul(a, b, out)
+
+
+def matmul_bias(a: Any, b: Any, bias: Any) -> Any:
+    """``a @ b + bias`` for a vector ``bias``: a library that can adds the product to rows that hold the bias already."""
+    if a.size < _TINY and b.size < _TINY:
+        out = a @ b
+        out += bias
+        return out
+    if a.size * b.shape[-1] >= SPLIT_FROM and a.dtype == np.float32 and hold_blas():
+        found = library()
+        if found is not None:
+            out = np.empty((a.shape[0], b.shape[1]), np.float32)
+            out[...] = bias
+            if found.matmul(a, b, out, accumulate=True) is not None:
+                return out
+    out = matmul(a, b)
+    out += bias
+    return out
 
 
 def column_sums(x: Any) -> Any:

@@ -7,12 +7,11 @@ from its context outwards; its frame is the innermost loop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["CondContext", "Context", "LoopVariable", "WhileContext"]
+__all__ = ["CondBase", "Context", "WhileBase", "frame_of", "guards_of"]
 
 
 class Context:
@@ -57,25 +56,6 @@ class WhileBase(Context):
     """One loop."""
 
 
-@dataclass
-class LoopVariable:
-    """The five operations of one loop variable."""
-
-    enter: Operation
-    merge: Operation
-    switch: Operation
-    exit: Operation
-    next_iteration: Operation | None = None
-
-
-@dataclass
-class LoopInfo:
-    """What a Program needs to know of a loop."""
-
-    variables: list[LoopVariable] = field(default_factory=list)
-    loop_cond: Operation | None = None
-
-
 def frame_of(context: Context | None) -> Context | None:
     """The innermost loop that a context is in (itself included)."""
     return None if context is None else _place(context)[0]
@@ -105,7 +85,3 @@ def _place(context: Context) -> tuple[Context | None, tuple[CondBase, ...]]:
             )
     assert context._where is not None
     return context._where
-
-
-CondContext = CondBase
-WhileContext = WhileBase

@@ -25,7 +25,8 @@ variable's current *value*, not a handle. An op with ``writes`` is still a pure 
 values of the written variables, in the order of ``writes``, followed by those outputs that are not references. A
 reference output is the new value of the first written variable; the executor stores and forwards. ``inplace``, if given,
 is a NumPy version with the same parameters (without ``xp``) that overwrites the arrays of the written inputs and
-returns nothing; the NumPy executor takes it when nobody else can see those arrays.
+returns nothing; the NumPy executor takes it when nobody else can see those arrays. ``trusting`` is the kernel without its
+checks of shapes, taken where all static shapes are known and were checked when the operation was made.
 
 A gradient is ``grad(op, *output_grads)`` and returns one gradient (Tensor, IndexedSlices or None) per input.
 """
@@ -37,8 +38,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
@@ -88,8 +88,7 @@ GROUPS: dict[str, frozenset[DType] | None] = {
 }
 
 
-@dataclass(frozen=True)
-class Arg:
+class Arg(NamedTuple):
     """An input or output of a signature."""
 
     name: str
@@ -104,8 +103,7 @@ class Arg:
         return self.number_attr is not None or self.type_list_attr is not None
 
 
-@dataclass(frozen=True)
-class Attr:
+class Attr(NamedTuple):
     """An attribute of a signature."""
 
     name: str
@@ -115,8 +113,7 @@ class Attr:
     allowed: frozenset[DType] | None = None
 
 
-@dataclass(frozen=True)
-class Traits:
+class Traits(NamedTuple):
     """What planning and rewriting must know of an op."""
 
     ufunc: str | None = (
@@ -161,6 +158,7 @@ class OpDef:
         grad: Any,
         traits: Traits,
         inplace: Callable[..., None] | None,
+        trusting: Callable[..., Any] | None,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -169,6 +167,7 @@ class OpDef:
         self.grad = grad
         self.traits = traits
         self.inplace = inplace
+        self.trusting = trusting
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute not in _READ_LATER:
@@ -231,6 +230,7 @@ def define(
     kernel: Callable[..., Any] | None = None,
     grad: Any,
     inplace: Callable[..., None] | None = None,
+    trusting: Callable[..., Any] | None = None,
     **traits: Any,
 ) -> OpDef:
     """Declare an op. ``kernel`` may be left out where ``ufunc`` names an xp function that is all of it."""
@@ -245,13 +245,12 @@ def define(
         if flags.ufunc is None:
             raise TypeError(f"op {name}: no kernel")
         kernel = ufunc_kernel(flags.ufunc)
-    opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace)
+    opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace, trusting)
     ALL_OPS[name] = opdef
     return opdef
 
 
-@dataclass(frozen=True)
-class KernelNode:
+class KernelNode(NamedTuple):
     """The node a kernel runs for: given to kernels that ask for ``node``."""
 
     name: str
@@ -260,12 +259,15 @@ class KernelNode:
     op: Any = None  # the user's Operation it came from
 
 
-def bind_kernel(opdef: OpDef, node: KernelNode, xp: Any) -> Callable[..., Any]:
+def bind_kernel(
+    opdef: OpDef, node: KernelNode, xp: Any, trusting: bool = False
+) -> Callable[..., Any]:
     """The kernel as a function of the inputs alone (and of ``rt=``, for kernels that want the runtime)."""
     if opdef.traits.ufunc is not None:
         return getattr(xp, opdef.traits.ufunc)  # type: ignore[no-any-return]
     kwargs = {p: node if p == "node" else node.attrs[p] for p in opdef.kernel_params if p != "rt"}
-    return functools.partial(opdef.kernel, xp, **kwargs)
+    kernel = opdef.trusting if trusting and opdef.trusting is not None else opdef.kernel
+    return functools.partial(kernel, xp, **kwargs)
 
 
 def ufunc_kernel(name: str) -> Callable[..., Any]:

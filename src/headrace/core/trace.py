@@ -10,13 +10,15 @@ import linecache
 import os
 import sys
 from types import CodeType
+from typing import Any
 
 __all__ = ["Frames", "capture", "describe", "user_line"]
 
-Frames = tuple[tuple[CodeType, int], ...]
+#: code, offset, code, offset, … innermost first: one flat tuple, which the garbage collector can forget about.
+Frames = tuple[Any, ...]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_DEPTH = 5
+_DEPTH = 2 * 5
 _internal: dict[str, bool] = {}
 
 
@@ -35,7 +37,7 @@ def is_internal(filename: str) -> bool:
 def capture(depth: int = 1) -> Frames:
     """The innermost user frames of the caller."""
     frame = sys._getframe(depth)
-    out: list[tuple[CodeType, int]] = []
+    out: list[Any] = []
     known = _internal
     while frame is not None:
         code = frame.f_code
@@ -44,7 +46,8 @@ def capture(depth: int = 1) -> Frames:
         if internal is None:
             internal = is_internal(name)
         if not internal:
-            out.append((code, frame.f_lasti))
+            out.append(code)
+            out.append(frame.f_lasti)
             if len(out) == _DEPTH:
                 break
         frame = frame.f_back  # type: ignore[assignment]
@@ -64,7 +67,7 @@ def line_number(code: CodeType, lasti: int) -> int:
 def describe(frames: Frames) -> list[tuple[str, int, str, str]]:
     """(file, line, function, text), innermost last as in a Python traceback."""
     out = []
-    for code, lasti in reversed(frames):
+    for code, lasti in reversed(list(zip(frames[::2], frames[1::2]))):
         line = line_number(code, lasti)
         text = linecache.getline(code.co_filename, line).strip()
         out.append((code.co_filename, line, code.co_name, text))
@@ -75,5 +78,5 @@ def user_line(frames: Frames) -> str:
     """One line for a message: ``file.py:12 in build: y = tf.matmul(a, b)``."""
     if not frames:
         return ""
-    file, line, function, text = describe(frames[:1])[0]
+    file, line, function, text = describe(frames[:2])[0]
     return f"{file}:{line} in {function}" + (f": {text}" if text else "")

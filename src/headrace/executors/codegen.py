@@ -39,6 +39,7 @@ __all__ = ["Compiled", "compile_plan"]
 FILENAME = "<headrace>"
 _BLAS = frozenset([dtypes.float32, dtypes.float64])
 _DEEP = 60  # levels of indentation (Python ends at 100)
+_PRODUCTS = frozenset(["MatMul", "_FusedMatMul"])
 _EXACT = frozenset([dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64])
 _AUGMENTED = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/"}
 _SHORTCUTS = frozenset(["Size", "Cast", "ExpandDims", "Mean", "Sum"])
@@ -339,7 +340,7 @@ class _Generator:
         template = EXPRESSIONS.get(name)
         if template is not None:
             return template.format(*args)
-        if name == "MatMul" and self.program.values[node.outputs[0]].dtype in _BLAS:
+        if name in _PRODUCTS and self.program.values[node.outputs[0]].dtype in _BLAS:
             return self.product(node, args)
         return self.shortcut(node, args) or self.call(node, args)
 
@@ -384,6 +385,8 @@ class _Generator:
         """Small products as an operator, the others (or unknown sizes) through the threads of ``gemm``."""
         left = args[0] + (".T" if node.attrs["transpose_a"] else "")
         right = args[1] + (".T" if node.attrs["transpose_b"] else "")
+        if node.opdef.name == "_FusedMatMul":
+            return f"{self.param('matmul_bias', gemm.matmul_bias)}({left}, {right}, {args[2]})"
         sizes = [
             shapes.num_elements(self.program.values[v].shape) for v in (*node.inputs, *node.outputs)
         ]
@@ -508,7 +511,8 @@ class _Generator:
     def writer(self, node: Node) -> Writer:
         opdef = node.opdef
         knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
-        kernel = bind_kernel(opdef, knode, numpy_xp)
+        known = all(shapes.known(self.program.values[v].shape) is not None for v in node.inputs)
+        kernel = bind_kernel(opdef, knode, numpy_xp, trusting=known)
         inplace = opdef.inplace
         if inplace is not None:
             wanted = [

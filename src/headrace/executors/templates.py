@@ -144,12 +144,12 @@ def _without_graph(compiled: Compiled, structure: Structure) -> Compiled:
     numbers = {op: n for n, op in enumerate(structure.ops)}
 
     def detached(node: Node) -> Node:
-        return replace(node, op=numbers[node.op])  # type: ignore[arg-type]
+        return node._replace(op=numbers[node.op])  # type: ignore[arg-type]
 
     lines: dict[int, Node | Fused] = {}
     for line, step in compiled.lines.items():
         if isinstance(step, Fused):
-            lines[line] = replace(step, nodes=tuple(map(detached, step.nodes)))
+            lines[line] = step._replace(nodes=tuple(map(detached, step.nodes)))
         else:
             lines[line] = detached(step)
     run = compiled.make(*[None] * len(compiled.params))
@@ -157,7 +157,7 @@ def _without_graph(compiled: Compiled, structure: Structure) -> Compiled:
 
 
 def _without_values(program: Program) -> Program:
-    values = [replace(v, tensor=None) for v in program.values]
+    values = [v._replace(tensor=None) for v in program.values]
     return replace(program, body=(), values=values, constants={})
 
 

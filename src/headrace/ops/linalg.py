@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
+from headrace.arrays.gemm import matmul_bias
 from headrace.core import convert, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.dtypes import bfloat16, float32, int32, int64
 from headrace.core.infer import Inference
-from headrace.core.opdef import GROUPS, define
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Dim, Shape
 from headrace.core.tensor import Operation, Tensor
@@ -238,6 +239,28 @@ SPARSE_MATMUL = define(
 
 
 # what users call --------------------------------------------------------------------------------
+
+
+def _fused_matmul_kernel(
+    xp: Any, a: Any, b: Any, bias: Any, *, transpose_a: bool, transpose_b: bool
+) -> Any:
+    x, y = a.T if transpose_a else a, b.T if transpose_b else b
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
+        raise errors.InvalidArgumentError(None, None, _mismatch(a, b))
+    if xp.name == "numpy" and a.dtype in _BLAS_TYPES:
+        return matmul_bias(x, y, bias)
+    return _product(xp, x, y) + bias
+
+
+_BLAS_TYPES = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
+
+#: TensorFlow's own fused product, here with a bias: what a MatMul and the addition of a vector are rewritten to.
+FUSED_MATMUL = define(
+    "_FusedMatMul",
+    "a: T, b: T, args: num_args*T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(matmul), "
+    "fused_ops: list(str)=[], epsilon: float=0.0001",
+    shape=_matmul_shape, kernel=_fused_matmul_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
 
 
 def matmul(

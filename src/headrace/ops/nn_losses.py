@@ -120,11 +120,11 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
         loss = xp.log(total[:, 0]) - xp.where(picked, d, 0).sum(-1)
         return loss.astype(features.dtype), (e / total - picked).astype(features.dtype)
     rows, classes = features.shape
+    if 0 < classes <= _FEW and features.dtype.itemsize >= 4 and labels.dtype.itemsize == 4:
+        return _sparse_xent_of_few(features, labels, rows, classes)
     # as unsigned numbers negative labels are too large as well: one look instead of two
     if rows and np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize])) >= classes:
         raise _label_error(labels, classes)
-    if 0 < classes <= _FEW and features.dtype.itemsize >= 4:
-        return _sparse_xent_of_few(features, labels, rows, classes)
     at = _row_starts(rows, classes) + labels
     d = shifted(xp, features)
     log_total = np.log(np.exp(d) @ _ones(classes, d.dtype))
@@ -152,8 +152,13 @@ def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> 
     d = np.array(features.T, order="C")
     d -= np.maximum.reduce(d, 0)
     log_total = np.log(_ones(classes, d.dtype) @ np.exp(d))
-    at = labels * rows + _row_starts(rows, 1)
-    loss = log_total - d.take(at)
+    # as unsigned numbers wrong labels, negative ones too, lie behind the end of the matrix
+    at = np.multiply(labels.view(np.uint32), rows, dtype=np.int64)
+    at += _row_starts(rows, 1)
+    try:
+        loss = log_total - d.take(at)
+    except IndexError:
+        raise _label_error(labels, classes) from None
     d -= log_total
     np.exp(d, out=d)
     d.reshape(-1)[at] -= 1

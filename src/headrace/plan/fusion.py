@@ -7,10 +7,10 @@ nothing outside can tell when it ran.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headrace.core import shapes
-from headrace.program.nodes import Block, If, Node, Program, Statement, While
+from headrace.program.nodes import Block, If, Node, Program, While, count_uses
 
 __all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse"]
 
@@ -24,8 +24,7 @@ HEAVY = frozenset([
 ])  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(NamedTuple):
     """Element-wise nodes in order; the last one's output is the step's."""
 
     nodes: tuple[Node, ...]
@@ -36,15 +35,13 @@ class Fused:
         return self.nodes[-1].outputs[0]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanIf:
+class PlanIf(NamedTuple):
     pred: int
     branch: bool
     body: PlanBlock
 
 
-@dataclass(frozen=True, slots=True)
-class PlanWhile:
+class PlanWhile(NamedTuple):
     loop: While
     test: PlanBlock
     body: PlanBlock
@@ -56,37 +53,9 @@ PlanBlock = tuple[PlanStatement, ...]
 
 def fuse(program: Program, enabled: bool = True) -> PlanBlock:
     """The program's block with element-wise groups made."""
-    uses = _count_uses(program)
+    uses = count_uses(program)
     mutable = frozenset(v.current for v in program.variables if v.written)
     return _block(program.body, program, uses, mutable, enabled)
-
-
-def _count_uses(program: Program) -> dict[int, int]:
-    uses: dict[int, int] = {}
-
-    def use(value: int, times: int = 1) -> None:
-        uses[value] = uses.get(value, 0) + times
-
-    for f in program.fetches:
-        if f is not None:
-            use(f, 2)
-    stack: list[Statement] = list(program.body)
-    while stack:
-        s = stack.pop()
-        if isinstance(s, Node):
-            for i in s.inputs:
-                use(i)
-        elif isinstance(s, If):
-            use(s.pred, 2)
-            stack.extend(s.body)
-        else:
-            for v in s.values:
-                use(v.init, 2)
-                use(v.next, 2)
-            use(s.cond, 2)
-            stack.extend(s.test)
-            stack.extend(s.body)
-    return uses
 
 
 def _fusable(node: Node, program: Program, mutable: frozenset[int]) -> bool:

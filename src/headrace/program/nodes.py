@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
@@ -29,12 +29,12 @@ __all__ = [
     "ValueInfo",
     "VariableInfo",
     "While",
+    "count_uses",
     "walk",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ValueInfo:
+class ValueInfo(NamedTuple):
     """What is known of a value: its type and static shape, and the user's tensor it stands for."""
 
     dtype: DType
@@ -42,8 +42,7 @@ class ValueInfo:
     tensor: Tensor | None
 
 
-@dataclass(frozen=True, slots=True)
-class VariableInfo:
+class VariableInfo(NamedTuple):
     """A variable that the program reads or writes."""
 
     key: str
@@ -55,8 +54,7 @@ class VariableInfo:
     written: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One operation. ``writes`` names the variables (by number) that get new values, in the kernel's order."""
 
     opdef: OpDef
@@ -71,8 +69,7 @@ class Node:
         return self.op.name
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(NamedTuple):
     """Statements that run when ``pred`` is ``branch``."""
 
     pred: int
@@ -80,8 +77,7 @@ class If:
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
-class LoopValue:
+class LoopValue(NamedTuple):
     """A loop variable: ``value`` holds it in the loop and afterwards, starting with ``init``, then ``next``."""
 
     value: int
@@ -89,8 +85,7 @@ class LoopValue:
     next: int
 
 
-@dataclass(frozen=True, slots=True)
-class While:
+class While(NamedTuple):
     """``values = inits; loop: test; if not cond: leave; body; values = nexts``."""
 
     values: tuple[LoopValue, ...]
@@ -104,7 +99,7 @@ Statement = Union[Node, If, While]
 Block = tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """What a call needs: feeds in, fetches out, in between a block."""
 
@@ -135,3 +130,32 @@ def walk(block: Block) -> Iterator[Node]:
                 break
         else:
             stack.pop()
+
+
+def count_uses(program: Program) -> dict[int, int]:
+    """How many inputs each value is; fetches and the steering of branches and loops count twice."""
+    uses: dict[int, int] = {}
+
+    def use(value: int, times: int = 1) -> None:
+        uses[value] = uses.get(value, 0) + times
+
+    for f in program.fetches:
+        if f is not None:
+            use(f, 2)
+    stack: list[Statement] = list(program.body)
+    while stack:
+        s = stack.pop()
+        if isinstance(s, Node):
+            for i in s.inputs:
+                use(i)
+        elif isinstance(s, If):
+            use(s.pred, 2)
+            stack.extend(s.body)
+        else:
+            for v in s.values:
+                use(v.init, 2)
+                use(v.next, 2)
+            use(s.cond, 2)
+            stack.extend(s.test)
+            stack.extend(s.body)
+    return uses

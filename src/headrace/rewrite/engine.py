@@ -9,15 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from headrace.program.nodes import Block, If, LoopValue, Node, Program, Statement, ValueInfo, While
+from headrace.program.nodes import (
+    Block,
+    If,
+    LoopValue,
+    Node,
+    Program,
+    Statement,
+    ValueInfo,
+    While,
+    count_uses,
+)
 
 __all__ = ["RewriteState", "Rule", "remove_dead", "rewrite"]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A named rewrite."""
 
     name: str
@@ -32,6 +41,7 @@ class RewriteState:
     values: list[ValueInfo]
     constants: dict[int, Any]
     mutable: frozenset[int]  # values of variables that change during the run
+    uses: dict[int, int]  # how many inputs each value is in the program as it came
     replaced: dict[int, int] = field(default_factory=dict)
     producers: dict[int, Node] = field(default_factory=dict)  # value -> the node that makes it
     scopes: list[dict[Hashable, Node]] = field(default_factory=lambda: [{}])
@@ -45,6 +55,7 @@ class RewriteState:
         return value
 
     def lookup(self, key: Hashable) -> Node | None:
+        found: Node | None
         for scope in reversed(self.scopes):
             found = scope.get(key)
             if found is not None:
@@ -58,6 +69,7 @@ def rewrite(program: Program, rules: list[Rule]) -> Program:
         list(program.values),
         dict(program.constants),
         frozenset(v.current for v in program.variables if v.written),
+        count_uses(program),
     )
     body = _block(program.body, rules, state)
     get = state.replaced.get

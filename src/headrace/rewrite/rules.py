@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from headrace.arrays import numpy_xp
-from headrace.core import shapes
-from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.core import dtypes, shapes
+from headrace.core.opdef import KernelNode, bind_kernel, lookup
 from headrace.program.nodes import Node
 from headrace.rewrite.engine import RewriteState, Rule
 
@@ -60,6 +60,29 @@ def _even_loss_gradient(node: Node, state: RewriteState) -> Node | None:
         if node.inputs[1 - i] == gradient:
             inputs = (spread.inputs[0], gradient)
             return Node(node.opdef, inputs, node.outputs, node.attrs, node.op)
+    return None
+
+
+_SUMS = frozenset(["Add", "AddV2", "BiasAdd"])
+_SINGLE_OR_DOUBLE = frozenset([dtypes.float32, dtypes.float64])
+
+
+def _matmul_bias(node: Node, state: RewriteState) -> Node | None:
+    """A matrix product to which a vector is added, and which nobody else uses, becomes one step."""
+    if node.opdef.name not in _SUMS or node.attrs.get("data_format", "NHWC") != "NHWC":
+        return None
+    for i in (0, 1):
+        product, bias = state.producers.get(node.inputs[i]), node.inputs[1 - i]
+        if product is None or product.opdef.name != "MatMul" or state.uses[node.inputs[i]] != 1:
+            continue
+        out, vector = state.values[node.inputs[i]], state.values[bias]
+        if out.dtype not in _SINGLE_OR_DOUBLE or out.shape is None or vector.shape != out.shape[1:]:
+            continue
+        inputs = (*product.inputs, bias)
+        if vector.shape[0] is None or not state.mutable.isdisjoint(inputs):
+            continue
+        attrs = {**product.attrs, "fused_ops": ("BiasAdd",), "num_args": 1}
+        return Node(lookup("_FusedMatMul"), inputs, node.outputs, attrs, product.op)
     return None
 
 
@@ -155,6 +178,7 @@ RULES: list[Rule] = [
     Rule("pass-through", _pass_through),
     Rule("known shape", _shape_of_known),
     Rule("even loss gradient", _even_loss_gradient),
+    Rule("matmul and bias", _matmul_bias, exact=False),
     Rule("constant folding", _fold),
     Rule("common subexpression", _share),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from headrace.core import dtypes
@@ -31,6 +30,8 @@ def get_global_step(graph: Graph | None = None) -> Any:
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
+        import logging
+
         logging.getLogger("tensorflow").error("Multiple tensors in global_step collection.")
         return None
     if found:

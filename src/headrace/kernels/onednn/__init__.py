@@ -25,8 +25,8 @@ class OneDnn:
         self.name = f"oneDNN {self.api.version}"
         self._adam = updates.Adam(self.api)
 
-    def matmul(self, a: Any, b: Any, out: Any) -> Any:
-        return products.matmul(self.api, a, b, out)
+    def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
+        return products.matmul(self.api, a, b, out, accumulate)
 
     def adam(
         self,

@@ -21,8 +21,8 @@ def _layout(x: Any) -> tuple[bytes, int] | None:
     return None
 
 
-def matmul(api: Api, a: Any, b: Any, out: Any) -> Any:
-    """``a @ b`` for float32 matrices; None where oneDNN cannot take them as they lie."""
+def matmul(api: Api, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
+    """``a @ b`` (or ``out += a @ b``) for float32 matrices; None where oneDNN cannot take them as they lie."""
     left, right = _layout(a), _layout(b)
     if left is None or right is None:
         return None
@@ -35,6 +35,6 @@ def matmul(api: Api, a: Any, b: Any, out: Any) -> Any:
     pointer = api.pointer
     status = api.c.dnnl_sgemm(
         left[0], right[0], m, n, k, 1.0, pointer(a, "float*"), left[1], pointer(b, "float*"), right[1],
-        0.0, pointer(out, "float*"), n,
+        1.0 if accumulate else 0.0, pointer(out, "float*"), n,
     )  # fmt: skip
     return out if status == 0 else None
