@@ -50,6 +50,15 @@ def test_known_shape() -> None:
     same_on_both(size, {x: np.ones((3, 4))})
 
 
+def test_size_as_float() -> None:
+    x = tf.placeholder(tf.float32, [None, 4])
+    size = tf.cast(tf.size(x), tf.float32)
+    ops, notes = rewritten(size, [x])
+    assert ops == ["Size"] and notes["size as float"] == 1
+    assert "Cast" in rewritten(size, [x], without="size as float")[0]
+    same_on_both(size, {x: np.ones((3, 4))})
+
+
 def test_constant_folding() -> None:
     x = tf.placeholder(tf.float32, [2])
     y = x * (tf.constant([1.0, 2.0]) + tf.exp(tf.constant([0.0, 1.0])))

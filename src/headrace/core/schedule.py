@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
 from typing import Union
 
 from headrace.core.contexts import CondBase, Context, WhileBase, frame_of, guards_of
@@ -19,14 +18,14 @@ from headrace.core.tensor import Operation, Tensor
 __all__ = ["Loop", "Unit", "needed_ops", "order_units", "schedule"]
 
 
-@dataclass(eq=False)
 class Loop:
     """A loop as a unit of the frame around it."""
 
-    context: WhileBase
-    units: list[Unit] = field(default_factory=list)
-    test: list[Unit] = field(default_factory=list)
-    body: list[Unit] = field(default_factory=list)
+    def __init__(self, context: WhileBase) -> None:
+        self.context = context
+        self.units: list[Unit] = []
+        self.test: list[Unit] = []
+        self.body: list[Unit] = []
 
 
 Unit = Union[Operation, Loop]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,15 @@ from headrace.plan.plan import Plan
 __all__ = ["Executable", "Options", "op_error", "options_for"]
 
 
-@dataclass(frozen=True, eq=False)
 class Options:
     """How plans are made. Part of the plan cache's key, by identity: take them from ``options_for``."""
 
-    executor: str = "numpy"
-    rewrites: bool = True
-    fusion: bool = True
+    __slots__ = ("executor", "fusion", "rewrites")
+
+    def __init__(self, executor: str, rewrites: bool, fusion: bool) -> None:
+        self.executor = executor
+        self.rewrites = rewrites
+        self.fusion = fusion
 
 
 @functools.lru_cache(64)

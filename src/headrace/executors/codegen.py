@@ -18,9 +18,8 @@ import inspect
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +45,7 @@ _SHORTCUTS = frozenset(["Size", "Cast", "ExpandDims", "Mean", "Sum"])
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 
 
-@dataclass(frozen=True)
-class Compiled:
+class Compiled(NamedTuple):
     """The function and what is needed to explain it."""
 
     run: Callable[..., Any]

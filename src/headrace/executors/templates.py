@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -153,12 +152,12 @@ def _without_graph(compiled: Compiled, structure: Structure) -> Compiled:
         else:
             lines[line] = detached(step)
     run = compiled.make(*[None] * len(compiled.params))
-    return replace(compiled, run=run, lines=lines, params={})
+    return compiled._replace(run=run, lines=lines, params={})
 
 
 def _without_values(program: Program) -> Program:
     values = [v._replace(tensor=None) for v in program.values]
-    return replace(program, body=(), values=values, constants={})
+    return program._replace(body=(), values=values, constants={})
 
 
 _templates: OrderedDict[Hashable, _Template | None] = OrderedDict()

@@ -162,7 +162,7 @@ def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> 
     d -= log_total
     np.exp(d, out=d)
     d.reshape(-1)[at] -= 1
-    return loss, d.T.copy()
+    return loss, d.T
 
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}

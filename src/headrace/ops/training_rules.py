@@ -11,14 +11,12 @@ of the variables. The dense op, its sparse form (the rule on some rows) and both
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["RULES", "Rule"]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One optimizer's update: the names in the op's signature, and the formula."""
 
     name: str  # Apply<name>

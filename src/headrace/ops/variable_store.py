@@ -10,8 +10,7 @@ import enum
 import inspect
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
@@ -41,8 +40,7 @@ class _ReuseMode(enum.Enum):
 AUTO_REUSE = _ReuseMode.AUTO_REUSE
 
 
-@dataclass(frozen=True)
-class _Request:
+class _Request(NamedTuple):
     """The arguments of one ``get_variable``, under the full name."""
 
     name: str
@@ -278,7 +276,7 @@ class VariableStore:
                 initializer = apply_op("Slice", initializer, offset, part)
                 dtype, shard_shape = initializer.dtype.base_dtype, None
         info = PartitionInfo(full_shape=shape.as_list(), var_offset=offset)
-        options = {**request.__dict__, "name": full_name, "shape": shard_shape, "dtype": dtype}
+        options = {**request._asdict(), "name": full_name, "shape": shard_shape, "dtype": dtype}
         options["initializer"] = initializer
         with graph.name_scope(None):
             variable = self._single(_Request(**options), info)

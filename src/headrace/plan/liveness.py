@@ -6,28 +6,24 @@ that may share memory (views, loop variables, selected branches) form one group 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile
 from headrace.program.nodes import Node, Program
 
 __all__ = ["Lifetimes", "lifetimes"]
 
 
-@dataclass
 class Lifetimes:
     """Answers about values by step position."""
 
-    last: dict[int, int] = field(default_factory=dict)
-    born: dict[int, int] = field(default_factory=dict)
-    parent: dict[int, int] = field(default_factory=dict)
-    group_last: dict[int, int] = field(default_factory=dict)
-    fresh: set[int] = field(default_factory=set)  # made by a step that returns memory of its own
-    shared: set[int] = field(
-        default_factory=set
-    )  # groups that contain a feed, constant or variable
-    escaped: set[int] = field(default_factory=set)  # handed to something that may keep them
-    carried: set[int] = field(default_factory=set)  # loop variables
+    def __init__(self) -> None:
+        self.last: dict[int, int] = dict()
+        self.born: dict[int, int] = dict()
+        self.parent: dict[int, int] = dict()
+        self.group_last: dict[int, int] = dict()
+        self.fresh: set[int] = set()  # made by a step that returns memory of its own
+        self.shared: set[int] = set()  # groups that contain a feed, constant or variable
+        self.escaped: set[int] = set()  # handed to something that may keep them
+        self.carried: set[int] = set()  # loop variables
 
     def root(self, value: int) -> int:
         parent = self.parent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile, fuse
 from headrace.plan.liveness import Lifetimes, lifetimes
@@ -12,8 +12,7 @@ from headrace.program.nodes import Node, Program
 __all__ = ["Plan", "make_plan", "steps"]
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """A rewritten program with its steps in order."""
 
     program: Program

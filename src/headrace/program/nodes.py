@@ -11,7 +11,6 @@ it. Which of them a read means is decided when the program is built (see snapsho
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
 from headrace.core.dtypes import DType
@@ -99,8 +98,7 @@ Statement = Union[Node, If, While]
 Block = tuple[Statement, ...]
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """What a call needs: feeds in, fetches out, in between a block."""
 
     feeds: tuple[int, ...]
@@ -111,7 +109,7 @@ class Program:
     variables: tuple[VariableInfo, ...]
     total_ops: int = 0  # operations in the user's graph
     needed_ops: int = 0  # those that this call needs
-    notes: dict[str, int] = field(default_factory=dict)  # how often each rewrite fired
+    notes: dict[str, int] = {}  # how often each rewrite fired (never changed, only replaced)
     effects: tuple[int, ...] = ()  # values of fetched operations: computed though nobody reads them
 
 

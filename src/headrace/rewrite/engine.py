@@ -8,7 +8,6 @@ bits says so with ``exact=False`` and can be switched off.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from headrace.program.nodes import (
@@ -34,18 +33,20 @@ class Rule(NamedTuple):
     exact: bool = True
 
 
-@dataclass
 class RewriteState:
     """What rules see and change: substitutions, constants, the nodes already there (by scope)."""
 
-    values: list[ValueInfo]
-    constants: dict[int, Any]
-    mutable: frozenset[int]  # values of variables that change during the run
-    uses: dict[int, int]  # how many inputs each value is in the program as it came
-    replaced: dict[int, int] = field(default_factory=dict)
-    producers: dict[int, Node] = field(default_factory=dict)  # value -> the node that makes it
-    scopes: list[dict[Hashable, Node]] = field(default_factory=lambda: [{}])
-    fired: dict[str, int] = field(default_factory=dict)
+    def __init__(self, program: Program) -> None:
+        self.values: list[ValueInfo] = list(program.values)
+        self.constants: dict[int, Any] = dict(program.constants)
+        #: values of variables that change during the run
+        self.mutable = frozenset(v.current for v in program.variables if v.written)
+        #: how many inputs each value is in the program as it came
+        self.uses = count_uses(program)
+        self.replaced: dict[int, int] = {}
+        self.producers: dict[int, Node] = {}  # value -> the node that makes it
+        self.scopes: list[dict[Hashable, Node]] = [{}]
+        self.fired: dict[str, int] = {}
 
     def constant(self, array: Any, like: int) -> int:
         info = self.values[like]
@@ -65,17 +66,11 @@ class RewriteState:
 
 def rewrite(program: Program, rules: list[Rule]) -> Program:
     """Apply the rules, then drop what nobody needs any more."""
-    state = RewriteState(
-        list(program.values),
-        dict(program.constants),
-        frozenset(v.current for v in program.variables if v.written),
-        count_uses(program),
-    )
+    state = RewriteState(program)
     body = _block(program.body, rules, state)
     get = state.replaced.get
     fetches = tuple(None if f is None else get(f, f) for f in program.fetches)
-    result = replace(
-        program, body=body, fetches=fetches, values=state.values, constants=state.constants,
+    result = program._replace( body=body, fetches=fetches, values=state.values, constants=state.constants,
         notes={**program.notes, **state.fired}, effects=tuple(get(e, e) for e in program.effects),
     )  # fmt: skip
     return remove_dead(result)
@@ -146,7 +141,7 @@ def remove_dead(program: Program) -> Program:
     notes = dict(program.notes)
     if dropped:
         notes["dead code"] = notes.get("dead code", 0) + dropped
-    return replace(program, body=body, notes=notes)
+    return program._replace(body=body, notes=notes)
 
 
 def _live_block(block: Block, live: set[int]) -> tuple[Block, int]:

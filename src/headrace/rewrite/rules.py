@@ -108,6 +108,17 @@ def _shape_of_known(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     return (state.constant(np.asarray(value, dtype), node.outputs[0]),)
 
 
+def _size_as_float(node: Node, state: RewriteState) -> Node | None:
+    """``cast(size(x))``, the divisor in the gradient of a mean, is one step."""
+    if node.opdef.name != "Cast" or node.attrs["DstT"] not in _SINGLE_OR_DOUBLE:
+        return None
+    size = state.producers.get(node.inputs[0])
+    if size is None or size.opdef.name != "Size":
+        return None
+    attrs = {"T": size.attrs["T"], "out_type": node.attrs["DstT"]}
+    return Node(size.opdef, size.inputs, node.outputs, attrs, node.op)
+
+
 def _fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     """Compute once what depends on constants alone."""
     constants = state.constants
@@ -178,6 +189,7 @@ RULES: list[Rule] = [
     Rule("pass-through", _pass_through),
     Rule("known shape", _shape_of_known),
     Rule("even loss gradient", _even_loss_gradient),
+    Rule("size as float", _size_as_float),
     Rule("matmul and bias", _matmul_bias, exact=False),
     Rule("constant folding", _fold),
     Rule("common subexpression", _share),

@@ -164,9 +164,6 @@ class BaseSession:
             if kind is Tensor or kind is Operation:
                 key = (fetches, *feed_dict) if feed_dict else fetches
             elif kind is list:
-                for f in fetches:
-                    if type(f) not in _LEAVES:
-                        return self._run_any(fetches, feed_dict, options, run_metadata)
                 key = (*fetches, _SEPARATOR, *feed_dict) if feed_dict else (*fetches, _SEPARATOR)
             else:
                 return self._run_any(fetches, feed_dict, options, run_metadata)
@@ -174,6 +171,9 @@ class BaseSession:
         except TypeError:  # something in it has no hash
             return self._run_any(fetches, feed_dict, options, run_metadata)
         if call is None:
+            if kind is list and not all(type(f) in _LEAVES for f in fetches):
+                # something nested: its key must tell lists, tuples and named tuples apart
+                return self._run_any(fetches, feed_dict, options, run_metadata)
             return self._run_new(key, fetches, feed_dict, run_metadata)
         EVENTS.runs += 1
         if EVENTS.timing or run_metadata is not None:
