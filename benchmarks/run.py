@@ -12,6 +12,7 @@ import json
 import os
 import statistics
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,6 +153,26 @@ def _load() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
+def _busy_cores(seconds: float = 1.0) -> float:
+    """How many processors others keep busy right now, before anything of ours runs; 0 where the system does not tell."""
+    before = _processor_times()
+    time.sleep(seconds)
+    after = _processor_times()
+    if before is None or after is None:
+        return 0.0
+    total, idle = after[0] - before[0], after[1] - before[1]
+    return (os.cpu_count() or 1) * (1 - idle / total) if total else 0.0
+
+
+def _processor_times() -> tuple[int, int] | None:
+    """Ticks of all processors together, and the idle ones among them."""
+    try:
+        fields = [int(x) for x in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    except OSError:
+        return None
+    return sum(fields[:8]), fields[3] + fields[4]
+
+
 class Driver:
     """Asks the workers in turn and collects what they answer. A case that fails leaves the others alone."""
 
@@ -160,7 +181,7 @@ class Driver:
         self.options = options
         self.results: Results = {}
         self.failures = 0
-        self.load = _load()
+        self.load = _busy_cores()
 
     def measure(self, case: str) -> None:
         self._measure(case)

@@ -12,7 +12,8 @@ The names are those of TensorFlow 1.15 (:mod:`headrace.api.v1`); ``HEADRACE_VERS
 import gc as _gc
 from typing import Any
 
-# Importing makes many objects and no garbage: collections in between only cost time.
+# Importing makes many objects and no garbage: collections in between only cost time. At the end the new objects
+# go to the oldest generation as they are (freeze and unfreeze move them without looking at them).
 _collecting = _gc.isenabled()
 _gc.disable()
 try:
@@ -24,6 +25,9 @@ try:
     )
 finally:
     if _collecting:
+        if _gc.get_freeze_count() == 0:
+            _gc.freeze()
+            _gc.unfreeze()
         _gc.enable()
 
 

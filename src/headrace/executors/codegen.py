@@ -42,6 +42,7 @@ _PRODUCTS = frozenset(["MatMul", "_FusedMatMul"])
 _EXACT = frozenset([dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64])
 _AUGMENTED = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/"}
 _SHORTCUTS = frozenset(["Size", "Cast", "ExpandDims", "Mean", "Sum"])
+_SHORT_ROW = 16
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 
 
@@ -560,8 +561,7 @@ class _Generator:
         for value in s.inputs:
             if value in self.lives.fresh and self.lives.last.get(value) == self.position:
                 name = self.names.get(value)
-                size = shapes.num_elements(self.program.values[value].shape)
-                if name is None or name[0] != "t" or (size is not None and size < _SMALL):
+                if name is None or name[0] != "t" or self.is_small(value):
                     continue
                 if any(
                     self.names.get(o) == name
@@ -571,6 +571,15 @@ class _Generator:
                 gone.append(name)
         if gone:
             self.emit(" = ".join([*dict.fromkeys(gone), "None"]))
+
+    def is_small(self, value: int) -> bool:
+        """A few elements in all, or a few in each row of a batch: not worth a line."""
+        shape = self.program.values[value].shape
+        size = shapes.num_elements(shape)
+        if size is not None:
+            return size < _SMALL
+        row = shapes.num_elements(shape[1:]) if shape else None
+        return row is not None and row <= _SHORT_ROW
 
     # results ------------------------------------------------------------------------------------
     def results(self) -> str:

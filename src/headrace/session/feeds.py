@@ -38,6 +38,7 @@ def make_converter(tensor: Tensor) -> Converter:
     want, shape = dtype.np_dtype, tensor._shape
     exact = tuple(shape) if shape is not None and None not in shape else None
     rest = shape[1:] if shape and shape[0] is None and None not in shape[1:] else None
+    numeric = want.kind in "fiubc"
     ndarray = np.ndarray
     make = want.type
 
@@ -55,11 +56,13 @@ def make_converter(tensor: Tensor) -> Converter:
 
     def convert(value: Any) -> Any:
         if type(value) is ndarray:
-            array = (
-                value
-                if value.dtype is want or value.dtype == want
-                else _as_array(value, tensor, want)
-            )
+            given = value.dtype
+            if given is want or given == want:
+                array = value
+            elif given.kind in "fiub" and numeric:
+                array = value.astype(want)
+            else:
+                array = _as_array(value, tensor, want)
         elif shape is None and type(value) is float:
             return make(value)
         else:
@@ -78,8 +81,6 @@ def make_converter(tensor: Tensor) -> Converter:
 
 
 def _as_array(value: Any, tensor: Tensor, want: np.dtype[Any]) -> Any:
-    if type(value) is np.ndarray and value.dtype.kind in "fiub" and want.kind in "fiubc":
-        return value.astype(want)
     if value is None:
         raise TypeError(f"The value fed to {tensor.name} is None. Feed an array or a number.")
     if is_symbolic(value):
