@@ -74,3 +74,13 @@ def test_it_can_be_switched_off() -> None:
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "None switched off by HEADRACE_ONEDNN"
+
+
+@pytest.mark.parametrize("shape", [(64, 512), (3, 100, 200)])
+def test_gradient_of_relu(onednn: Any, shape: tuple[int, ...]) -> None:
+    rng = np.random.RandomState(0)
+    g = rng.randn(*shape).astype(np.float32)
+    f = np.maximum(rng.randn(*shape), 0).astype(np.float32)
+    np.testing.assert_array_equal(onednn.relu_grad(g, f), g * (f > 0))
+    assert onednn.relu_grad(g[:1, :1], f[:1, :1]) is None
+    assert onednn.relu_grad(g.astype(np.float64), f.astype(np.float64)) is None

@@ -20,6 +20,8 @@ class Library(Protocol):
 
     def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any: ...
 
+    def relu_grad(self, gradients: Any, features: Any) -> Any: ...
+
     def adam(
         self,
         var: Any,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
+from headrace.arrays.accel import library
 from headrace.core import infer, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -53,6 +54,11 @@ Grads = list[Any]
 
 
 def _relu_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
+    if xp.name == "numpy" and gradients.size >= 1 << 15:
+        found = library()
+        result = None if found is None else found.relu_grad(gradients, features)
+        if result is not None:
+            return result
     return gradients * (features > 0)
 
 

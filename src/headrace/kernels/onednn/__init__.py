@@ -1,4 +1,4 @@
-"""oneDNN through cffi: matrix products and optimizer updates.
+"""oneDNN through cffi: matrix products, optimizer updates, the gradient of relu.
 
 Arrays are used where they lie; results are the same as NumPy's within rounding. Nothing is packed or reordered here, and
 matrix products need no preparation, so a new shape costs nothing.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.arrays.pool import thread_count
+from headrace.kernels.onednn import elementwise, updates
 from headrace.kernels.onednn import matmul as products
-from headrace.kernels.onednn import updates
 from headrace.kernels.onednn.library import Api, load
 
 __all__ = ["OneDnn"]
@@ -24,9 +24,13 @@ class OneDnn:
         self.api.set_threads(thread_count())
         self.name = f"oneDNN {self.api.version}"
         self._adam = updates.Adam(self.api)
+        self._relu_grad = elementwise.ReluGrad(self.api)
 
     def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
         return products.matmul(self.api, a, b, out, accumulate)
+
+    def relu_grad(self, gradients: Any, features: Any) -> Any:
+        return self._relu_grad(gradients, features)
 
     def adam(
         self,

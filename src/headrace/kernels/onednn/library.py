@@ -35,6 +35,12 @@ int dnnl_post_ops_append_binary(void* ops, int kind, const void* desc);
 int dnnl_post_ops_destroy(void* ops);
 int dnnl_binary_primitive_desc_create(
     void** desc, void* engine, int kind, const void* src0, const void* src1, const void* dst, const void* attr);
+int dnnl_eltwise_forward_primitive_desc_create(
+    void** desc, void* engine, int prop, int kind, const void* src, const void* dst, float alpha, float beta,
+    const void* attr);
+int dnnl_eltwise_backward_primitive_desc_create(
+    void** desc, void* engine, int kind, const void* diff_src, const void* diff_dst, const void* data, float alpha,
+    float beta, const void* hint, const void* attr);
 int dnnl_primitive_desc_destroy(void* desc);
 int dnnl_primitive_create(void** primitive, const void* desc);
 int dnnl_primitive_execute(const void* primitive, void* stream, int count, const dnnl_exec_arg_t* args);
@@ -48,7 +54,8 @@ FLOAT = 3
 #: Element-wise and binary operations, and the places of arguments, as oneDNN 3 numbers them.
 SQRT, LINEAR, POW = 0x25, 0x26, 0x30
 MUL = 0x1FFF1
-SRC, SRC1, DST = 1, 2, 17
+SRC, SRC1, DST, DIFF_SRC, DIFF_DST = 1, 2, 17, 129, 145
+RELU, TRAINING = 0x20, 64
 POST_OP = 32768
 
 
@@ -119,6 +126,20 @@ class Api:
             self.engine, kind, src0, src1, dst, attr,
         )  # fmt: skip
         return self.make("dnnl_primitive_create", "dnnl_primitive_destroy", desc)
+
+    def eltwise_gradient(self, kind: int, size: int) -> tuple[Any, tuple[Any, ...]]:
+        """The backward primitive of an element-wise function, and what must live as long as it."""
+        desc, null = self.vector(size), self.ffi.NULL
+        forward = self.make(
+            "dnnl_eltwise_forward_primitive_desc_create", "dnnl_primitive_desc_destroy",
+            self.engine, TRAINING, kind, desc, desc, 0.0, 0.0, null,
+        )  # fmt: skip
+        backward = self.make(
+            "dnnl_eltwise_backward_primitive_desc_create", "dnnl_primitive_desc_destroy",
+            self.engine, kind, desc, desc, desc, 0.0, 0.0, forward, null,
+        )  # fmt: skip
+        primitive = self.make("dnnl_primitive_create", "dnnl_primitive_destroy", backward)
+        return primitive, (desc, forward, backward)
 
     def arguments(self, *pairs: tuple[int, Any]) -> Any:
         return self.ffi.new("dnnl_exec_arg_t[]", list(pairs))
