@@ -18,7 +18,7 @@ from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.pool import parallel, thread_count
 
-__all__ = ["HOLD_FROM", "column_sums", "matmul", "matmul_bias"]
+__all__ = ["HOLD_FROM", "column_sums", "matmul", "matmul_bias", "ones"]
 
 #: Multiply-adds from which OpenBLAS would use threads, and from which parts on several cores pay.
 HOLD_FROM = 1 << 17
@@ -80,14 +80,22 @@ def column_sums(x: Any) -> Any:
     """The sum of a matrix over its first axis, as a product: NumPy adds short rows one at a time."""
     if x.size >= HOLD_FROM:
         hold_blas()
-    rows, dtype = x.shape[0], x.dtype
-    ones = _ones.get(dtype)
-    if ones is None or ones.size < rows:
-        ones = _ones[dtype] = np.ones(max(1024, rows), dtype)
-    return ones[:rows] @ x
+    return ones(x.shape[0], x.dtype) @ x
+
+
+def ones(n: int, dtype: Any) -> Any:
+    """A vector of ones to multiply with, kept and not to be written to."""
+    kept = _ones.get(dtype)
+    if kept is None or kept.size < n:
+        kept = np.ones(max(1024, n), dtype)
+        kept.flags.writeable = False
+        if n <= _MOST_KEPT:
+            _ones[dtype] = kept
+    return kept[:n]
 
 
 _TINY = 2048
+_MOST_KEPT = 1 << 20
 _ones: dict[Any, Any] = {}
 _FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 

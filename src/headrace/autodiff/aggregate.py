@@ -11,7 +11,7 @@ from headrace.core.infer import static_value
 from headrace.core.shapes import known, num_elements
 from headrace.core.tensor import Tensor
 
-__all__ = ["as_dense", "is_trainable", "total", "variable_dtype", "zeros_like"]
+__all__ = ["as_dense", "is_trainable", "no_dims", "total", "variable_dtype", "zeros_like"]
 
 Grad = Any
 
@@ -80,11 +80,12 @@ def zeros_like(tensor: Tensor) -> Tensor:
     shape = known(tensor._shape)
     size = num_elements(tensor._shape)
     if shape is not None and size is not None:
-        return apply_op("Fill", list(shape) if shape else _no_dims(), _zero(tensor))  # type: ignore[no-any-return]
+        return apply_op("Fill", list(shape) if shape else no_dims(), _zero(tensor))  # type: ignore[no-any-return]
     return apply_op("ZerosLike", tensor)  # type: ignore[no-any-return]
 
 
-def _no_dims() -> Any:
+def no_dims() -> Any:
+    """The shape of a scalar, as something an op takes for a shape."""
     import numpy as np
 
     return np.zeros(0, np.int32)

@@ -12,7 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.autodiff.aggregate import as_dense, is_trainable, total, variable_dtype, zeros_like
+from headrace.autodiff.aggregate import (
+    as_dense,
+    is_trainable,
+    no_dims,
+    total,
+    variable_dtype,
+    zeros_like,
+)
 from headrace.autodiff.op_counts import gate_ops, gradient_ops
 from headrace.autodiff.registry import gradient_function
 from headrace.core import dtypes, shapes
@@ -138,7 +145,7 @@ def _start(y: Tensor, given: Any, i: int) -> Any:
         if one is None:
             return None
         if y._shape == ():
-            return apply_op("Fill", _empty_shape(), one)
+            return apply_op("Fill", no_dims(), one)
         shape = shapes.known(y._shape)
         return apply_op(
             "Fill",
@@ -153,12 +160,6 @@ def _start(y: Tensor, given: Any, i: int) -> Any:
             f"Gradient type {tensor._dtype.name} generated for {y.name} of type {y._dtype.name}"
         )
     return tensor
-
-
-def _empty_shape() -> Any:
-    import numpy as np
-
-    return np.zeros(0, np.int32)
 
 
 def _frames(context: Context | None) -> tuple[Context, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
+from headrace.arrays.gemm import ones
 from headrace.core import dtypes, infer, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -127,7 +128,7 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
         raise _label_error(labels, classes)
     at = _row_starts(rows, classes) + labels
     d = shifted(xp, features)
-    log_total = np.log(np.exp(d) @ _ones(classes, d.dtype))
+    log_total = np.log(np.exp(d) @ ones(classes, d.dtype))
     loss = log_total - d.reshape(-1).take(at)
     d -= log_total.reshape(rows, 1)
     e = np.exp(d, out=d)
@@ -137,13 +138,6 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
 
 
-@functools.lru_cache(64)
-def _ones(n: int, dtype: Any) -> Any:
-    ones = np.ones(n, dtype)
-    ones.flags.writeable = False
-    return ones
-
-
 #: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the rows.
 _FEW = 16
 
@@ -151,7 +145,7 @@ _FEW = 16
 def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> tuple[Any, Any]:
     d = np.array(features.T, order="C")
     d -= np.maximum.reduce(d, 0)
-    log_total = np.log(_ones(classes, d.dtype) @ np.exp(d))
+    log_total = np.log(ones(classes, d.dtype) @ np.exp(d))
     # as unsigned numbers wrong labels, negative ones too, lie behind the end of the matrix
     at = np.multiply(labels.view(np.uint32), rows, dtype=np.int64)
     at += _row_starts(rows, 1)

@@ -17,6 +17,7 @@ import numpy as np
 from headrace import errors
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.gemm import HOLD_FROM
+from headrace.arrays.gemm import ones as ones_vector
 from headrace.core import shapes
 from headrace.core.dtypes import as_dtype, int64
 
@@ -67,15 +68,6 @@ _BLAS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 _BLAS_FROM, _BLAS_RUN = 1024, 1024
 #: Longer vectors of ones are not kept.
 _ONES_MAX = 1 << 20
-_ones: dict[Any, Any] = {}
-
-
-def _ones_vector(n: int, dtype: Any) -> Any:
-    kept = _ones.get(dtype)
-    if kept is None or kept.size < n:
-        kept = np.ones(max(1024, 1 << (n - 1).bit_length()), dtype)
-        _ones[dtype] = kept
-    return kept[:n]
 
 
 def _blas_sum(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
@@ -91,7 +83,7 @@ def _blas_sum(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
         return None
     if x.size >= HOLD_FROM:
         hold_blas()
-    ones = _ones_vector(n, x.dtype)
+    ones = ones_vector(n, x.dtype)
     if inner == 1:
         out = x.reshape(outer, n) @ ones
     elif outer == 1:
