@@ -13,7 +13,7 @@ import numpy as np
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
 from headrace.ops.array_shape import _all_axes, const, invalid, shape
@@ -262,7 +262,7 @@ SPARSE_SLICE_GRAD = define(
     "SparseSliceGrad",
     "backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: int64 -> val_grad: T",
     shape=lambda c: [(_entries(c, 1)[0],)], kernel=_slice_grad_kernel,  # type: ignore[index]
-    grad=NOT_DIFFERENTIABLE,
+    grad=NO_GRADIENT_YET,
 )  # fmt: skip
 
 
@@ -402,16 +402,16 @@ SPARSE_REDUCE_SUM = define(
 )  # fmt: skip
 SPARSE_REDUCE_MAX = define(
     "SparseReduceMax", f"{_REDUCE}{_ONE}; keep_dims: bool=False, T: type(real)",
-    shape=_reduce_shape, kernel=_reduce_kernel(np.maximum), grad=NOT_DIFFERENTIABLE, known_inputs=(2, 3),
+    shape=_reduce_shape, kernel=_reduce_kernel(np.maximum), grad=NO_GRADIENT_YET, known_inputs=(2, 3),
 )  # fmt: skip
 SPARSE_REDUCE_SUM_SPARSE = define(
     "SparseReduceSumSparse", f"{_REDUCE}{_THREE}; keep_dims: bool=False, T: type(number)",
-    shape=lambda c: [_ENTRIES, (None,), (None,)], kernel=_reduce_sparse_kernel(np.add), grad=NOT_DIFFERENTIABLE,
+    shape=lambda c: [_ENTRIES, (None,), (None,)], kernel=_reduce_sparse_kernel(np.add), grad=NO_GRADIENT_YET,
     data_dependent_shape=True,
 )  # fmt: skip
 SPARSE_REDUCE_MAX_SPARSE = define(
     "SparseReduceMaxSparse", f"{_REDUCE}{_THREE}; keep_dims: bool=False, T: type(real)",
-    shape=lambda c: [_ENTRIES, (None,), (None,)], kernel=_reduce_sparse_kernel(np.maximum), grad=NOT_DIFFERENTIABLE,
+    shape=lambda c: [_ENTRIES, (None,), (None,)], kernel=_reduce_sparse_kernel(np.maximum), grad=NO_GRADIENT_YET,
     data_dependent_shape=True,
 )  # fmt: skip
 
@@ -546,11 +546,11 @@ _EXTREME = (
 )
 SPARSE_SPARSE_MAXIMUM = define(
     "SparseSparseMaximum", _EXTREME, shape=lambda c: [_ENTRIES, (None,)], kernel=_extreme_kernel("maximum"),
-    grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
+    grad=NO_GRADIENT_YET, data_dependent_shape=True,
 )  # fmt: skip
 SPARSE_SPARSE_MINIMUM = define(
     "SparseSparseMinimum", _EXTREME, shape=lambda c: [_ENTRIES, (None,)], kernel=_extreme_kernel("minimum"),
-    grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
+    grad=NO_GRADIENT_YET, data_dependent_shape=True,
 )  # fmt: skip
 
 
@@ -625,7 +625,7 @@ SPARSE_SPLIT = define(
     "SparseSplit",
     "split_dim: int64, indices: int64, values: T, shape: int64 -> output_indices: num_split*int64, "
     "output_values: num_split*T, output_shape: num_split*int64; num_split: int",
-    shape=_split_shape, kernel=_split_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
+    shape=_split_shape, kernel=_split_kernel, grad=NO_GRADIENT_YET, data_dependent_shape=True,
 )  # fmt: skip
 
 
@@ -678,5 +678,5 @@ def _fill_rows_grad_kernel(xp: Any, back: Any, grad: Any) -> Any:
 
 SPARSE_FILL_EMPTY_ROWS_GRAD = define(
     "SparseFillEmptyRowsGrad", "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
-    shape=lambda c: [c.shape(0), ()], kernel=_fill_rows_grad_kernel, grad=NOT_DIFFERENTIABLE,
+    shape=lambda c: [c.shape(0), ()], kernel=_fill_rows_grad_kernel, grad=NO_GRADIENT_YET,
 )  # fmt: skip
