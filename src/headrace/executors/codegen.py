@@ -101,7 +101,6 @@ class _Generator:
         self.n_reused = 0
         self.n_guards = 0
         self.uses_rt = False
-        self.writes_seen: set[int] = set()
         self.checked: list[set[int]] = [set()]
         self.loaded: set[int] = set()  # variables that are read, not only written
         self.by_start = {v.start: (i, v) for i, v in enumerate(self.program.variables)}
