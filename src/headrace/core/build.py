@@ -119,7 +119,9 @@ def _grouped(op: Operation) -> Any:
 
 
 def _graph_of(inputs: Sequence[Any], default: Graph) -> Graph:
-    """The graph of the inputs; ValueError if they are of different graphs."""
+    """The graph of the inputs; ValueError if they are of different graphs. A function captures what is not its own."""
+    if default._is_function:
+        return default
     first: Tensor | None = None
     for value in inputs:
         if type(value) is Tensor:

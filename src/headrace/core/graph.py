@@ -78,6 +78,8 @@ class _ControlDependencies:
 class Graph:
     """A dataflow graph that operations are appended to."""
 
+    _is_function = False  # the body of a function (core/func_graph.py)
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._ops: list[Operation] = []
@@ -119,6 +121,8 @@ class Graph:
         """Append an operation under its final (already unique) name."""
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
+        if self._is_function:
+            inputs = self._captured_inputs(inputs)
         context = self._context
         if context is not None:
             inputs = context.capture_inputs(opdef, inputs)
@@ -151,6 +155,9 @@ class Graph:
         if context is not None:
             context.op_added(op)
         return op
+
+    def _captured_inputs(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return inputs
 
     @staticmethod
     def _useful_controls(

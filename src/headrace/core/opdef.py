@@ -45,6 +45,7 @@ from headrace.core.dtypes import DType
 
 __all__ = [
     "ALL_OPS",
+    "LOADERS",
     "NOT_DIFFERENTIABLE",
     "NO_GRADIENT_YET",
     "Arg",
@@ -209,17 +210,27 @@ _DTYPE_NAMES = {
 }  # "float" etc. are not accepted: signatures use exact names
 
 
-def lookup(name: str) -> OpDef:
-    try:
-        return ALL_OPS[name]
-    except KeyError:
-        import difflib
+#: Called, each once, when an op is asked for that is not defined yet: they import further modules of ops.
+LOADERS: list[Callable[[], None]] = []
 
-        near = difflib.get_close_matches(name, ALL_OPS, 3)
-        hint = f" Near: {', '.join(near)}." if near else ""
-        raise ValueError(
-            f"No op named {name} is defined in this version of Headrace.{hint}"
-        ) from None
+
+def lookup(name: str) -> OpDef:
+    found = ALL_OPS.get(name)
+    return _late(name) if found is None else found
+
+
+def _late(name: str) -> OpDef:
+    while LOADERS:
+        LOADERS.pop()()
+        if name in ALL_OPS:
+            break
+    if name in ALL_OPS:
+        return ALL_OPS[name]
+    import difflib
+
+    near = difflib.get_close_matches(name, ALL_OPS, 3)
+    hint = f" Near: {', '.join(near)}." if near else ""
+    raise ValueError(f"No op named {name} is defined in this version of Headrace.{hint}")
 
 
 def define(

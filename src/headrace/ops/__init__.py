@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from headrace.core.opdef import LOADERS
+
 __all__ = ["load_all"]
 
 
@@ -12,3 +14,6 @@ def load_all() -> None:
     """Define every op (for tables and tests; programs import what they use)."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
+
+
+LOADERS.append(load_all)

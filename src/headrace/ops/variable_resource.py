@@ -206,7 +206,8 @@ class ResourceVariable(Variable):
         return UnreadVariable(self, op)
 
     def _write(self, opdef: Any, value: Any, name: str | None, read_value: bool) -> Any:
-        with self._handle.graph.as_default():
+        graph = get_default_graph()
+        with (graph if graph._is_function else self._handle.graph).as_default():
             tensor = conversion.convert(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
             op = apply(opdef, self._handle, tensor, dtype=self._dtype, name=name)
