@@ -91,15 +91,49 @@ def test_import_is_light() -> None:
     assert not heavy & set(loaded)
 
 
-def test_ops_are_all_defined_by_the_import() -> None:
+def test_the_import_is_light_and_ops_are_found_when_asked_for() -> None:
     python("""
-        import importlib, pkgutil
+        import sys
         import headrace
-        from headrace.core.opdef import ALL_OPS
-        before = set(ALL_OPS)
-        for module in pkgutil.iter_modules(headrace.ops.__path__):
-            importlib.import_module("headrace.ops." + module.name)
-        assert set(ALL_OPS) == before, sorted(set(ALL_OPS) - before)
+        assert not {"ml_dtypes", "scipy", "google.protobuf", "rich", "headrace.ops.sparse"} & set(sys.modules)
+        from headrace.core.opdef import ALL_OPS, lookup
+        assert "SparseToDense" not in ALL_OPS
+        assert lookup("SparseToDense").name == "SparseToDense"
+        assert "Cholesky" in ALL_OPS
+    """)
+
+
+def test_late_names_are_there_in_every_way() -> None:
+    python("""
+        import headrace.train.slots
+        import headrace as tf
+        from headrace import nn, train
+        assert train is tf.train and tf.train.__name__ == "headrace.api.v1.train"
+        assert nn is tf.nn is tf.compat.v1.nn
+        assert tf.print is tf.compat.v1.print and tf.print.__name__ == "print_v2"
+        assert {"nn", "print", "cholesky"} <= set(dir(tf))
+        names = {}
+        exec("from headrace import *", names)
+        assert names["cholesky"] is tf.cholesky and names["nn"] is tf.nn
+    """)
+
+
+def test_bfloat16_comes_with_its_first_use() -> None:
+    python("""
+        import sys
+        import headrace as tf
+        assert "ml_dtypes" not in sys.modules
+        import ml_dtypes, numpy as np
+        array = np.ones(2, ml_dtypes.bfloat16)
+        assert tf.as_dtype(array.dtype) is tf.bfloat16
+        assert tf.constant(array).dtype is tf.bfloat16
+        assert tf.bfloat16._as_ref.as_numpy_dtype is ml_dtypes.bfloat16
+    """)
+    python("""
+        import headrace as tf
+        assert tf.bfloat16.size == 2 and tf.bfloat16.name == "bfloat16"
+        with tf.Session() as sess:
+            assert sess.run(tf.cast([1.5], tf.bfloat16)).dtype.name == "bfloat16"
     """)
 
 

@@ -10,19 +10,24 @@ The names are those of TensorFlow 1.15 (:mod:`headrace.api.v1`); ``HEADRACE_VERS
 """
 
 import gc as _gc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # Importing makes many objects and no garbage: collections in between only cost time. At the end the new objects
 # go to the oldest generation as they are (freeze and unfreeze move them without looking at them).
 _collecting = _gc.isenabled()
 _gc.disable()
 try:
+    import headrace.train
     from headrace.api import v1 as _v1
-    from headrace.api.v1 import *  # noqa: F403
     from headrace.api.v1 import __all__ as __all__
-    from headrace.api.v1 import (
-        train as train,  # the namespace, not the package headrace.train that implements it
-    )
+
+    if TYPE_CHECKING:
+        from headrace.api.v1 import *  # noqa: F403
+    else:
+        del (
+            headrace.train
+        )  # now that it is loaded, nothing binds the name again: it is for the namespace tf.train
+    globals().update({k: v for k, v in vars(_v1).items() if k[:1] != "_" or k in __all__})
 finally:
     if _collecting:
         if _gc.get_freeze_count() == 0:
@@ -36,7 +41,9 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f"headrace.{name}")
-    return getattr(_v1, name)
+    value = getattr(_v1, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["explain", "known_symbols", "module_getattr"]
+__all__ = ["explain", "known_symbols", "late", "module_getattr"]
 
 
 @functools.cache
@@ -63,6 +63,16 @@ def _have(path: str) -> bool:
 _NOTHING: Mapping[str, str] = {}
 
 
+def late(table: Mapping[str, str]) -> dict[str, str]:
+    """``module:attribute`` by name, from names (separated by spaces; ``name=attribute`` renames) by module."""
+    places: dict[str, str] = {}
+    for module, names in table.items():
+        for item in names.split():
+            name, _, attribute = item.partition("=")
+            places[name] = f"{module}:{attribute or name}"
+    return places
+
+
 def module_getattr(
     namespace: str,
     module_name: str,
@@ -72,7 +82,7 @@ def module_getattr(
 ) -> Callable[[str], Any]:
     """A namespace's ``__getattr__``: finds what is imported late, and explains what is missing.
 
-    ``messages``: protocol messages (see platform.messages); ``modules``: whole modules; ``names``: the module of a name.
+    ``messages``: protocol messages (see platform.messages); ``modules``: whole modules; ``names``: where a name is to be found (see ``late``).
     """
 
     def __getattr__(name: str) -> Any:
@@ -83,7 +93,8 @@ def module_getattr(
         elif name in modules:
             value = importlib.import_module(modules[name])
         elif name in names:
-            value = getattr(importlib.import_module(names[name]), name)
+            module, _, attribute = names[name].partition(":")
+            value = getattr(importlib.import_module(module), attribute or name)
         else:
             # dunder names are asked for by Python's own machinery, which only wants to know that they are absent
             here = [] if name.startswith("__") else dir(sys.modules[module_name])

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 __all__ = [
@@ -46,12 +45,22 @@ class DType:
     ) -> None:
         self._enum = enum
         self._name = name
-        self._np = np_type
         self._kind = kind  # b bool, i signed, u unsigned, f float, c complex, q quantized, s string, r handle
         self._base: DType = base if base is not None else self
         self._is_ref = base is not None
         self._ref: DType | None = None
+        if np_type is not None:
+            self._set_numpy(np_type)
+
+    def _set_numpy(self, np_type: Any) -> None:
+        self._np = np_type
         self.np_dtype: np.dtype[Any] = np.dtype(np_type)
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute not in ("_np", "np_dtype"):
+            raise AttributeError(attribute)
+        _load_bfloat16()  # the one type that NumPy itself does not have
+        return getattr(self, attribute)
 
     # identity -----------------------------------------------------------------------------------
     @property
@@ -140,6 +149,8 @@ class DType:
         if self._kind in "iu":
             return getattr(np.iinfo(self._np), which)
         if self._base is bfloat16:
+            import ml_dtypes
+
             return getattr(ml_dtypes.finfo(ml_dtypes.bfloat16), which)  # type: ignore[no-untyped-call]
         if self._kind == "f":
             return getattr(np.finfo(self._np), which)
@@ -201,7 +212,7 @@ bool = _make(10, "bool", np.bool_, "b")
 qint8 = _make(11, "qint8", np.dtype([("qint8", np.int8)]), "q")
 quint8 = _make(12, "quint8", np.dtype([("quint8", np.uint8)]), "q")
 qint32 = _make(13, "qint32", np.dtype([("qint32", np.int32)]), "q")
-bfloat16 = _make(14, "bfloat16", ml_dtypes.bfloat16, "f")
+bfloat16 = _make(14, "bfloat16", None, "f")
 qint16 = _make(15, "qint16", np.dtype([("qint16", np.int16)]), "q")
 quint16 = _make(16, "quint16", np.dtype([("quint16", np.uint16)]), "q")
 uint16 = _make(17, "uint16", np.uint16, "u")
@@ -219,7 +230,7 @@ for _t in _ALL:
     _LOOKUP[_t.name] = _t
     _LOOKUP[_t.as_datatype_enum] = _t
 for _t in _ALL[::2]:
-    if _t._kind != "r":
+    if _t._kind != "r" and _t is not bfloat16:
         _LOOKUP[_t.np_dtype] = _t
         _LOOKUP[_t.as_numpy_dtype] = _t
 _LOOKUP.update({
@@ -229,10 +240,29 @@ _LOOKUP.update({
     np.longlong: int64, np.ulonglong: uint64, complex: complex128,
 })  # fmt: skip
 
+
+class _FromNumpy(dict[np.dtype[Any], DType]):
+    def __missing__(self, dtype: np.dtype[Any]) -> DType:
+        if dtype.name != "bfloat16" or dtype in self:
+            raise KeyError(dtype)
+        _load_bfloat16()
+        return self[dtype]
+
+
 #: For the hot paths: NumPy dtype object to DType, native byte order.
-FROM_NUMPY: dict[np.dtype[Any], DType] = {
-    k: v for k, v in _LOOKUP.items() if isinstance(k, np.dtype)
-}
+FROM_NUMPY = _FromNumpy((k, v) for k, v in _LOOKUP.items() if isinstance(k, np.dtype))
+
+
+def _load_bfloat16() -> None:
+    """ml_dtypes adds bfloat16 to NumPy; few programs need it, so it is imported by the first that does."""
+    import ml_dtypes
+
+    assert bfloat16._ref is not None
+    for dtype in (bfloat16, bfloat16._ref):
+        dtype._set_numpy(ml_dtypes.bfloat16)
+    for key in (bfloat16.np_dtype, ml_dtypes.bfloat16):
+        _LOOKUP[key] = bfloat16
+    FROM_NUMPY[bfloat16.np_dtype] = bfloat16
 
 
 def as_dtype(value: Any) -> DType:
@@ -252,6 +282,8 @@ def as_dtype(value: Any) -> DType:
     if dtype.kind in "SU":
         return string
     found = _LOOKUP.get(dtype.newbyteorder("="))
+    if found is None and dtype.name == "bfloat16":
+        return FROM_NUMPY[dtype]
     if found is None:
         raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.")
     return found

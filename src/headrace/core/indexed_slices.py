@@ -1,14 +1,18 @@
-"""IndexedSlices: rows of a tensor, as the gradient of a gather produces them."""
+"""IndexedSlices: rows of a tensor, as the gradient of a gather produces them; and the value of a sparse tensor."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 from headrace.core.dtypes import DType
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["IndexedSlices"]
+__all__ = ["IndexedSlices", "SparseTensorValue"]
+
+#: What a fetched SparseTensor gives.
+SparseTensorValue = namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
 
 
 class IndexedSlices:

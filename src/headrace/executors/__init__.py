@@ -1,13 +1,13 @@
-"""Executors turn plans into functions: numpy (the default) and reference."""
+"""Executors turn plans into functions: numpy (the default) and reference.
+
+The way from a program to a function is imported when the first plan is made, not with ``import headrace``.
+"""
 
 from __future__ import annotations
 
 from headrace import kernels
 from headrace.executors.base import Executable, Options, options_for
-from headrace.plan.plan import make_plan
 from headrace.program.nodes import Program
-from headrace.rewrite.engine import rewrite
-from headrace.rewrite.rules import RULES
 
 kernels.install()
 
@@ -16,6 +16,8 @@ __all__ = ["Executable", "Options", "make_executable", "options_for"]
 
 def make_executable(program: Program, options: Options) -> Executable:
     """Rewrite, plan and bind a program."""
+    from headrace.plan.plan import make_plan
+
     if options.executor == "reference":
         from headrace.executors.reference import make_reference
 
@@ -25,6 +27,8 @@ def make_executable(program: Program, options: Options) -> Executable:
             f"There is no executor {options.executor!r}; there are 'numpy' and 'reference'."
         )
     from headrace.executors.numpy_executor import make_numpy
+    from headrace.rewrite.engine import rewrite
+    from headrace.rewrite.rules import RULES
 
     if options.rewrites:
         program = rewrite(program, RULES)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
 from headrace.core import trace
 from headrace.core.shapes import show
-from headrace.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from headrace.plan.plan import Plan
 
 __all__ = ["Executable", "Options", "op_error", "options_for"]
 

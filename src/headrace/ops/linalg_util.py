@@ -19,7 +19,6 @@ from headrace.core.tensor import Tensor
 from headrace.ops import reductions
 from headrace.ops.array_shape import ones, zeros
 from headrace.ops.contraction import einsum, tensordot
-from headrace.ops.linalg_decomp import svd
 
 __all__ = ["einsum", "eye", "norm", "normalize", "tensordot", "trace"]
 
@@ -107,6 +106,8 @@ def _largest_singular_value(x: Tensor, axes: tuple[int, int]) -> Any:
     rank = len(x._shape)
     last = [a % rank for a in axes]
     order = [i for i in range(rank) if i not in last] + last
+    from headrace.ops.linalg_decomp import svd
+
     values = svd(apply_op("Transpose", x, order), compute_uv=False)
     top = reductions.reduce_max(values, -1)
     for a in sorted(last):

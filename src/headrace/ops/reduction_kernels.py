@@ -19,7 +19,7 @@ from headrace.arrays.blas import hold_blas
 from headrace.arrays.gemm import HOLD_FROM
 from headrace.arrays.gemm import ones as ones_vector
 from headrace.core import shapes
-from headrace.core.dtypes import as_dtype, int64
+from headrace.core.dtypes import int64
 
 __all__ = [
     "all_kernel", "any_kernel", "argmax_kernel", "argmin_kernel", "cumprod_kernel", "cumsum_kernel",
@@ -62,7 +62,8 @@ def _axis(axis: Any, rank: int, what: str) -> int:
 
 # sums -------------------------------------------------------------------------------------------
 
-_HALVES = frozenset([np.dtype(np.float16), as_dtype("bfloat16").np_dtype])
+#: The type characters of float16 and bfloat16.
+_HALVES = "eE"
 _BLAS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 #: A product with ones pays from this many elements on, if what NumPy would add at a time is no longer than the second.
 _BLAS_FROM, _BLAS_RUN = 1024, 1024
@@ -101,7 +102,7 @@ def _add_reduce(x: Any, axes: tuple[int, ...] | None, keep: bool) -> Any:
         out = _blas_sum(x, axes, keep)
         if out is not None:
             return out
-    return _add_reduction(x, axes, np.float32 if dtype in _HALVES else dtype, None, keep)
+    return _add_reduction(x, axes, np.float32 if dtype.char in _HALVES else dtype, None, keep)
 
 
 def sum_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
@@ -109,7 +110,7 @@ def sum_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
     if xp.name != "numpy":
         return xp.sum(x, axis=where, keepdims=keep_dims, dtype=x.dtype)
     out = _add_reduce(x, where, keep_dims)
-    return out.astype(x.dtype) if x.dtype in _HALVES else out
+    return out.astype(x.dtype) if x.dtype.char in _HALVES else out
 
 
 def mean_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
@@ -123,7 +124,7 @@ def mean_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
     n = x.size // total.size
     if x.dtype.kind in "iu":
         return _truncated_quotient(xp, total, n)
-    if x.dtype in _HALVES:
+    if x.dtype.char in _HALVES:
         return (total / np.float32(n)).astype(x.dtype)
     return total / n
 
@@ -140,16 +141,16 @@ def _truncated_quotient(xp: Any, total: Any, n: int) -> Any:
 
 def prod_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
     where = _axes(axes, x.ndim)
-    wide = np.float32 if x.dtype in _HALVES else x.dtype
+    wide = np.float32 if x.dtype.char in _HALVES else x.dtype
     if xp.name != "numpy":
         return xp.prod(x, axis=where, keepdims=keep_dims, dtype=wide).astype(x.dtype)
     out = _multiply_reduction(x, where, wide, None, keep_dims)
-    return out.astype(x.dtype) if x.dtype in _HALVES else out
+    return out.astype(x.dtype) if x.dtype.char in _HALVES else out
 
 
 def euclidean_norm_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
     where = _axes(axes, x.ndim)
-    if x.dtype in _HALVES:
+    if x.dtype.char in _HALVES:
         wide = x.astype(np.float32)
     else:
         wide = x if x.dtype.kind in "fc" else x.astype(np.float64)
@@ -280,6 +281,6 @@ def cumulative_logsumexp_kernel(
 
 
 def l2_loss_kernel(xp: Any, t: Any) -> Any:
-    wide = t.astype(np.float32) if t.dtype in _HALVES else t
+    wide = t.astype(np.float32) if t.dtype.char in _HALVES else t
     flat = wide.reshape(-1)
     return (xp.dot(flat, flat) / 2).astype(t.dtype)

@@ -8,14 +8,13 @@ Coordinates are expected in row-major order; ``sparse_reorder`` brings them into
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
-from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
 from headrace.core.scopes import name_scope
 from headrace.core.stacks import session_for
@@ -34,11 +33,13 @@ __all__ = [
     "sparse_to_indicator", "sparse_transpose",
 ]  # fmt: skip
 
-SparseTensorValue = namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
 
 
 class SparseTensor:
     """``dense[indices[i]] = values[i]``, zero elsewhere."""
+
+    #: What is known of the shape though the tensor that gives it does not tell (an argument of a function).
+    _known_shape: shapes.TensorShape | None = None
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
@@ -70,7 +71,8 @@ class SparseTensor:
 
     @property
     def shape(self) -> shapes.TensorShape:
-        return shapes.from_plain(partial_shape(self._dense_shape))
+        found = shapes.from_plain(partial_shape(self._dense_shape))
+        return found if self._known_shape is None else found.merge_with(self._known_shape)
 
     def get_shape(self) -> shapes.TensorShape:
         return self.shape

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.sparse import SparseTensorValue
 from headrace.program.snapshot import FinalValue
 
 __all__ = ["IndexedSlicesValue", "plan_fetches"]

@@ -32,7 +32,16 @@ __all__ = ["GraphFunction"]
 class GraphFunction:
     """A part of a graph as a function of ``inputs`` and a state."""
 
-    __slots__ = ("_executable", "_lock", "_run", "controls", "graph", "inputs", "options", "outputs")
+    __slots__ = (
+        "_executable",
+        "_lock",
+        "_run",
+        "controls",
+        "graph",
+        "inputs",
+        "options",
+        "outputs",
+    )
 
     def __init__(
         self,

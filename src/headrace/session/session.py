@@ -26,7 +26,6 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, Options, make_executable, options_for
 from headrace.executors.base import op_error
 from headrace.executors.state import State
-from headrace.executors.templates import from_template, structure_of
 from headrace.program.snapshot import snapshot
 from headrace.session.events import EVENTS
 from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
@@ -285,6 +284,8 @@ class BaseSession:
     def _from_template(self, elements: list[Any], feeds: list[Tensor]) -> Executable | None:
         if self._options.executor != "numpy":
             return None
+        from headrace.executors.templates import from_template, structure_of
+
         structure = structure_of(elements, feeds)
         return (
             None if structure is None else from_template(structure, elements, feeds, self._options)

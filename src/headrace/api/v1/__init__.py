@@ -7,15 +7,13 @@ so that the import stays light; a name that is not here raises an AttributeError
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace import errors
 from headrace.api import version
-from headrace.api.missing import module_getattr
+from headrace.api.missing import late, module_getattr
 from headrace.api.platform.messages import MESSAGES
 from headrace.ops import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
-from headrace.api.v1 import (
-    bitwise, debugging, dtypes, initializers, io, linalg, losses, manip, math, nest, nn, random,
-    signal, sparse, spectral, strings, train,
-)
 from headrace.api.device_spec import DeviceSpec
 from headrace.api.platform.compat import dimension_at_index
 from headrace.api.v1.context import (
@@ -70,13 +68,6 @@ from headrace.ops.casting import (
     angle, bitcast, cast, complex, conj, imag, real, saturate_cast, to_bfloat16, to_complex128,
     to_complex64, to_double, to_float, to_int32, to_int64,
 )
-from headrace.ops.checks import (
-    add_check_numerics_ops, Assert, assert_equal, assert_greater, assert_greater_equal,
-    assert_integer, assert_less, assert_less_equal, assert_near, assert_negative,
-    assert_non_negative, assert_non_positive, assert_none_equal, assert_positive,
-    assert_proper_iterable, assert_rank, assert_rank_at_least, assert_rank_in,
-    assert_same_float_dtype, assert_scalar, assert_type, is_numeric_tensor,
-)
 from headrace.ops.clip import (
     check_numerics, clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value,
     global_norm, verify_tensor_all_finite,
@@ -91,7 +82,6 @@ from headrace.ops.control_flow import case, cond, switch_case, while_loop
 from headrace.ops.diagonals import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
 )
-from headrace.ops.fft import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from headrace.ops.functional import foldl, foldr, map_fn, scan
 from headrace.ops.gathering import (
     batch_gather, boolean_mask, dynamic_partition, dynamic_stitch, gather, gather_nd,
@@ -111,10 +101,6 @@ from headrace.ops.joining import (
     unstack,
 )
 from headrace.ops.linalg import batch_matmul, matmul, sparse_matmul
-from headrace.ops.linalg_decomp import (
-    cholesky, cholesky_solve, matrix_determinant, matrix_inverse, matrix_solve, matrix_solve_ls,
-    matrix_triangular_solve, qr, self_adjoint_eig, self_adjoint_eigvals, svd,
-)
 from headrace.ops.linalg_util import eye, norm, trace
 from headrace.ops.math_binary import (
     accumulate_n, add, add_n, atan2, div, div_no_nan, divide, floor_div, floordiv, floormod,
@@ -126,15 +112,9 @@ from headrace.ops.math_unary import (
     log1p, log_sigmoid, neg, negative, reciprocal, rint, round, rsqrt, sigmoid, sign, sin, sinh,
     sqrt, square, tan, tanh,
 )
-from headrace.ops.partitioning import (
-    create_partitioned_variables, fixed_size_partitioner, min_max_variable_partitioner,
-    variable_axis_size_partitioner,
-)
-from headrace.ops.printing import Print, print_v2 as print
 from headrace.ops.random import (
     multinomial, random_crop, random_normal, random_shuffle, random_uniform, truncated_normal,
 )
-from headrace.ops.random_rejection import random_gamma, random_poisson
 from headrace.ops.ranges import (
     bincount, confusion_matrix, cross, histogram_fixed_width, histogram_fixed_width_bins,
     lin_space, linspace, range,
@@ -143,7 +123,6 @@ from headrace.ops.reductions import (
     arg_max, arg_min, argmax, argmin, count_nonzero, cumprod, cumsum, reduce_all, reduce_any,
     reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
-from headrace.ops.script import numpy_function, py_func
 from headrace.ops.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, sparse_segment_mean,
     sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean,
@@ -154,28 +133,11 @@ from headrace.ops.selecting import (
     sort, unique, unique_with_counts, where, where as select, where_v2,
 )
 from headrace.ops.slicing import slice, strided_slice
-from headrace.ops.sparse import (
-    convert_to_tensor_or_sparse_tensor, sparse_add, sparse_concat, sparse_fill_empty_rows,
-    sparse_mask, sparse_maximum, sparse_merge, sparse_minimum, sparse_placeholder,
-    sparse_reduce_max, sparse_reduce_max_sparse, sparse_reduce_sum, sparse_reduce_sum_sparse,
-    sparse_reorder, sparse_reset_shape, sparse_reshape, sparse_retain, sparse_slice,
-    sparse_softmax, sparse_split, sparse_tensor_dense_matmul, sparse_tensor_to_dense,
-    sparse_to_dense, sparse_to_indicator, sparse_transpose, SparseTensor, SparseTensorValue,
-)
-from headrace.ops.special import (
-    betainc, digamma, erf, erfc, igamma, igammac, lbeta, lgamma, polygamma, zeta,
-)
 from headrace.ops.state import (
     assign, assign_add, assign_sub, batch_scatter_update, count_up_to, scatter_add, scatter_div,
     scatter_max, scatter_min, scatter_mul, scatter_nd_add, scatter_nd_sub, scatter_nd_update,
     scatter_sub, scatter_update,
 )
-from headrace.ops.strings import (
-    as_string, decode_base64, decode_raw, encode_base64, reduce_join, regex_replace,
-    string_join, string_split, string_strip, string_to_hash_bucket, string_to_hash_bucket_fast,
-    string_to_hash_bucket_strong, string_to_number, substr,
-)
-from headrace.ops.templates import make_template
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_lists import (
     all_variables, assert_variables_initialized, global_variables, global_variables_initializer,
@@ -192,26 +154,95 @@ from headrace.ops.variable_scope import (
 from headrace.ops.variables import Variable, VariableAggregation, VariableSynchronization
 from headrace.session.session import InteractiveSession, Session
 
+if _TYPE_CHECKING:
+    from headrace.api.v1 import (
+        bitwise, debugging, dtypes, initializers, io, linalg, losses, manip, math, nest, nn, random,
+        signal, sparse, spectral, strings, train,
+    )
+
 #: Modules that are imported when first used.
 LAZY_MODULES = {
     "app": "headrace.api.platform.app",
+    "bitwise": "headrace.api.v1.bitwise",
     "compat": "headrace.api.v1.compat",
     "config": "headrace.api.v1.config",
     "contrib": "headrace.api.contrib",
+    "debugging": "headrace.api.v1.debugging",
+    "dtypes": "headrace.api.v1.dtypes",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
+    "initializers": "headrace.api.v1.initializers",
+    "io": "headrace.api.v1.io",
+    "linalg": "headrace.api.v1.linalg",
     "logging": "headrace.api.platform.tf_logging",
+    "losses": "headrace.api.v1.losses",
+    "manip": "headrace.api.v1.manip",
+    "math": "headrace.api.v1.math",
+    "nest": "headrace.api.v1.nest",
+    "nn": "headrace.api.v1.nn",
     "python": "headrace.api.v1.python",
+    "random": "headrace.api.v1.random",
     "raw_ops": "headrace.api.raw_ops",
+    "signal": "headrace.api.v1.signal",
+    "sparse": "headrace.api.v1.sparse",
+    "spectral": "headrace.api.v1.spectral",
+    "strings": "headrace.api.v1.strings",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.platform.test",
+    "train": "headrace.api.v1.train",
 }
-#: Names in such modules that ``tf`` itself has.
-LAZY_NAMES = {
-    "CXX11_ABI_FLAG": "headrace.api.platform.sysconfig",
-    "MONOLITHIC_BUILD": "headrace.api.platform.sysconfig",
-    "get_logger": "headrace.api.platform.tf_logging",
-}
+#: Names of ``tf`` itself in modules that are imported when first used.
+LAZY_NAMES = late({
+    "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
+    "headrace.api.platform.tf_logging": "get_logger",
+    "headrace.ops.checks": (
+        "add_check_numerics_ops Assert assert_equal assert_greater assert_greater_equal "
+        "assert_integer assert_less assert_less_equal assert_near assert_negative "
+        "assert_non_negative assert_non_positive assert_none_equal assert_positive "
+        "assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in "
+        "assert_same_float_dtype assert_scalar assert_type is_numeric_tensor"
+    ),
+    "headrace.ops.fft": (
+        "fft fft2d fft3d ifft ifft2d ifft3d"
+    ),
+    "headrace.ops.linalg_decomp": (
+        "cholesky cholesky_solve matrix_determinant matrix_inverse matrix_solve "
+        "matrix_solve_ls matrix_triangular_solve qr self_adjoint_eig self_adjoint_eigvals svd"
+    ),
+    "headrace.ops.partitioning": (
+        "create_partitioned_variables fixed_size_partitioner min_max_variable_partitioner "
+        "variable_axis_size_partitioner"
+    ),
+    "headrace.ops.printing": (
+        "Print print=print_v2"
+    ),
+    "headrace.ops.random_rejection": (
+        "random_gamma random_poisson"
+    ),
+    "headrace.ops.script": (
+        "numpy_function py_func"
+    ),
+    "headrace.ops.sparse": (
+        "convert_to_tensor_or_sparse_tensor sparse_add sparse_concat sparse_fill_empty_rows "
+        "sparse_mask sparse_maximum sparse_merge sparse_minimum sparse_placeholder "
+        "sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum "
+        "sparse_reduce_sum_sparse sparse_reorder sparse_reset_shape sparse_reshape "
+        "sparse_retain sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul "
+        "sparse_tensor_to_dense sparse_to_dense sparse_to_indicator sparse_transpose "
+        "SparseTensor SparseTensorValue"
+    ),
+    "headrace.ops.special": (
+        "betainc digamma erf erfc igamma igammac lbeta lgamma polygamma zeta"
+    ),
+    "headrace.ops.strings": (
+        "as_string decode_base64 decode_raw encode_base64 reduce_join regex_replace "
+        "string_join string_split string_strip string_to_hash_bucket "
+        "string_to_hash_bucket_fast string_to_hash_bucket_strong string_to_number substr"
+    ),
+    "headrace.ops.templates": (
+        "make_template"
+    ),
+})
 
 __version__ = VERSION
 __git_version__ = GIT_VERSION
