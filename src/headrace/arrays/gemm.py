@@ -27,12 +27,9 @@ SPLIT_FROM = 1 << 22
 
 def matmul(a: Any, b: Any, out: Any = None) -> Any:
     """``a @ b``; large products are computed in parts."""
-    if (
-        (a.size < _TINY and b.size < _TINY)
-        or a.ndim < 2
-        or b.ndim < 2
-        or a.shape[-1] != b.shape[-2]
-    ):
+    if a.size < _TINY and b.size < _TINY and out is None and a.ndim == 2 == b.ndim:
+        return np.dot(a, b)
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         return np.matmul(a, b, out)
     work = a.size * b.shape[-1] if a.ndim >= b.ndim else b.size * a.shape[-2]
     if work < HOLD_FROM or not hold_blas():
@@ -61,7 +58,7 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
 def matmul_bias(a: Any, b: Any, bias: Any) -> Any:
     """``a @ b + bias`` for a vector ``bias``: a library that can adds the product to rows that hold the bias already."""
     if a.size < _TINY and b.size < _TINY:
-        out = a @ b
+        out = np.dot(a, b)
         out += bias
         return out
     if a.size * b.shape[-1] >= SPLIT_FROM and a.dtype == np.float32 and hold_blas():
@@ -80,7 +77,7 @@ def column_sums(x: Any) -> Any:
     """The sum of a matrix over its first axis, as a product: NumPy adds short rows one at a time."""
     if x.size >= HOLD_FROM:
         hold_blas()
-    return ones(x.shape[0], x.dtype) @ x
+    return np.dot(ones(x.shape[0], x.dtype), x)
 
 
 def ones(n: int, dtype: Any) -> Any:

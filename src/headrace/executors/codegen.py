@@ -27,8 +27,8 @@ from headrace.arrays import gemm, numpy_xp
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors import fused as fused_steps
-from headrace.executors.emit import EXPRESSIONS, INTO
-from headrace.executors.state import RunContext, Writer
+from headrace.executors.emit import EXPRESSIONS, INTO, UPDATES
+from headrace.executors.state import SMALL, RunContext, Writer
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.plan.plan import Plan
 from headrace.program.nodes import Node
@@ -483,6 +483,37 @@ class _Generator:
         for w in dict.fromkeys(node.writes):
             info = self.program.variables[w]
             self.names.setdefault(info.current, f"v{w}")
+        if self.is_small_update(node):
+            self.update(node, args)
+        else:
+            self.call_writer(node, args, targets)
+        for w in node.writes:
+            for scope in self.checked:
+                scope.discard(self.program.variables[w].current)
+            self.checked[-1].add(self.program.variables[w].current)
+        if node.outputs and node.op._outputs[0]._dtype._is_ref:
+            self.emit(f"{self.new(node.outputs[0])} = {targets[0]}")
+
+    def is_small_update(self, node: Node) -> bool:
+        """A new value that is one expression, of a variable that is replaced rather than overwritten."""
+        if node.opdef.name not in UPDATES:
+            return False
+        variable, change = (self.program.values[node.inputs[i]].shape for i in (0, -1))
+        size = shapes.num_elements(variable)
+        return size is not None and size <= SMALL and variable == change
+
+    def update(self, node: Node, args: list[str]) -> None:
+        """What a Writer does, in the generated code itself."""
+        i = node.writes[0]
+        info = self.program.variables[i]
+        key, op = self.param(f"q{i}", info.key), self.param(f"o{i}", info.op)
+        new = UPDATES[node.opdef.name].format(f"v{i}", *args)
+        self.emit("with S.lock:")
+        self.emit(f" v{i} = V.get({key})")
+        self.emit(f" if v{i} is None: v{i} = S.need({key}, {op})", node)
+        self.emit(f" v{i} = V[{key}] = {new}", node)
+
+    def call_writer(self, node: Node, args: list[str], targets: list[str]) -> None:
         bound = self.writer(node)
         writer = self.param(f"w{len(self.params)}", bound.write_one if bound.single else bound)
         live = [t for t in dict.fromkeys(targets) if t not in args]
@@ -495,12 +526,6 @@ class _Generator:
         outs = self._write_targets(node, targets)
         call = f"{writer}(S, {runtime}{''.join(', ' + a for a in args)})"
         self.emit(f"{', '.join(outs)}, = {call}", node)
-        for w in node.writes:
-            for scope in self.checked:
-                scope.discard(self.program.variables[w].current)
-            self.checked[-1].add(self.program.variables[w].current)
-        if node.outputs and node.op._outputs[0]._dtype._is_ref:
-            self.emit(f"{self.new(node.outputs[0])} = {targets[0]}")
 
     def _write_targets(self, node: Node, targets: list[str]) -> list[str]:
         plain = [o for o, t in zip(node.outputs, node.op._outputs) if not t._dtype._is_ref]

@@ -6,7 +6,7 @@ to its kernel by the differential tests (numpy against reference executor). ``{0
 
 from __future__ import annotations
 
-__all__ = ["EXPRESSIONS", "INTO"]
+__all__ = ["EXPRESSIONS", "INTO", "UPDATES"]
 
 #: Python expressions. Operators serve arrays and NumPy scalars alike, and are ten times faster on scalars.
 EXPRESSIONS: dict[str, str] = {
@@ -24,6 +24,16 @@ EXPRESSIONS: dict[str, str] = {
     "Identity": "{0}",
     "StopGradient": "{0}",
     "ReadVariableOp": "{0}",
+}
+
+#: The new value of a small variable, input 0, whose shape is that of what it is updated with.
+UPDATES: dict[str, str] = {
+    "ApplyGradientDescent": "{0} - {1} * {2}",
+    "ResourceApplyGradientDescent": "{0} - {1} * {2}",
+    "AssignAdd": "{0} + {1}",
+    "AssignAddVariableOp": "{0} + {1}",
+    "AssignSub": "{0} - {1}",
+    "AssignSubVariableOp": "{0} - {1}",
 }
 
 #: Forms that write their result into ``{out}``, for numeric types. The output may be one of the inputs.

@@ -143,20 +143,19 @@ _FEW = 16
 
 
 def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> tuple[Any, Any]:
-    d = np.array(features.T, order="C")
+    d = features.T.copy()
     d -= np.maximum.reduce(d, 0)
-    log_total = np.log(ones(classes, d.dtype) @ np.exp(d))
-    # as unsigned numbers wrong labels, negative ones too, lie behind the end of the matrix
-    at = np.multiply(labels.view(np.uint32), rows, dtype=np.int64)
-    at += _row_starts(rows, 1)
-    try:
-        loss = log_total - d.take(at)
+    e = np.exp(d)
+    total = np.dot(ones(classes, d.dtype), e)
+    try:  # as unsigned numbers wrong labels, negative ones too, lie behind the end of the table
+        at = _row_starts(classes, rows).take(labels.view(np.uint32))
     except IndexError:
         raise _label_error(labels, classes) from None
-    d -= log_total
-    np.exp(d, out=d)
-    d.reshape(-1)[at] -= 1
-    return loss, d.T
+    at += _row_starts(rows, 1)
+    picked = d.take(at)
+    e /= total
+    e.reshape(-1)[at] -= 1
+    return np.log(total) - picked, e.T
 
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}
