@@ -28,7 +28,7 @@ class Account:
 
     def _on_event(self, name: str, data: dict[str, Any]) -> None:
         # sizes are taken when a plan is made, not at every run: graphs and variables settle with the plans
-        if name == "plan":
+        if name == "plan" and data["session"] is not None:
             self.sessions.add(data["session"])
             self._measure()
 
@@ -52,6 +52,10 @@ class Account:
             (
                 "plans",
                 f"{plans:,} made in {_time(counts['plan_seconds'])}, {max(runs - plans, 0):,} runs found theirs made",
+            ),
+            (
+                "kept values",
+                f"{counts['kept_hits']:,} times good, {counts['kept_misses']:,} times made",
             ),
             ("sessions", f"{counts['sessions']:,} opened, {counts['sessions_closed']:,} closed"),
             ("graph", f"{self.graph_ops:,} ops"),

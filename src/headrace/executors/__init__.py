@@ -27,9 +27,15 @@ def make_executable(program: Program, options: Options) -> Executable:
             f"There is no executor {options.executor!r}; there are 'numpy' and 'reference'."
         )
     from headrace.executors.numpy_executor import make_numpy
+    from headrace.plan.kept import split
     from headrace.rewrite.engine import rewrite
     from headrace.rewrite.rules import RULES
 
-    if options.rewrites:
-        program = rewrite(program, RULES)
-    return make_numpy(make_plan(program, options.fusion), options)
+    if not options.rewrites:
+        return make_numpy(make_plan(program, options.fusion), options)
+    main, part = split(rewrite(program, RULES))
+    if part is None:
+        return make_numpy(make_plan(main, options.fusion), options)
+    kept = make_numpy(make_plan(part, options.fusion), options)
+    n = len(part.fetches)
+    return make_numpy(make_plan(main, options.fusion, n), options, kept)

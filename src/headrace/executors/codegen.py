@@ -81,13 +81,15 @@ def _factory(source: str) -> Callable[..., Any]:
     return made
 
 
-def compile_plan(plan: Plan) -> Compiled:
-    return _Generator(plan).compile()
+def compile_plan(plan: Plan, kept: Callable[..., Any] | None = None) -> Compiled:
+    """``kept(S, V)`` gives the last feeds of the plan, those that are not the caller's."""
+    return _Generator(plan, kept).compile()
 
 
 class _Generator:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, kept: Callable[..., Any] | None) -> None:
         self.plan = plan
+        self.kept = kept
         self.program = plan.program
         self.lives = plan.lives
         self.lines: list[str] = []
@@ -114,7 +116,7 @@ class _Generator:
         self._keep_starts()
         self.block(self.plan.block)
         self.emit(f"return {self.results()}")
-        feeds = "".join(f", f{n}" for n in range(len(self.program.feeds)))
+        feeds = "".join(f", f{n}" for n in range(len(self.program.feeds) - self.plan.kept))
         prologue = self.prologue()
         header = [
             f"def make({', '.join(['np', 'RunContext', *self.params])}):",
@@ -136,6 +138,10 @@ class _Generator:
 
     def prologue(self) -> list[str]:
         out = []
+        if self.plan.kept:
+            n = len(self.program.feeds)
+            names = "".join(f"f{i}, " for i in range(n - self.plan.kept, n))
+            out.append(f"  {names}= {self.param('kept', self.kept)}(S, V)")
         for i, v in enumerate(self.program.variables):
             if i in self.loaded:
                 out.append(f"  v{i} = V.get({self.param(f'q{i}', v.key)})")

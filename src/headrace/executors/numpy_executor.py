@@ -10,6 +10,7 @@ from headrace.core.tensor import Operation
 from headrace.executors.base import Executable, Options
 from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.fused import FUSED_FILENAME
+from headrace.executors.kept import KeptPart
 from headrace.plan.fusion import Fused
 from headrace.plan.plan import Plan
 from headrace.program.nodes import Node
@@ -19,12 +20,27 @@ __all__ = ["make_locator", "make_numpy"]
 Locator = Callable[[BaseException], tuple[Any, list[Any]] | None]
 
 
-def make_numpy(plan: Plan, options: Options) -> Executable:
-    compiled = compile_plan(plan)
-    details = {"source": compiled.source, "reused buffers": compiled.n_reused}
-    return Executable(
-        compiled.run, plan, options, make_locator(compiled, plan, lambda op: op), details
-    )
+def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> Executable:
+    """``part`` computes what is kept between runs: the last ``plan.kept`` feeds."""
+    compiled = compile_plan(plan, None if part is None else KeptPart(part))
+    details: dict[str, Any] = {
+        "source": compiled.source, "reused buffers": compiled.n_reused, "kept": part,
+    }  # fmt: skip
+    locate = make_locator(compiled, plan, lambda op: op)
+    if part is not None:
+        locate = _first_of(part.locate, locate)
+    return Executable(compiled.run, plan, options, locate, details)
+
+
+def _first_of(*locators: Locator) -> Locator:
+    def locate(error: BaseException) -> tuple[Any, list[Any]] | None:
+        for locator in locators:
+            found = locator(error)
+            if found is not None:
+                return found
+        return None
+
+    return locate
 
 
 def make_locator(

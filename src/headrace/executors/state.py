@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -23,11 +24,13 @@ __all__ = ["RunContext", "State", "Writer"]
 class State:
     """Values and other resources of a session."""
 
-    __slots__ = ("__weakref__", "lock", "resources", "values")
+    __slots__ = ("__weakref__", "kept", "lock", "resources", "values", "versions")
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.resources: dict[Hashable, Any] = {}
+        self.versions: dict[str, int] = {}  # how often an array was overwritten where it lies
+        self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.lock = threading.RLock()
 
     def need(self, key: str, op: Any) -> Any:
@@ -58,6 +61,7 @@ class State:
         with self.lock:
             self.values.clear()
             self.resources.clear()
+            self.kept.clear()
 
 
 class RunContext:
@@ -195,6 +199,8 @@ class Writer:
             array = None
             inputs = [*taken, *args] if self.leading else self._placed(taken, args)
             if alone:
+                for key in self.keys:
+                    state.versions[key] = state.versions.get(key, 0) + 1
                 self.inplace(*inputs)  # type: ignore[misc]
                 result = tuple(taken)
             else:

@@ -34,7 +34,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-
 class SparseTensor:
     """``dense[indices[i]] = values[i]``, zero elsewhere."""
 

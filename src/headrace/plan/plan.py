@@ -18,11 +18,12 @@ class Plan(NamedTuple):
     program: Program
     block: PlanBlock
     lives: Lifetimes
+    kept: int = 0  # how many of the feeds, the last ones, are values kept between runs
 
 
-def make_plan(program: Program, fusion: bool = True) -> Plan:
+def make_plan(program: Program, fusion: bool = True, kept: int = 0) -> Plan:
     block = fuse(program, fusion)
-    return Plan(program, block, lifetimes(block, program))
+    return Plan(program, block, lifetimes(block, program), kept)
 
 
 def steps(block: PlanBlock) -> Iterator[Node | Fused]:

@@ -59,6 +59,7 @@ def timing(on: bool) -> None:
 def snapshot() -> dict[str, Any]:
     """The counters now."""
     from headrace.executors.codegen import _counts
+    from headrace.executors.kept import KeptPart
 
     return {
         "runs": EVENTS.runs,
@@ -71,4 +72,6 @@ def snapshot() -> dict[str, Any]:
         "plan_hits": EVENTS.plan_hits,
         "code_compiled": _counts["compiled"],
         "code_shared": _counts["shared"],
+        "kept_hits": KeptPart.counts.hits,
+        "kept_misses": KeptPart.counts.misses,
     }

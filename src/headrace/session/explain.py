@@ -46,6 +46,9 @@ class Explanation:
     constants: int
     constant_bytes: int
     buffers_reused: int
+    kept: list[
+        str
+    ]  # operations that run again only when a variable that they depend on was written
     kernel_library: str
     source: str = field(repr=False, default="")
 
@@ -59,14 +62,15 @@ class Explanation:
 
 
 def explain(session: Any, executable: Executable, elements: list[Any]) -> Explanation:
-    program = executable.plan.program
+    plan = executable.plan
+    program = plan.program
     fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
     _steps(executable.plan.block, program, steps, 0)
     notes = program.notes
     return Explanation(
         fetches=[_label(e) for e in elements],
-        feeds=[_feed_label(program, f) for f in program.feeds],
+        feeds=[_feed_label(program, f) for f in program.feeds[: len(program.feeds) - plan.kept]],
         executor=executable.options.executor,
         ops_in_graph=program.total_ops,
         ops_needed=program.needed_ops,
@@ -76,20 +80,28 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
         shared=notes.get("common subexpression", 0),
         fused=[[n.op.name for n in f.nodes] for f in fused],
         steps=steps,
-        variables_read=_variables_read(program),
+        variables_read=_variables_read(program, executable.details.get("kept")),
         variables_written=[v.name for v in program.variables if v.written],
         constants=len(program.constants),
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
         buffers_reused=int(executable.details.get("reused buffers", 0)),
+        kept=_kept(executable.details.get("kept")),
         kernel_library=accel.status(),
         source=str(executable.details.get("source", "")),
     )
 
 
-def _variables_read(program: Program) -> list[str]:
+def _kept(part: Executable | None) -> list[str]:
+    return [] if part is None else [n.op.name for n in walk(part.plan.program.body)]
+
+
+def _variables_read(program: Program, kept: Executable | None) -> list[str]:
     """Variables whose value some operation or fetch takes; one that is only assigned to is not among them."""
     used = {f for f in program.fetches if f is not None}
-    for node in walk(program.body):
+    nodes = list(walk(program.body))
+    if kept is not None:
+        nodes += walk(kept.plan.program.body)
+    for node in nodes:
         plain_write = node.opdef.traits.uninit_ok
         skipped = node.opdef.traits.writes if plain_write else ()
         used.update(v for i, v in enumerate(node.inputs) if i not in skipped)
@@ -161,6 +173,8 @@ def _text(e: Explanation) -> list[str]:
         + "".join(f", {k} {v}" for k, v in e.rewrites.items() if k not in _NAMED),
         f"  fused      {len(e.fused)} group(s) of {sum(map(len, e.fused))} operations",
         f"  buffers    {e.buffers_reused} step(s) write into a buffer that is no longer needed",
+        f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when one was written"
+        + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
         f"  constants  {e.constants} ({e.constant_bytes} bytes)",
         f"  variables  reads {', '.join(e.variables_read) or 'none'}; writes {', '.join(e.variables_written) or 'none'}",
         f"  steps      {len(e.steps)}",

@@ -1,0 +1,145 @@
+"""What depends on variables alone is kept between runs.
+
+A program that only reads a variable computes the same from it every time until somebody writes it: a normalised or
+transposed weight, a folded batch norm, a packed matrix. ``split`` takes such nodes out of the program. What is left has
+their results as further feeds, and the part that was taken out runs again only when one of its variables was written.
+
+    main, part = split(program)
+    part.fetches == main.feeds[len(program.feeds):]
+
+Views of a variable cost nothing and would keep its memory from being overwritten in place: they stay where they are. So do
+small results.
+"""
+
+from __future__ import annotations
+
+from headrace.core import shapes
+from headrace.program.nodes import If, Node, Program, Statement, While
+
+__all__ = ["split"]
+
+#: Elements that a node must read or make before keeping its result pays.
+MIN_ELEMENTS = 4096
+
+
+def split(program: Program) -> tuple[Program, Program | None]:
+    """The program without what depends on unwritten variables alone, and that part (None if there is none)."""
+    known = {v.start for v in program.variables if not v.written}
+    if not known:
+        return program, None
+    makers = _makers(program, known)
+    if not any(_is_work(n, program) for n in makers.values()):
+        return program, None
+    worth = _worth(makers, program)
+    kept, stays = _needed_outside(program, makers, worth)
+    if not kept:
+        return program, None
+    inside = _closure(kept, makers)
+    order = [s for s in program.body if isinstance(s, Node)]
+    part = program._replace(
+        feeds=(),
+        fetches=tuple(kept),
+        body=tuple(n for n in order if n.outputs[0] in inside),
+        effects=(),
+    )
+    movable = {id(n) for n in makers.values()}
+    body = tuple(
+        s
+        for s in program.body
+        if not isinstance(s, Node) or id(s) not in movable or any(o in stays for o in s.outputs)
+    )
+    return program._replace(feeds=program.feeds + tuple(kept), body=body), part
+
+
+def _makers(program: Program, known: set[int]) -> dict[int, Node]:
+    """The pure nodes of the outermost block that depend on unwritten variables and constants only, by what they make."""
+    makers: dict[int, Node] = {}
+    steady = known | set(program.constants)
+    for s in program.body:
+        if not isinstance(s, Node) or not s.inputs or not _is_pure(s):
+            continue
+        if all(i in steady for i in s.inputs) and any(i in makers or i in known for i in s.inputs):
+            for o in s.outputs:
+                makers[o] = s
+            steady.update(s.outputs)
+    return makers
+
+
+def _is_pure(node: Node) -> bool:
+    traits = node.opdef.traits
+    if node.writes or traits.random or traits.host_only or "rt" in node.opdef.kernel_params:
+        return False
+    return not traits.stateful or node.opdef.name == "ReadVariableOp"
+
+
+def _is_view(node: Node) -> bool:
+    return node.opdef.traits.view or node.opdef.name in ("ReadVariableOp", "Merge")
+
+
+def _is_work(node: Node, program: Program) -> bool:
+    if _is_view(node):
+        return False
+    sizes = [shapes.num_elements(program.values[v].shape) for v in (*node.inputs, *node.outputs)]
+    return any(s is not None and s >= MIN_ELEMENTS for s in sizes)
+
+
+def _worth(makers: dict[int, Node], program: Program) -> set[int]:
+    """Values whose making includes real work. (Makers are in running order: inputs come first.)"""
+    worth: set[int] = set()
+    for value, node in makers.items():
+        if _is_work(node, program) or any(i in worth for i in node.inputs):
+            worth.add(value)
+    return worth
+
+
+def _needed_outside(
+    program: Program, makers: dict[int, Node], worth: set[int]
+) -> tuple[list[int], set[int]]:
+    """The values to keep, and those that the rest computes for itself."""
+    kept: dict[int, None] = {}
+    stays: set[int] = set()
+    stack = _uses_outside(program, makers)
+    while stack:
+        value = stack.pop()
+        node = makers.get(value)
+        if node is None or value in stays or value in kept:
+            continue
+        if value in worth and not _is_view(node):
+            kept[value] = None
+        else:
+            stays.update(node.outputs)
+            stack.extend(node.inputs)
+    return sorted(kept), stays
+
+
+def _uses_outside(program: Program, makers: dict[int, Node]) -> list[int]:
+    uses: list[int] = [f for f in (*program.fetches, *program.effects) if f is not None]
+    stack: list[Statement] = list(program.body)
+    while stack:
+        s = stack.pop()
+        if isinstance(s, Node):
+            if not any(makers.get(o) is s for o in s.outputs):
+                uses.extend(s.inputs)
+        elif isinstance(s, If):
+            uses.append(s.pred)
+            stack.extend(s.body)
+        else:
+            assert isinstance(s, While)
+            uses.append(s.cond)
+            for v in s.values:
+                uses += [v.init, v.next]
+            stack.extend(s.test)
+            stack.extend(s.body)
+    return uses
+
+
+def _closure(kept: list[int], makers: dict[int, Node]) -> set[int]:
+    """Everything that the kept values are made from (by the first output of each maker)."""
+    inside: set[int] = set()
+    stack = list(kept)
+    while stack:
+        node = makers.get(stack.pop())
+        if node is not None and node.outputs[0] not in inside:
+            inside.add(node.outputs[0])
+            stack.extend(node.inputs)
+    return inside
