@@ -28,8 +28,10 @@ from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors import fused as fused_steps
 from headrace.executors.emit import EXPRESSIONS, INTO, UPDATES
+from headrace.executors.grouped import GroupWriter
 from headrace.executors.state import SMALL, RunContext, Writer
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.plan.grouping import Grouped, gradient_position
 from headrace.plan.plan import Plan
 from headrace.program.nodes import Node
 
@@ -51,7 +53,7 @@ class Compiled(NamedTuple):
 
     run: Callable[..., Any]
     source: str
-    lines: dict[int, Node | Fused]  # line number -> step
+    lines: dict[int, Node | Fused | Grouped]  # line number -> step
     names: dict[int, str]  # value -> local name
     n_reused: int
     make: Callable[..., Callable[..., Any]]  # the factory without its fixed arguments
@@ -93,7 +95,7 @@ class _Generator:
         self.program = plan.program
         self.lives = plan.lives
         self.lines: list[str] = []
-        self.steps: dict[int, Node | Fused] = {}
+        self.steps: dict[int, Node | Fused | Grouped] = {}
         self.names: dict[int, str] = {}
         self.params: dict[str, Any] = {}
         self.constant_params: dict[str, int] = {}
@@ -131,7 +133,7 @@ class _Generator:
             run, source, lines, self.names, self.n_reused, make, self.params, self.constant_params
         )
 
-    def emit(self, text: str, step: Node | Fused | None = None) -> None:
+    def emit(self, text: str, step: Node | Fused | Grouped | None = None) -> None:
         self.lines.append(" " * self.depth + text)
         if step is not None:
             self.steps[len(self.lines)] = step
@@ -192,9 +194,8 @@ class _Generator:
                 for i in s.inputs:
                     # a read in a loop may come after a write of an earlier iteration
                     self._scan_use(i, last, [1 << 59] if loop else at)
-                if isinstance(s, Node):
-                    for w in s.writes:
-                        first.setdefault(w, at[0])
+                for w in _written(s):
+                    first.setdefault(w, at[0])
                 at[0] += 1
 
     def _scan_use(self, value: int, last: dict[int, int], at: list[int]) -> None:
@@ -252,6 +253,8 @@ class _Generator:
             else:
                 if isinstance(s, Fused):
                     self.fused(s)
+                elif isinstance(s, Grouped):
+                    self.grouped(s)
                 else:
                     self.node(s)
                 self.release(s)
@@ -493,12 +496,7 @@ class _Generator:
             self.update(node, args)
         else:
             self.call_writer(node, args, targets)
-        for w in node.writes:
-            for scope in self.checked:
-                scope.discard(self.program.variables[w].current)
-            self.checked[-1].add(self.program.variables[w].current)
-        if node.outputs and node.op._outputs[0]._dtype._is_ref:
-            self.emit(f"{self.new(node.outputs[0])} = {targets[0]}")
+        self._wrote(node)
 
     def is_small_update(self, node: Node) -> bool:
         """A new value that is one expression, of a variable that is replaced rather than overwritten."""
@@ -564,6 +562,44 @@ class _Generator:
             wants_rt="rt" in opdef.kernel_params,
         )
 
+    def grouped(self, step: Grouped) -> None:
+        first = step.nodes[0]
+        at = gradient_position(first, self.program)
+        assert at is not None
+        written = first.opdef.traits.writes
+        shared = [
+            self.argument(first, i)
+            for i in range(len(first.inputs))
+            if i not in written and i != at
+        ]
+        gradients = [self.argument(node, at) for node in step.nodes]
+        variables = [[self.program.variables[w] for w in node.writes] for node in step.nodes]
+        knode = KernelNode(first.op.name, first.op.type, first.attrs, first.op)
+        bound = GroupWriter(
+            bind_kernel(first.opdef, knode, numpy_xp, trusting=True),
+            [[v.key for v in one] for one in variables],
+            [[v.op for v in one] for one in variables],
+            [self.program.values[node.inputs[0]].shape or () for node in step.nodes],  # type: ignore[misc]
+            at,
+        )
+        targets = [f"v{w}" for w in _written(step)]
+        writer = self.param(f"w{len(self.params)}", bound)
+        call = f"{writer}(S, ({''.join(a + ', ' for a in shared)}), ({''.join(g + ', ' for g in gradients)}))"
+        self.emit(f"{', '.join(targets)}, = {call}", step)
+        for node in step.nodes:
+            self._wrote(node)
+
+    def _wrote(self, node: Node) -> None:
+        """The names of what a write left behind."""
+        for w in node.writes:
+            current = self.program.variables[w].current
+            self.names.setdefault(current, f"v{w}")
+            for scope in self.checked:
+                scope.discard(current)
+            self.checked[-1].add(current)
+        if node.outputs and node.op._outputs[0]._dtype._is_ref:
+            self.emit(f"{self.new(node.outputs[0])} = v{node.writes[0]}")
+
     def fused(self, step: Fused) -> None:
         args = [self.name(i) for i in step.inputs]
         own = next(
@@ -585,7 +621,7 @@ class _Generator:
         name = self.param(f"k{len(self.params)}", function)
         self.emit(f"{self.new(step.output)} = {name}({', '.join(args)})", step)
 
-    def release(self, s: Node | Fused) -> None:
+    def release(self, s: Node | Fused | Grouped) -> None:
         """Let go of large values after their last use."""
         gone = []
         for value in s.inputs:
@@ -595,7 +631,7 @@ class _Generator:
                     continue
                 if any(
                     self.names.get(o) == name
-                    for o in (s.outputs if isinstance(s, Node) else (s.output,))
+                    for o in ((s.output,) if isinstance(s, Fused) else s.outputs)
                 ):
                     continue
                 gone.append(name)
@@ -644,6 +680,12 @@ class _Generator:
             helper = self.param("own1" if own else "own0", _own_unknown if own else _copy_unknown)
             return f"{helper}({name})"
         return name if own else f"np.array({name})"
+
+
+def _written(step: Any) -> list[int]:
+    """The variables (by number) that a step writes."""
+    nodes = step.nodes if isinstance(step, Grouped) else [step] if isinstance(step, Node) else []
+    return [w for node in nodes for w in node.writes]
 
 
 def _own_string(value: Any) -> Any:

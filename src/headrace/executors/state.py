@@ -24,13 +24,14 @@ __all__ = ["RunContext", "State", "Writer"]
 class State:
     """Values and other resources of a session."""
 
-    __slots__ = ("__weakref__", "kept", "lock", "resources", "values", "versions")
+    __slots__ = ("__weakref__", "groups", "kept", "lock", "resources", "values", "versions")
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.resources: dict[Hashable, Any] = {}
         self.versions: dict[str, int] = {}  # how often an array was overwritten where it lies
         self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.lock = threading.RLock()
 
     def need(self, key: str, op: Any) -> Any:
@@ -62,6 +63,7 @@ class State:
             self.values.clear()
             self.resources.clear()
             self.kept.clear()
+            self.groups.clear()
 
 
 class RunContext:

@@ -18,6 +18,7 @@ from headrace.executors.base import Executable, Options
 from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.numpy_executor import make_locator
 from headrace.plan.fusion import Fused
+from headrace.plan.grouping import Grouped
 from headrace.plan.plan import Plan, make_plan
 from headrace.program.nodes import Node, Program
 from headrace.program.snapshot import snapshot
@@ -145,8 +146,9 @@ def _without_graph(compiled: Compiled, structure: Structure) -> Compiled:
     def detached(node: Node) -> Node:
         return node._replace(op=numbers[node.op])  # type: ignore[arg-type]
 
-    lines: dict[int, Node | Fused] = {}
+    lines: dict[int, Node | Fused | Grouped] = {}
     for line, step in compiled.lines.items():
+        assert not isinstance(step, Grouped)  # a template writes nothing
         if isinstance(step, Fused):
             lines[line] = step._replace(nodes=tuple(map(detached, step.nodes)))
         else:

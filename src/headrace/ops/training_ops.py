@@ -160,6 +160,7 @@ def define_dense(rule: Rule, prefix: str, variable: str) -> OpDef:
         f"{prefix}{rule.name}", signature(rule, variable, sparse=False),
         shape=dense_shape(rule, resource=variable == "resource"), kernel=dense_kernel(rule), trusting=rule.update,
         inplace=dense_inplace(rule), grad=NOT_DIFFERENTIABLE, stateful=True, writes=tuple(range(len(rule.variables))),
+        elementwise=True,
     )  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 __all__ = ["RULES", "Rule"]
 
 
@@ -60,10 +62,30 @@ def adam(
     epsilon: Any, grad: Any, *, use_nesterov: bool,
 ) -> Any:  # fmt: skip
     rate = lr * xp.sqrt(1 - beta2_power) / (1 - beta1_power)
+    if xp.name == "numpy" and not use_nesterov and type(grad) is np.ndarray and grad.ndim:
+        return _adam_in_few_arrays(var, m, v, rate, 1 - beta1, 1 - beta2, epsilon, grad)
     m = m + (grad - m) * (1 - beta1)
     v = v + (grad * grad - v) * (1 - beta2)
     step = grad * (1 - beta1) + m * beta1 if use_nesterov else m
     return var - step * rate / (xp.sqrt(v) + epsilon), m, v
+
+
+def _adam_in_few_arrays(
+    var: Any, m: Any, v: Any, rate: Any, rest1: Any, rest2: Any, epsilon: Any, grad: Any
+) -> Any:
+    """The same operations in the same order, each into an array that is there already."""
+    new_m = grad - m
+    new_m *= rest1
+    new_m += m
+    new_v = grad * grad
+    new_v -= v
+    new_v *= rest2
+    new_v += v
+    scale = np.sqrt(new_v)
+    scale += epsilon
+    step = new_m * rate
+    step /= scale
+    return np.subtract(var, step, step), new_m, new_v
 
 
 def adam_with_amsgrad(

@@ -7,10 +7,13 @@ nothing outside can tell when it ran.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 from headrace.core import shapes
 from headrace.program.nodes import Block, If, Node, Program, While, count_uses
+
+if TYPE_CHECKING:
+    from headrace.plan.grouping import Grouped
 
 __all__ = ["Fused", "PlanBlock", "PlanIf", "PlanStatement", "PlanWhile", "fuse"]
 
@@ -47,7 +50,7 @@ class PlanWhile(NamedTuple):
     body: PlanBlock
 
 
-PlanStatement = Node | Fused | PlanIf | PlanWhile
+PlanStatement = Union[Node, Fused, PlanIf, PlanWhile, "Grouped"]
 PlanBlock = tuple[PlanStatement, ...]
 
 

@@ -7,6 +7,7 @@ that may share memory (views, loop variables, selected branches) form one group 
 from __future__ import annotations
 
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile
+from headrace.plan.grouping import Grouped
 from headrace.program.nodes import Node, Program
 
 __all__ = ["Lifetimes", "lifetimes"]
@@ -103,6 +104,10 @@ def _use(value: int, position: int, out: Lifetimes, loops: list[tuple[int, set[i
 def _visit_step(
     s: PlanStatement, out: Lifetimes, counter: _Counter, loops: list[tuple[int, set[int]]]
 ) -> None:
+    if isinstance(s, Grouped):
+        for node in s.nodes:
+            _visit_step(node, out, counter, loops)
+        return
     assert isinstance(s, (Node, Fused))
     for i in s.inputs:
         _use(i, counter.n, out, loops)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile, fuse
+from headrace.plan.grouping import Grouped, group
 from headrace.plan.liveness import Lifetimes, lifetimes
 from headrace.program.nodes import Node, Program
 
@@ -23,10 +24,12 @@ class Plan(NamedTuple):
 
 def make_plan(program: Program, fusion: bool = True, kept: int = 0) -> Plan:
     block = fuse(program, fusion)
+    if fusion:
+        block = group(block, program)
     return Plan(program, block, lifetimes(block, program), kept)
 
 
-def steps(block: PlanBlock) -> Iterator[Node | Fused]:
+def steps(block: PlanBlock) -> Iterator[Node | Fused | Grouped]:
     """Every step, branches and loop bodies included."""
     stack: list[PlanBlock] = [block]
     while stack:

@@ -9,6 +9,7 @@ from headrace.arrays import accel
 from headrace.core import shapes, trace
 from headrace.executors.base import Executable
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.plan.grouping import Grouped
 from headrace.program.nodes import Node, Program, walk
 
 __all__ = ["Explanation", "Step", "explain"]
@@ -144,6 +145,10 @@ def _steps(block: PlanBlock, program: Program, out: list[Step], depth: int) -> N
             )
             _steps(s.test, program, out, depth + 1)
             _steps(s.body, program, out, depth + 1)
+        elif isinstance(s, Grouped):
+            kind = f"{s.nodes[0].opdef.name} x {len(s.nodes)}"
+            names = ", ".join(n.op.name for n in s.nodes)
+            out.append(Step("grouped", names, kind, "", _line(s.nodes[0]), depth))
         elif isinstance(s, Fused):
             last = s.nodes[-1]
             kinds = " + ".join(n.opdef.name for n in s.nodes)
