@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arrays import buffers
 from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.pool import parallel, thread_count
@@ -44,12 +45,12 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
             if result is not None:
                 return result
         if out is None:
-            out = np.empty((a.shape[0], b.shape[1]), a.dtype)
+            out = buffers.empty((a.shape[0], b.shape[1]), a.dtype)
         parallel(_parts(a, b, out, threads))
         return out
     if a.shape[:-2] == b.shape[:-2] and a.shape[0] > 1:
         if out is None:
-            out = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+            out = buffers.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
         parallel(_batches(a, b, out, threads))
         return out
     return np.matmul(a, b, out)
@@ -64,7 +65,7 @@ def matmul_bias(a: Any, b: Any, bias: Any) -> Any:
     if a.size * b.shape[-1] >= SPLIT_FROM and a.dtype == np.float32 and hold_blas():
         found = library()
         if found is not None:
-            out = np.empty((a.shape[0], b.shape[1]), np.float32)
+            out = buffers.empty((a.shape[0], b.shape[1]), np.float32)
             out[...] = bias
             if found.matmul(a, b, out, accumulate=True) is not None:
                 return out

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.arrays import gemm, numpy_xp
+from headrace.arrays import buffers, gemm, numpy_xp
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors import fused as fused_steps
@@ -106,6 +106,9 @@ class _Generator:
         self.n_guards = 0
         self.uses_rt = False
         self.checked: list[set[int]] = [set()]
+        self.home: dict[
+            int, set[int]
+        ] = {}  # which block (by its set of checked variables) makes a value
         self.loaded: set[int] = set()  # variables that are read, not only written
         self.by_start = {v.start: (i, v) for i, v in enumerate(self.program.variables)}
         self.by_current = {v.current: (i, v) for i, v in enumerate(self.program.variables)}
@@ -241,6 +244,7 @@ class _Generator:
         name = f"t{self.n_temps}"
         self.n_temps += 1
         self.names[value] = name
+        self.home[value] = self.checked[-1]
         return name
 
     # statements ---------------------------------------------------------------------------------
@@ -446,6 +450,8 @@ class _Generator:
             if self.program.values[value].dtype is info.dtype and self._covers(node, k):
                 target = args[k]
                 self.names[out] = target
+                if value in self.home:
+                    self.home[out] = self.home[value]
                 self.n_reused += 1
                 operator = _AUGMENTED.get(node.opdef.name)
                 if operator is not None and (k == 0 or operator in "+*"):
@@ -635,8 +641,22 @@ class _Generator:
                 ):
                     continue
                 gone.append(name)
+                if self.may_be_pooled(value):
+                    self.emit(f"{self.param('give', buffers.give)}({name})")
         if gone:
             self.emit(" = ".join([*dict.fromkeys(gone), "None"]))
+
+    def may_be_pooled(self, value: int) -> bool:
+        """Large enough to be used again, and certainly there (a branch that was not taken makes nothing)."""
+        info = self.program.values[value]
+        if (
+            self.home.get(value) is not self.checked[-1]
+            or info.dtype._kind not in "fiucb"
+            or info.shape == ()
+        ):
+            return False
+        size = shapes.num_elements(info.shape)
+        return size is None or size * info.dtype.size >= buffers.MIN_BYTES
 
     def is_small(self, value: int) -> bool:
         """A few elements in all, or a few in each row of a batch: not worth a line."""

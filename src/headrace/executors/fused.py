@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.arrays import blocks, numpy_xp
+from headrace.arrays import blocks, buffers, numpy_xp
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors.emit import INTO
 from headrace.plan.fusion import Fused
@@ -77,7 +77,7 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
             into(*inputs, out)
             return out
         if out is None or not out.flags.c_contiguous or not out.flags.writeable:
-            out = np.empty(shape, dtype)
+            out = buffers.empty(shape, dtype)
         _blocked(into, inputs, shape, out)
         return out
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from headrace import errors
+from headrace.arrays import buffers
 from headrace.arrays.blas import held, release_blas
 from headrace.arrays.quiet import restore, silence
 from headrace.core import stacks
@@ -142,6 +143,7 @@ class BaseSession:
             EVENTS.sessions_closed += 1
             self._partial_runs.clear()
             self._state = State()
+            buffers.clear()
 
     def _check_open(self) -> None:
         if self._closed:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arrays import buffers
 from headrace.kernels.onednn.library import DIFF_DST, DIFF_SRC, RELU, SRC, Api
 
 __all__ = ["ReluGrad"]
@@ -57,6 +58,6 @@ class ReluGrad:
             if len(kept) >= MAX_KEPT:
                 kept.clear()
             made = kept[gradients.size] = _Gradient(self.api, gradients.size)
-        out = np.empty(gradients.shape, np.float32)
+        out = buffers.empty(gradients.shape, np.float32)
         made(features, gradients, out)
         return out

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arrays import buffers
 from headrace.kernels.onednn.library import Api
 
 __all__ = ["matmul"]
@@ -29,7 +30,7 @@ def matmul(api: Api, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
     m, k = a.shape
     n = b.shape[1]
     if out is None:
-        out = np.empty((m, n), np.float32)
+        out = buffers.empty((m, n), np.float32)
     elif not out.flags.c_contiguous:
         return None
     pointer = api.pointer
