@@ -1,6 +1,6 @@
 """The workers seen from the driver: where the peers' Pythons are, starting a worker, asking it.
 
-worker = Connection.open("tf", python, threads=2)
+worker = Connection.open("engine", "tf", python, threads=2)
 worker.ask("scalar_add", quick=False)         # {"run": [...]}
 """
 
@@ -10,23 +10,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
+from benchmarks.libraries import ENVIRONMENTS
 from benchmarks.scale import Samples
 
-__all__ = ["PEERS", "Connection", "WorkerError", "set_up_peers"]
+__all__ = ["Connection", "WorkerError", "set_up_peers"]
 
 ROOT = Path(__file__).resolve().parent.parent
-
-#: Name of a peer: the environment variable with its Python, and what to install, the first that can be.
-PEERS: dict[str, tuple[str, list[list[str]]]] = {
-    "tf": (
-        "HEADRACE_PEER_TF2",
-        [["tensorflow-cpu==2.21.0"], ["tensorflow==2.21.0"], ["tensorflow"]],
-    ),
-    "jax": ("HEADRACE_PEER_JAX", [["jax"]]),
-}
 
 
 class WorkerError(Exception):
@@ -34,8 +28,14 @@ class WorkerError(Exception):
 
 
 def set_up_peers(directory: Path) -> dict[str, str]:
-    """Makes an environment for each peer in ``directory`` unless it is there; gives their Pythons."""
-    return {name: _set_up(name, directory / name) for name in PEERS}
+    """Makes each environment in ``directory`` unless it is there; gives the Pythons of those that could be made."""
+    pythons: dict[str, str] = {}
+    for name in ENVIRONMENTS:
+        try:
+            pythons[name] = _set_up(name, directory / name)
+        except (WorkerError, subprocess.CalledProcessError) as error:
+            print(f"no {name}: {error}", file=sys.stderr)
+    return pythons
 
 
 def _set_up(name: str, directory: Path) -> str:
@@ -44,7 +44,7 @@ def _set_up(name: str, directory: Path) -> str:
     if not done.exists():
         print(f"setting up {name} in {directory}", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
-        _install(str(python), PEERS[name][1])
+        _install(str(python), ENVIRONMENTS[name].choices)
         done.touch()
     return str(python)
 
@@ -58,27 +58,40 @@ def _install(python: str, choices: list[list[str]]) -> None:
 
 
 class Connection:
-    """A running worker."""
+    """A running worker. A request that takes longer than ``timeout`` seconds ends it."""
 
-    def __init__(self, name: str, process: subprocess.Popen[str]) -> None:
-        self.name = name
+    def __init__(self, library: str, process: subprocess.Popen[str], timeout: float) -> None:
+        self.library = library
         self.process = process
+        self.timeout = timeout
         about = self._read()
         self.version: str = about["version"]
         self.cases: set[str] = set(about["cases"])
 
     @classmethod
-    def open(cls, name: str, python: str, threads: int) -> Connection:
+    def open(
+        cls,
+        group: str,
+        library: str,
+        python: str,
+        threads: int,
+        timeout: float = 1800,
+        variables: dict[str, str] | None = None,
+    ) -> Connection:
         process = subprocess.Popen(
-            [python, "-m", "benchmarks.worker", name, str(threads)],
+            [python, "-m", "benchmarks.worker", group, library, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             cwd=ROOT,
-            env={**os.environ, **_thread_settings(threads)},
+            env={**os.environ, **_settings(threads), **(variables or {})},
         )
-        return cls(name, process)
+        return cls(library, process, timeout)
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
 
     def ask(self, case: str, quick: bool) -> Samples:
         assert self.process.stdin is not None
@@ -91,27 +104,37 @@ class Connection:
         return samples
 
     def close(self) -> None:
-        self.process.communicate()
+        if self.alive:
+            self.process.communicate()
 
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        timer = Timer(self.timeout, self.process.kill)
+        timer.start()
+        try:
+            line = self.process.stdout.readline()
+        finally:
+            timer.cancel()
         if not line:
             raise self._died()
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
-            raise WorkerError(f"{self.name}: {answer['error']}")
+            raise WorkerError(f"{self.library}: {answer['error']}")
         return answer
 
     def _died(self) -> WorkerError:
-        return WorkerError(f"the worker of {self.name} ended with exit code {self.process.wait()}")
+        code = self.process.wait()
+        return WorkerError(f"the worker of {self.library} ended with exit code {code}")
 
 
-def _thread_settings(threads: int) -> dict[str, str]:
-    names = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]
+def _settings(threads: int) -> dict[str, str]:
+    names = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"]
     names += ["TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"]
+    kept = Path(tempfile.gettempdir()) / "headrace-benchmarks"
     return {
         **dict.fromkeys(names, str(threads)),
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "JAX_PLATFORMS": "cpu",
+        "TORCHINDUCTOR_CACHE_DIR": str(kept / "torch"),  # compiling is not measured
+        "PYTENSOR_FLAGS": f"base_compiledir={kept / 'pytensor'}",
     }

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from benchmarks.scale import Samples, Scale
+from benchmarks.models.in_sessions import inference, training
+from benchmarks.models.lenet import LeNet
+from benchmarks.models.spec import Optimizer
+from benchmarks.scale import QUICK, Samples, Scale
 from benchmarks.timing import per_call, seconds_of
 
 __all__ = ["CASES", "Case", "Measure", "classifier_step"]
@@ -74,6 +78,22 @@ def tanh_chain(tf: Any, scale: Scale) -> Measure:
             y = tf.tanh(1.1 * y + 0.1)
     feed = {x: np.random.rand(1_000_000).astype(np.float32)}
     return _measure_run(tf.Session(graph=graph), y, feed, scale)
+
+
+def conv_forward(tf: Any, scale: Scale) -> Measure:
+    """The LeNet-style net of :mod:`benchmarks.models`, 64 images, variables not frozen."""
+    run = inference(tf, _lenet(scale), 64)
+    return lambda: {"run": per_call(run, scale.seconds)}
+
+
+def conv_step(tf: Any, scale: Scale) -> Measure:
+    """Forward and backward with the cheapest optimizer."""
+    step = training(tf, replace(_lenet(scale), optimizer=Optimizer("descent", 0.01)))
+    return lambda: {"run": per_call(step, scale.seconds)}
+
+
+def _lenet(scale: Scale) -> LeNet:
+    return LeNet(side=8, batch=8) if scale is QUICK else LeNet()
 
 
 def anew(tf: Any, scale: Scale) -> Measure:
@@ -144,6 +164,8 @@ CASES: dict[str, Case] = {
     "logistic_step": logistic_step,
     "mlp_adam": mlp_adam,
     "tanh_chain": tanh_chain,
+    "conv_forward": conv_forward,
+    "conv_step": conv_step,
     "anew": anew,
     "anew_long": anew_long,
 }

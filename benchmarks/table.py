@@ -1,115 +1,156 @@
-"""From samples to the table: as text for a terminal, as Markdown, as JSON.
+"""From results to tables: as text for a terminal, as Markdown.
 
-table = make_table(results, versions, min)
+table = make_table(GROUPS["engine"], results)
 print(plain(table))
 """
 
 from __future__ import annotations
 
 import statistics
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-from benchmarks.rows import ROWS, Row, Statistic
-from benchmarks.scale import Samples
+from benchmarks.groups import Group
+from benchmarks.libraries import LABELS, OWN
+from benchmarks.results import Results
+from benchmarks.roofline import Machine
+from benchmarks.rows import Row, Statistic, time_text
 
-__all__ = ["Line", "Results", "as_data", "make_lines", "markdown", "plain", "show"]
+__all__ = ["Line", "Table", "limits_table", "make_lines", "make_table", "markdown", "plain", "show"]
 
-#: Samples of every round, by library and case.
-Results = dict[tuple[str, str], list[Samples]]
-
-HEADINGS = ["case", "headrace", "TF", "ratio", "jax", "ratio", "target", "met"]
+FAILED = "failed"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row with its figures: texts and values by library, the peers' ratios, and whether the target is met."""
+    """A row with its figures by library: the best, the median, the ratio of a peer's time to ours, and texts."""
 
-    title: str
-    case: str
-    texts: dict[str, str]
-    values: dict[str, float]
-    medians: dict[str, float]
+    row: Row
+    best: dict[str, float]
+    median: dict[str, float]
     ratios: dict[str, float]
-    target: str
-    met: str
+    texts: dict[str, str]
 
-    def cells(self) -> list[str]:
-        return [
-            self.title,
-            self.texts["headrace"],
-            *self._peer("tf"),
-            *self._peer("jax"),
-            self.target,
-            self.met,
-        ]
 
-    def _peer(self, name: str) -> list[str]:
-        ratio = self.ratios.get(name)
-        return [self.texts.get(name, ""), "" if ratio is None else _times(ratio)]
+@dataclass(frozen=True)
+class Table:
+    headings: list[str]
+    cells: list[list[str]]
+    notes: list[str] = field(default_factory=list)
+
+
+def make_lines(group: Group, results: Results, statistic: Statistic = min) -> list[Line]:
+    lines = (_line(group, row, results, statistic) for row in group.rows)
+    return [line for line in lines if line.texts]
+
+
+def _line(group: Group, row: Row, results: Results, statistic: Statistic) -> Line:
+    names = [name for name in group.libraries(row) if (name, row.case) in results.rounds]
+    rounds = {name: results.rounds[name, row.case] for name in names}
+    best = {name: row.figure.value(each, statistic) for name, each in rounds.items()}
+    median = {name: row.figure.value(each, statistics.median) for name, each in rounds.items()}
+    ratios: dict[str, float] = {}
+    if row.figure.unit == "s" and OWN in best:
+        ratios = {name: value / best[OWN] for name, value in best.items() if name != OWN}
+    texts = {name: row.figure.text(each, statistic) for name, each in rounds.items()}
+    if row.figure.unit == "s":
+        texts = {name: _both(best[name], median[name]) for name in texts}
+    for name in group.libraries(row):
+        if (name, row.case) in results.failures:
+            texts[name] = FAILED
+    return Line(row, best, median, ratios, texts)
+
+
+def _both(best: float, median: float) -> str:
+    """ "2.58 / 2.66 ms": in the unit of the first."""
+    number, unit = time_text(best).split()
+    scale = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}[unit]
+    return f"{number} / {median / scale:.3g} {unit}"
+
+
+def make_table(group: Group, results: Results, statistic: Statistic = min) -> Table:
+    lines = make_lines(group, results, statistic)
+    shown = [name for name in group.libraries() if any(name in line.texts for line in lines)]
+    headings = ["case", *(LABELS[name] for name in shown)]
+    for target in group.targets:
+        headings += [target, "met"]
+    cells = [_cells(line, shown, group.targets) for line in lines]
+    return Table(headings, cells, _failures(group, results))
+
+
+def _cells(line: Line, shown: list[str], targets: tuple[str, ...]) -> list[str]:
+    cells = [line.row.title]
+    for name in shown:
+        ratio = line.ratios.get(name)
+        cells.append(line.texts.get(name, "") + ("" if ratio is None else f" ({_times(ratio)})"))
+    for heading in targets:
+        target = line.row.targets.get(heading)
+        known = target is not None and OWN in line.best
+        cells.append(target.text(LABELS) if target is not None else "")
+        cells.append(target.met(line.best[OWN], line.ratios) if target is not None and known else "")
+    return cells
 
 
 def _times(ratio: float) -> str:
     return f"{ratio:,.0f}x" if ratio >= 100 else f"{ratio:.3g}x"
 
 
-def make_lines(results: Results, statistic: Statistic) -> list[Line]:
-    return [_line(row, results, statistic) for row in ROWS if ("headrace", row.case) in results]
+def _failures(group: Group, results: Results) -> list[str]:
+    cases = set(group.cases())
+    return [
+        f"{LABELS[name]}, {case}: {reason}"
+        for (name, case), reason in results.failures.items()
+        if case in cases
+    ]
 
 
-def _line(row: Row, results: Results, statistic: Statistic) -> Line:
-    rounds = {
-        library: results[library, row.case]
-        for library in ("headrace", *row.peers)
-        if (library, row.case) in results
-    }
-    figure = row.figure
-    values = {library: figure.value(each, statistic) for library, each in rounds.items()}
-    own = values["headrace"]
-    ratios = {library: v / own for library, v in values.items() if library != "headrace"}
-    if figure.unit != "s":
-        ratios = {}
-    return Line(
-        row.title,
-        row.case,
-        {library: figure.text(each, statistic) for library, each in rounds.items()},
-        values,
-        {library: figure.value(each, statistics.median) for library, each in rounds.items()},
-        ratios,
-        row.target(),
-        row.met(own, ratios),
-    )
+def limits_table(
+    group: Group, results: Results, machine: Machine, statistic: Statistic = min
+) -> Table | None:
+    """For the rows whose work is counted: the limit, and the share of it that each library reaches."""
+    lines = [line for line in make_lines(group, results, statistic) if line.row.work is not None]
+    if not lines:
+        return None
+    shown = [name for name in group.libraries() if any(name in line.best for line in lines)]
+    cells: list[list[str]] = []
+    for line in lines:
+        assert line.row.work is not None
+        work = line.row.work()
+        limit = machine.seconds(work)
+        shares = [f"{limit / line.best[name]:.0%}" if name in line.best else "" for name in shown]
+        cells.append([line.row.title, f"{work.flops / 1e9:.3g} GFlop", time_text(limit), *shares])
+    return Table(["case", "work", "limit", *(LABELS[name] for name in shown)], cells)
 
 
-def as_data(lines: list[Line], versions: dict[str, str], load: float) -> dict[str, Any]:
-    return {"versions": versions, "load_of_others": load, "rows": [asdict(line) for line in lines]}
-
-
-def plain(lines: list[Line]) -> str:
-    table = [HEADINGS, *(line.cells() for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*table)]
-    ruled = [table[0], ["-" * width for width in widths], *table[1:]]
-    return "\n".join(
+def plain(table: Table) -> str:
+    rows = [table.headings, *table.cells]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    ruled = [rows[0], ["-" * width for width in widths], *rows[1:]]
+    text = [
         "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
         for cells in ruled
-    )
+    ]
+    return "\n".join([*text, *table.notes])
 
 
-def markdown(lines: list[Line]) -> str:
-    table = [HEADINGS, ["---"] * len(HEADINGS), *(line.cells() for line in lines)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in table) + "\n"
+def markdown(table: Table) -> str:
+    rows = [table.headings, ["---"] * len(table.headings), *table.cells]
+    text = "\n".join(f"| {' | '.join(cells)} |" for cells in rows) + "\n"
+    notes = "".join(f"- {reason}\n" for reason in table.notes)
+    return f"{text}\nFailed:\n\n{notes}" if notes else text
 
 
-def show(lines: list[Line]) -> None:
+def show(table: Table) -> None:
     """With rich on a terminal, else plain."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as Drawn
 
     console = Console()
     if not console.is_terminal:
-        print(plain(lines))
+        print(plain(table))
         return
-    table = Table(*HEADINGS)
-    for line in lines:
-        table.add_row(*line.cells(), style="red" if line.met == "NO" else "")
-    console.print(table)
+    drawn = Drawn(*table.headings)
+    for cells in table.cells:
+        drawn.add_row(*cells, style="red" if "NO" in cells else "")
+    console.print(drawn)
+    for reason in table.notes:
+        console.print(reason)

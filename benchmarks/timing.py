@@ -14,7 +14,7 @@ from itertools import repeat
 from time import perf_counter
 from typing import Any
 
-__all__ = ["per_call", "resident_bytes", "seconds_after_collecting", "seconds_of"]
+__all__ = ["each_call", "per_call", "resident_bytes", "seconds_after_collecting", "seconds_of"]
 
 #: A sample is as many calls as take about this long, so that reading the clock costs nothing beside them.
 SAMPLE_SECONDS = 0.005
@@ -44,6 +44,11 @@ def per_call(function: Callable[[], Any], seconds: float) -> list[float]:
     while len(samples) < MIN_SAMPLES or perf_counter() < end:
         samples.append(seconds_of(_call, function, number) / number)
     return samples
+
+
+def each_call(function: Callable[[], Any], count: int) -> list[float]:
+    """The times of some calls that are long enough to be timed one by one; the caller has warmed up."""
+    return [seconds_after_collecting(function) for _ in range(count)]
 
 
 def _call(function: Callable[[], Any], number: int) -> None:

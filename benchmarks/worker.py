@@ -2,7 +2,7 @@
 
 It begins with a line about itself, then answers every request:
 
-    $ python -m benchmarks.worker headrace 2
+    $ python -m benchmarks.worker engine headrace 2
     {"version": "headrace 0.1.0", "cases": ["import", "scalar_add", ...]}
     {"case": "scalar_add", "quick": true}                     <- the request
     {"samples": {"run": [3.1e-06, ...]}}                      or {"error": "Traceback ..."}
@@ -16,56 +16,18 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, TextIO
 
-from benchmarks import graph_cases, jax_cases, memory_cases, session_cases
+from benchmarks.cases import load
+from benchmarks.libraries import LIBRARIES
 from benchmarks.scale import FULL, QUICK, Samples, Scale
-from benchmarks.session_cases import Measure
+from benchmarks.session_cases import Case, Measure
 
-__all__ = ["LIBRARIES", "Library", "main"]
-
-SESSION_CASES = {**session_cases.CASES, **graph_cases.CASES, **memory_cases.CASES}
+__all__ = ["main"]
 
 
-@dataclass(frozen=True)
-class Library:
-    """``statement`` imports it as a user would (and uses a name, so that a lazy import does its work)."""
-
-    statement: str
-    load: Callable[[], tuple[Any, str]]
-    cases: dict[str, Callable[[Any, Scale], Measure]]
-
-
-def _load_headrace() -> tuple[Any, str]:
-    tf = import_module("headrace")
-    return tf, f"headrace {tf.HEADRACE_VERSION}"
-
-
-def _load_tensorflow() -> tuple[Any, str]:
-    tf = import_module("tensorflow.compat.v1")
-    tf.disable_v2_behavior()
-    return tf, f"tensorflow {tf.version.VERSION}"
-
-
-def _load_jax() -> tuple[Any, str]:
-    jax = import_module("jax")
-    return jax, f"jax {jax.__version__}"
-
-
-LIBRARIES = {
-    "headrace": Library("import headrace as tf; tf.Session", _load_headrace, SESSION_CASES),
-    "tf": Library("import tensorflow.compat.v1 as tf; tf.Session", _load_tensorflow, SESSION_CASES),
-    "jax": Library("import jax; jax.numpy.add; jax.jit", _load_jax, jax_cases.CASES),
-}
-
-
-def _import_case(library: Library) -> Callable[[Any, Scale], Measure]:
-    program = (
-        f"import time; t = time.perf_counter(); {library.statement}; print(time.perf_counter() - t)"
-    )
+def _import_case(statement: str) -> Case:
+    program = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
 
     def measure() -> Samples:
         return {"import": [float(subprocess.check_output([sys.executable, "-c", program]))]}
@@ -76,9 +38,9 @@ def _import_case(library: Library) -> Callable[[Any, Scale], Measure]:
 class Worker:
     """Keeps a prepared case for the next rounds."""
 
-    def __init__(self, library: Library) -> None:
-        self.module, self.version = library.load()
-        self.cases = {"import": _import_case(library), **library.cases}
+    def __init__(self, group: str, library: str) -> None:
+        self.module, self.version, cases = load(group, library)
+        self.cases = {"import": _import_case(LIBRARIES[library].statement), **cases}
         self.prepared: dict[str, Measure] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +68,7 @@ def _limit_processors(count: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
-def main(name: str, threads: int) -> None:
+def main(group: str, library: str, threads: int) -> None:
     answers = _own_stdout()
 
     def say(value: dict[str, Any]) -> None:
@@ -114,7 +76,7 @@ def main(name: str, threads: int) -> None:
 
     _limit_processors(threads)
     try:
-        worker = Worker(LIBRARIES[name])
+        worker = Worker(group, library)
     except Exception:
         say({"error": traceback.format_exc()})
         return
@@ -124,4 +86,4 @@ def main(name: str, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

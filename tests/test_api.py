@@ -384,8 +384,15 @@ def test_switches_of_tf2() -> None:
     tf.disable_v2_behavior()
     tf.disable_eager_execution()
     assert tf.executing_eagerly() is False
-    with pytest.raises(NotImplementedError):
-        tf.enable_eager_execution()
+    tf.enable_v2_behavior()
+    try:
+        assert tf.executing_eagerly() is True
+        assert tf.constant([1, 2]).numpy().tolist() == [1, 2]
+        with tf.Graph().as_default():
+            assert tf.executing_eagerly() is False
+    finally:
+        tf.disable_v2_behavior()
+    assert tf.executing_eagerly() is False
 
 
 # tf.test ---------------------------------------------------------------------------------------------------------

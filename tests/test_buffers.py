@@ -16,7 +16,8 @@ SHAPE = (1024, 512)
 
 
 @pytest.fixture(autouse=True)
-def fresh_pool() -> Iterator[None]:
+def fresh_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(buffers, "MIN_BYTES", 1 << 20)
     buffers.clear()
     yield
     buffers.set_limit(None)

@@ -1108,3 +1108,18 @@ def test_variables_made_inside_a_body() -> None:
 
     y = tf.while_loop(lambda i, a: i < 3, body, [0, 1.0])[1]
     assert run([y, *tf.gradients(y, tf.trainable_variables())]) == [8.0, 12.0]
+
+
+def test_a_tensor_of_a_loop_is_not_known_outside() -> None:
+    with tf.Graph().as_default():
+        inside: list[Any] = []
+
+        def body(i: Any) -> Any:
+            inside.append(i * 2)
+            return i + 1
+
+        tf.while_loop(lambda i: i < 3, body, [tf.constant(0)])
+        with pytest.raises(ValueError, match="is in a while loop"):
+            tf.add(inside[0], 1)
+        with pytest.raises(ValueError, match="is in a while loop"):
+            tf.while_loop(lambda i: i < 3, lambda i: i + inside[0], [tf.constant(0)])

@@ -68,6 +68,16 @@ REDUCE = [tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min, tf.reduce
 COMPARE = [tf.less, tf.greater_equal, tf.not_equal]
 
 
+#: What changes nothing, and is mostly rewritten away.
+NOTHING = [
+    lambda x: x * 1.0, lambda x: x + 0.0, lambda x: x - 0.0, lambda x: x / 1.0, lambda x: -(-x),  # noqa: B002
+    lambda x: tf.transpose(tf.transpose(x)), lambda x: tf.reshape(x, tf.shape(x)), lambda x: tf.squeeze(tf.expand_dims(x, 0), 0),
+    lambda x: tf.reshape(tf.reshape(x, [-1]), tf.shape(x)), lambda x: tf.cast(tf.cast(x, tf.complex128), tf.float64),
+    lambda x: tf.add_n([x]), lambda x: tf.broadcast_to(x, tf.shape(x)), lambda x: x**1.0, lambda x: tf.tile(x, tf.ones_like(tf.shape(x))),
+    lambda x: tf.cond(tf.constant(True), lambda: x * 2.0, lambda: x - 1.0) / 2.0,
+]  # fmt: skip
+
+
 class Builder:
     """Draws one operation after the other over a pool of tensors whose real shapes are known."""
 
@@ -194,10 +204,43 @@ class Builder:
             self.writes.append(up.op)
             with tf.control_dependencies([up.op]):
                 made = (tf.identity(variable.read_value()) * 1.0, tuple(variable.shape.as_list()))
+        elif kind == "spelling" and shape and shape[-1] > 1:
+            made = (self.spelling(x, shape), None)
+        elif kind == "nothing":
+            made = (self.draw(st.sampled_from(NOTHING))(x), shape)
         if made is None:
             return
         tensor, known = made
         self.pool.append((tensor, known if known is not None else self.real_shape(tensor)))
+
+    def spelling(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """Layers as programs write them: what the rewrites about models look for."""
+        n = shape[-1]
+        g, b = (tf.constant(self.rng.uniform(-1, 1, [n])) for _ in range(2))
+        kind = self.draw(
+            st.sampled_from(["gelu", "norm", "softmax", "dense", "attention", "scaled"])
+        )
+        if kind == "gelu":
+            return 0.5 * x * (1.0 + tf.tanh(0.7978845608028654 * (x + 0.044715 * tf.pow(x, 3.0))))
+        if kind == "norm":
+            mean = tf.reduce_mean(x, -1, keepdims=True)
+            variance = tf.reduce_mean(tf.square(x - mean), -1, keepdims=True)
+            return (x - mean) * tf.rsqrt(variance + 0.5) * g + b
+        if kind == "softmax":
+            e = tf.exp(x - tf.reduce_max(x, -1, keepdims=True))
+            return e / tf.reduce_sum(e, -1, keepdims=True)
+        if kind == "scaled":
+            return (x * 2.0) * 0.3 / 4.0 + (-x) / 3.0
+        rows = tf.reshape(x, [-1, n])
+        if kind == "dense":
+            w = tf.constant(self.rng.uniform(-1, 1, [n, n]))
+            act = self.draw(
+                st.sampled_from([tf.nn.relu, tf.nn.relu6, tf.tanh, tf.sigmoid, tf.identity])
+            )
+            return act(tf.reshape(tf.matmul(rows, tf.transpose(w)), [-1, 1, n]) + b)
+        q = tf.expand_dims(rows, 0)
+        scores = tf.matmul(q, q, transpose_b=True) * 0.5 + self.rng.uniform(-1, 1)
+        return tf.matmul(tf.nn.softmax(scores), q * 2.0)
 
     def real_shape(self, tensor: Tensor) -> tuple[int, ...]:
         s = Session(executor="reference")
@@ -207,7 +250,8 @@ class Builder:
 
 _KINDS = [
     "unary", "unary", "unary", "binary", "binary", "binary", "same", "reduce", "reshape", "transpose", "concat", "stack",
-    "slice", "select", "matmul", "squeeze", "expand", "cast", "shape", "cond", "loop", "assign",
+    "slice", "select", "matmul", "squeeze", "expand", "cast", "shape", "cond", "loop", "assign", "spelling", "spelling",
+    "nothing", "nothing",
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import ALL_OPS, Arg, lookup
+from headrace.data.load import load_ops as load_data_ops
 from headrace.ops import load_all
 from headrace.ops.basic import placeholder
 from headrace.session.session import Session
@@ -26,6 +27,7 @@ from tests.golden import store
 from tests.tolerances import FINITE_DIFFERENCES, assert_close
 
 load_all()
+load_data_ops()
 
 EXECUTORS = ["numpy", "reference"]
 
@@ -34,18 +36,30 @@ _LOOPS = "one part of tf.cond or tf.while_loop; test_control_flow.py"
 _HANDLES = "works on a handle that another op makes; test_control_flow.py"
 EXEMPT: dict[str, str] = {
     "_FusedMatMul": "made by rewriting only; test_rewrites.py",
+    "_FusedConv2D": "made by rewriting only; test_onednn_conv.py",
+    "_Held": "made by planning only; test_packing.py",
+    "_HeldConv2D": "made by planning only; test_packing.py",
+    "_HeldMatMul": "made by planning only; test_packing.py",
+    **dict.fromkeys(
+        ["_Attention", "_Gelu", "_LayerNorm"], "made by rewriting only; test_rewrites_models.py"
+    ),
     "Placeholder": "has no value of its own: every sample is fed through it",
     **dict.fromkeys(
         ["Variable", "VariableV2", "VarHandleOp"],
         "every sample with a written-to input is made with it",
     ),
     **dict.fromkeys(
-        ["PyFunc", "PyFuncStateless"], "calls a function of the process; test_py_func.py"
+        ["EagerPyFunc", "PyFunc", "PyFuncStateless"],
+        "calls a function of the process; test_py_func.py",
     ),
     **dict.fromkeys(["Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"], _LOOPS),
     **dict.fromkeys(["RefEnter", "RefExit", "RefMerge", "RefNextIteration", "RefSwitch"], _LOOPS),
     **dict.fromkeys(["StackV2", "StackPushV2", "StackPopV2", "StackCloseV2"], _HANDLES),
     **dict.fromkeys((n for n in ALL_OPS if n.startswith("TensorArray")), _HANDLES),
+    **dict.fromkeys(
+        (n for n, d in ALL_OPS.items() if d.kernel.__module__.startswith("headrace.data.")),
+        "its value is a dataset, an iterator or an element of one; test_data_*.py",
+    ),
 }
 
 PAIRS: list[tuple[str, str, Any]] = []
@@ -123,7 +137,14 @@ def test_signature_is_tensorflows(name: str) -> None:
 
 #: Ops of our own or of later TensorFlow versions.
 NOT_IN_TENSORFLOW: dict[str, str] = {
-    "_FusedMatMul": "is internal to TensorFlow (names with an underscore are not in its list); made by rewriting only"
+    "_FusedMatMul": "is internal to TensorFlow (names with an underscore are not in its list); made by rewriting only",
+    "_FusedConv2D": "is internal to TensorFlow likewise",
+    "_Held": "is Headrace's own",
+    "_HeldConv2D": "is Headrace's own",
+    "_HeldMatMul": "is Headrace's own",
+    **dict.fromkeys(
+        ["_Attention", "_Gelu", "_LayerNorm"], "Headrace's own; made by rewriting only"
+    ),
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.arrays import accel, pool
 
 both = pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 
@@ -260,3 +261,41 @@ def test_sessions_in_threads_are_independent() -> None:
             assert s.run(v) == i + 1
 
     together(6, work)
+
+
+def test_a_session_keeps_to_its_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is spread over threads asks how many it may use; the answer is the session's."""
+    seen: list[int] = []
+    real = pool.parallel
+
+    def counted(tasks: Any) -> None:
+        seen.append(len(tasks))
+        real(tasks)
+
+    monkeypatch.setattr("headrace.arrays.blocks.parallel", counted)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None])
+        y = tf.tanh(x * 1.1 + 0.1)
+        rows = np.linspace(-1, 1, 1_000_000, dtype=np.float32)
+        results = []
+        for n in (1, 3, 0):
+            config = tf.ConfigProto(intra_op_parallelism_threads=n)
+            with tf.Session(config=config) as session:
+                seen.clear()
+                results.append(session.run(y, {x: rows}))
+                assert max(seen, default=1) == (n or pool.thread_count())
+        np.testing.assert_array_equal(results[0], results[1])
+        np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_the_setting_for_all() -> None:
+    before = pool.thread_count()
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        assert pool.thread_count() == 1 == tf.config.threading.get_intra_op_parallelism_threads()
+        with accel.limited_threads(3):
+            assert pool.thread_count() == 3
+        assert pool.thread_count() == 1
+    finally:
+        tf.config.threading.set_intra_op_parallelism_threads(0)
+    assert pool.thread_count() == before

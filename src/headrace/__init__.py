@@ -41,7 +41,10 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f"headrace.{name}")
-    value = getattr(_v1, name)
+    if name == "progress":
+        from headrace.data.progress import progress as value
+    else:
+        value = getattr(_v1, name)
     globals()[name] = value
     return value
 

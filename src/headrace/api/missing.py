@@ -35,6 +35,7 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
     import difflib
 
     full = f"{namespace}.{name}".lstrip(".")
+    full = full.removeprefix("compat.v1.")
     if full in known_symbols():
         head = f"tf.{full} is part of TensorFlow 1.15, but Headrace does not have it yet"
     elif full.startswith("contrib."):

@@ -15,9 +15,11 @@ from typing import Any
 from headrace.api.missing import explain
 from headrace.api.platform import messages
 
-__all__ = ["PATHS", "Facade", "children", "exists", "facade"]
+__all__ = ["PATHS", "Facade", "children", "exists", "facade", "use_api", "uses_api"]
 
 _V1 = "headrace.api.v1"
+#: The API whose names ``tensorflow`` itself has.
+_public = [_V1]
 _GEN = "<generated>"  # the snake-case functions of all ops
 
 #: Path below ``tensorflow`` -> providers, first match wins.
@@ -59,6 +61,9 @@ _inner(
     data_flow_ops=(_V1, _GEN),
     embedding_ops=("headrace.api.v1.nn", _V1),
     functional_ops=_V1,
+    image_ops=("headrace.api.v1.image", _GEN),
+    image_ops_impl=("headrace.api.v1.image", _GEN),
+    io_ops=("headrace.api.v1.io", _V1, _GEN),
     gradients=_V1,
     gradients_impl=_V1,
     init_ops=("headrace.api.v1.initializers", _V1),
@@ -70,6 +75,7 @@ _inner(
     nn_impl=("headrace.api.v1.nn", _V1),
     nn_ops=("headrace.api.v1.nn", _V1, _GEN),
     numerics=_V1,
+    parsing_ops=("headrace.api.v1.io", _V1, _GEN),
     partitioned_variables=_V1,
     random_ops=("headrace.api.v1.random", _V1, _GEN),
     resource_variable_ops=("headrace.ops.variable_resource", "headrace.ops.state_resource", _V1, _GEN),
@@ -87,11 +93,13 @@ for _family in (
     "array",
     "control_flow",
     "data_flow",
+    "image",
     "io",
     "linalg",
     "logging",
     "math",
     "nn",
+    "parsing",
     "random",
     "resource_variable",
     "sparse",
@@ -132,7 +140,12 @@ _inner(
     tf_logging=("headrace.api.platform.tf_logging",),
 )
 _inner("python.lib")
-_inner("python.lib.io", file_io=("headrace.api.platform.file_io",))
+_inner(
+    "python.lib.io",
+    file_io=("headrace.api.platform.file_io",),
+    python_io=("headrace.api.v1.python_io",),
+    tf_record=("headrace.api.v1.python_io",),
+)
 _inner(
     "python.util",
     compat=("headrace.api.platform.compat",),
@@ -205,13 +218,22 @@ def _provider(text: str) -> Any:
 
 def _walk(path: str) -> ModuleType | None:
     """The public namespace at ``path``, by attributes from the top."""
-    found: Any = importlib.import_module(_V1)
+    found: Any = importlib.import_module(_public[0])
     for part in path.split(".") if path else ():
         found = getattr(found, part, None)
         if not isinstance(found, ModuleType):
             return None
     assert isinstance(found, ModuleType)
     return found
+
+
+def use_api(name: str) -> None:
+    """Which API ``tensorflow`` is: "v1" or "v2". Inner modules are the same for both."""
+    _public[0] = f"headrace.api.{name}"
+
+
+def uses_api(name: str) -> bool:
+    return _public[0] == f"headrace.api.{name}"
 
 
 def exists(path: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from headrace.arrays.accel import here
 from headrace.arrays.pool import parallel, set_threads, thread_count
 
 __all__ = ["BLOCK", "over_blocks", "over_rows", "set_threads", "thread_count"]
@@ -64,6 +65,10 @@ def _run(
     hi: int,
     step: int,
 ) -> None:
-    for start in range(lo, hi, step):
-        stop = min(start + step, hi)
-        function(*[a[start:stop] if c else a for a, c in zip(arrays, cut)])
+    outside, here.in_block = here.in_block, True
+    try:
+        for start in range(lo, hi, step):
+            stop = min(start + step, hi)
+            function(*[a[start:stop] if c else a for a, c in zip(arrays, cut)])
+    finally:
+        here.in_block = outside

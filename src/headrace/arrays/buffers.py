@@ -22,8 +22,9 @@ import numpy as np
 
 __all__ = ["MIN_BYTES", "clear", "empty", "give", "held_bytes", "set_limit"]
 
-#: Smaller arrays are left to the allocator, which is good at them.
-MIN_BYTES = 1 << 20
+#: Smaller arrays are left to the allocator: it has memory of any shape that was just used, which is still in the caches. Larger
+#: ones it takes from the system and gives back each time.
+MIN_BYTES = 32 << 20
 #: A shape may be forgotten once this many requests went by without it.
 PATIENCE = 32
 
@@ -44,9 +45,11 @@ _made: dict[int, weakref.ref[Any]] = {}  # the arrays that come from here, by id
 _state = {"clock": 0, "bytes": 0, "limit": 1 << 62}
 
 
-def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+def empty(shape: tuple[int, ...] | int, dtype: Any) -> Any:
     """An array with any contents."""
     dtype = np.dtype(dtype)
+    if isinstance(shape, int):
+        shape = (shape,)
     size = dtype.itemsize
     for n in shape:
         size *= n

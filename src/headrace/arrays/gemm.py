@@ -24,6 +24,12 @@ __all__ = ["HOLD_FROM", "column_sums", "matmul", "matmul_bias", "ones"]
 #: Multiply-adds from which OpenBLAS would use threads, and from which parts on several cores pay.
 HOLD_FROM = 1 << 17
 SPLIT_FROM = 1 << 22
+#: From here on the kernel library is faster (float32).
+LIBRARY_FROM = 600_000
+#: Few rows are a matter of reading the right side: from this many elements there parts pay as well.
+FEW_ROWS, FEW_ROWS_FROM = 8, 1 << 19
+#: Multiply-adds from which a batch of products is worth a primitive of the kernel library.
+BATCH_FROM = 1 << 20
 
 
 def matmul(a: Any, b: Any, out: Any = None) -> Any:
@@ -35,15 +41,25 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
     work = a.size * b.shape[-1] if a.ndim >= b.ndim else b.size * a.shape[-2]
     if work < HOLD_FROM or not hold_blas():
         return np.matmul(a, b, out)
+    if work >= BATCH_FROM and (a.ndim > 2 or b.ndim > 2) and a.dtype == b.dtype == np.float32:
+        result = _many(a, b, out)
+        if result is not None:
+            return result
+    if work >= LIBRARY_FROM and a.ndim == 2 == b.ndim and a.dtype == b.dtype == np.float32:
+        found = library()
+        result = None if found is None else found.matmul(a, b, out)
+        if result is not None:
+            return result
     threads = thread_count()
-    if work < SPLIT_FROM or threads == 1 or a.dtype != b.dtype or a.dtype not in _FLOATS:
+    few = a.shape[-2] <= FEW_ROWS and b.size >= FEW_ROWS_FROM
+    if (
+        (work < SPLIT_FROM and not few)
+        or threads == 1
+        or a.dtype != b.dtype
+        or a.dtype not in _FLOATS
+    ):
         return np.matmul(a, b, out)
     if a.ndim == 2 and b.ndim == 2:
-        if a.dtype == np.float32:
-            found = library()
-            result = None if found is None else found.matmul(a, b, out)
-            if result is not None:
-                return result
         if out is None:
             out = buffers.empty((a.shape[0], b.shape[1]), a.dtype)
         parallel(_parts(a, b, out, threads))
@@ -56,15 +72,32 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
     return np.matmul(a, b, out)
 
 
+def _many(a: Any, b: Any, out: Any) -> Any:
+    """A batch of products by the kernel library; one product if all share a right side. None where there is none."""
+    shared = b.size == b.shape[-1] * b.shape[-2] and a.ndim >= b.ndim
+    if shared and a.flags.c_contiguous and (out is None or out.flags.c_contiguous):
+        flat = None if out is None else out.reshape(-1, out.shape[-1])
+        product = matmul(a.reshape(-1, a.shape[-1]), b.reshape(b.shape[-2:]), flat)
+        return product.reshape(*a.shape[:-1], b.shape[-1]) if out is None else out
+    found = library()
+    return None if found is None else found.batch_matmul(a, b, out)
+
+
 def matmul_bias(a: Any, b: Any, bias: Any) -> Any:
     """``a @ b + bias`` for a vector ``bias``: a library that can adds the product to rows that hold the bias already."""
     if a.size < _TINY and b.size < _TINY:
         out = np.dot(a, b)
         out += bias
         return out
-    if a.size * b.shape[-1] >= SPLIT_FROM and a.dtype == np.float32 and hold_blas():
+    large = a.size * b.shape[-1] >= LIBRARY_FROM or (
+        a.shape[0] <= FEW_ROWS and b.size >= FEW_ROWS_FROM
+    )
+    if large and a.dtype == np.float32 and hold_blas():
         found = library()
         if found is not None:
+            out = found.matmul_bias(a, b, bias)
+            if out is not None:
+                return out
             out = buffers.empty((a.shape[0], b.shape[1]), np.float32)
             out[...] = bias
             if found.matmul(a, b, out, accumulate=True) is not None:

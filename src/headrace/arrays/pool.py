@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from headrace.arrays.quiet import silence
+from headrace.env import thread_setting
 
-__all__ = ["parallel", "set_threads", "thread_count"]
+__all__ = ["limited", "parallel", "set_threads", "spread", "thread_count"]
 
 Task = Callable[[], Any]
 
@@ -26,7 +29,11 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-_threads = max(1, min(_cores(), 16))
+def _wanted() -> int:
+    return thread_setting() or max(1, min(_cores(), 16))
+
+
+_threads = _wanted()
 
 
 class _Worker:
@@ -80,14 +87,35 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_workers)
 
 
+class _Limit(threading.local):
+    """A thread's own number while it runs something with fewer."""
+
+    threads: int | None = None
+
+
+_limit = _Limit()
+
+
 def thread_count() -> int:
-    return _threads
+    """How many threads the caller's work is spread over, its own included."""
+    limit = _limit.threads
+    return _threads if limit is None else limit
 
 
 def set_threads(n: int) -> None:
-    """How many threads work is spread over, the caller's included."""
+    """Set it for everything that has no limit of its own; 0 means all cores."""
     global _threads
-    _threads = max(1, n)
+    _threads = n if n > 0 else _wanted()
+
+
+@contextmanager
+def limited(n: int) -> Iterator[None]:
+    """What the calling thread runs inside is spread over ``n`` threads."""
+    outer, _limit.threads = _limit.threads, max(1, n)
+    try:
+        yield
+    finally:
+        _limit.threads = outer
 
 
 def _claim(n: int) -> list[_Worker]:
@@ -97,6 +125,18 @@ def _claim(n: int) -> list[_Worker]:
             while len(_workers) < n:
                 _workers.append(_Worker())
     return [w for w in _workers[:n] if w.free.acquire(blocking=False)]
+
+
+def spread(tasks: Sequence[Task]) -> None:
+    """Run tasks, more of them perhaps than there are threads: each thread gets neighbouring ones."""
+    threads = min(thread_count(), len(tasks))
+    share = -(-len(tasks) // threads)
+    parallel([partial(_each, tasks[i : i + share]) for i in range(0, len(tasks), share)])
+
+
+def _each(tasks: Sequence[Task]) -> None:
+    for task in tasks:
+        task()
 
 
 def parallel(tasks: Sequence[Task]) -> None:

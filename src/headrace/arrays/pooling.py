@@ -113,14 +113,24 @@ def _along(x: Array, a: Axis, combine: Callable[..., Array], neutral: Any) -> Ar
 
 
 def lowest(dtype: Any) -> Any:
-    return np.iinfo(dtype).min if dtype.kind in "iu" else dtype.type(-np.inf)
+    """The lowest finite number."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return np.finfo(dtype).min if dtype.kind == "f" else dtype.type(_LOWEST_BFLOAT16)
+
+
+_LOWEST_BFLOAT16 = -3.3895313892515355e38
 
 
 def maximum(x: Array, axes: Axes) -> Array:
+    """A NaN is passed over, and where there is no number the lowest finite one stands, as in TensorFlow."""
+    least = lowest(x.dtype)
     out = x
     for a in axes:
-        out = _along(out, a, np.maximum, lowest(x.dtype))
-    return out.copy() if out is x else out
+        out = _along(out, a, np.fmax, least)
+    if out is x:
+        return out.copy()
+    return out if x.dtype.kind in "iu" else np.fmax(out, least, out=out)
 
 
 def average(x: Array, axes: Axes) -> Array:

@@ -28,7 +28,12 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
+        graph = get_default_graph()
+        if graph._is_eager:
+            return graph._custom_gradient(f, args, kwargs)
         if kwargs:
+            if graph._is_function:
+                return _decorated(lambda *given: f(*given, **kwargs), args)
             raise ValueError(
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is "
                 "enabled."
@@ -103,10 +108,11 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f`` forward, the identity backward."""
 
     @custom_gradient
-    def passed(x: Any) -> Any:
-        def grad(dy: Tensor) -> Tensor:
-            return dy
+    def passed(*args: Any, **kwargs: Any) -> Any:
+        def grad(*dys: Tensor, variables: Any = None) -> Any:
+            own = dys[0] if len(dys) == 1 else dys
+            return own if variables is None else (own, [None] * len(variables))
 
-        return f(x), grad
+        return f(*args, **kwargs), grad
 
     return passed

@@ -26,7 +26,7 @@ from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
 from headrace.core.contexts import Context, frame_of
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import Graph
+from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.schedule import Loop, Unit, schedule
 from headrace.core.scopes import name_scope
@@ -66,6 +66,10 @@ def gradients(
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list[Any]:
     """d(sum of ys)/dx for each x, as new tensors; None where no y depends on x."""
+    if get_default_graph()._is_eager:
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+        )
     mode = UnconnectedGradients(unconnected_gradients)
     ys_list, xs_list = _as_list(ys), _as_list(xs)
     stop_list = [] if stop_gradients is None else _as_list(stop_gradients)

@@ -107,14 +107,14 @@ class _Backward:
 
     def active_variables(self) -> list[Any]:
         """Loop variables that the results with gradients depend on."""
-        chosen = [v for v in self.variables if self.exit_grads[v] is not None]
+        chosen = {v: None for v in self.variables if self.exit_grads[v] is not None}
         grown = True
         while grown:
             grown = False
             reached = self.behind([v.next._op._inputs[0] for v in chosen])
             for v in self.variables:
                 if v not in chosen and is_trainable(v.merge) and v.inside._op in reached:
-                    chosen.append(v)
+                    chosen[v] = None
                     grown = True
         return [v for v in self.variables if v in chosen]
 

@@ -30,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--executor", choices=EXECUTORS, default="numpy", help="what computes (default: numpy)"
     )
     parser.add_argument(
+        "--api", choices=("v1", "v2"), default="v1",
+        help="what `import tensorflow` gives: TensorFlow 1.15 (v1, the default) or 2 (v2, eager)",
+    )  # fmt: skip
+    parser.add_argument(
         "-m", dest="module", action="store_true", help="run a module, found as an import would"
     )
     parser.add_argument("program", metavar="script.py", help="the program")
@@ -38,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    dropin.install("v1")
+    dropin.install(options.api)
     _choose_executor(options.executor)
     if options.report:
         from headrace.cli.report import Account

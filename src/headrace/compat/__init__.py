@@ -9,4 +9,4 @@ from headrace.api.v1.compat import __all__ as __all__
 
 sys.modules[__name__ + ".v1"] = v1
 
-__getattr__ = module_getattr("compat", __name__)
+__getattr__ = module_getattr("compat", __name__, modules={"v2": "headrace.api.v2"})

@@ -30,6 +30,8 @@ def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> 
     """Add one operation to the graph of its inputs (or the default graph) and return its outputs."""
     items = default_graphs.items
     graph = items[-1] if items else get_default_graph()
+    if graph._is_eager:
+        return graph._execute(opdef, inputs, name, attrs)
     if opdef.simple and len(inputs) == len(opdef.inputs):
         for value in inputs:
             if type(value) is not Tensor or value._op.graph is not graph:

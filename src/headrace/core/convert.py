@@ -21,6 +21,9 @@ __all__ = ["convert_n_to_tensor", "convert_to_tensor", "is_tensor", "make_const"
 
 Converter = Callable[..., Any]
 
+#: Classes of eager tensors: each has ``_converted(dtype, graph)``, itself as a tensor of the graph.
+EAGER_KINDS: set[type] = set()
+
 CONST: OpDef = define(
     "Const", "-> output: dtype; value: tensor, dtype: type",
     shape=lambda c: [c.attr("value").shape],
@@ -63,6 +66,8 @@ def convert(
             )
         return value
     kind = type(value)
+    if kind in EAGER_KINDS:
+        return value._converted(dtype, get_default_graph())  # type: ignore[no-any-return]
     if kind in _PLAIN or _is_flat(value):
         return _from_python(value, dtype, name, preferred, full_name)
     if full_name is not None:
@@ -127,6 +132,8 @@ def _from_python(
     else:
         array = make_ndarray(value, dtype)
     graph = get_default_graph()
+    if graph._is_eager:
+        return graph._constant(array, _array_dtype(array, dtype))
     if full_name is not None:
         full_name = graph._unique(full_name)
     else:
@@ -136,6 +143,8 @@ def _from_python(
 
 def make_const(graph: Graph, array: Any, dtype: DType, full_name: str) -> Tensor:
     """A Const operation holding an array (which nobody may write to afterwards)."""
+    if graph._is_eager:
+        return graph._constant(array, dtype)
     op = graph._add_op(CONST, (), {"value": array, "dtype": dtype}, full_name, depth=3)
     out = op._outputs[0]
     out._static = array

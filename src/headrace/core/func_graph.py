@@ -12,18 +12,24 @@ function reach the variable of whatever state the function is run with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.core import stacks
+from headrace.core import stacks, trace
 from headrace.core.dtypes import DType
-from headrace.core.graph import Graph
-from headrace.core.opdef import lookup
+from headrace.core.effects import Effects
+from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.opdef import OpDef, lookup
 from headrace.core.shapes import to_plain
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["FuncGraph"]
+__all__ = ["FuncGraph", "building_function", "out_of_scope"]
+
+_numbers = itertools.count()
+#: Elements of a captured eager tensor that is small enough to be told while building.
+_SMALL = 128
 
 
 class FuncGraph(Graph):
@@ -34,6 +40,8 @@ class FuncGraph(Graph):
     def __init__(self, name: str, outer: Graph | None = None) -> None:
         super().__init__()
         self.name = name
+        #: Tells functions of the same name apart.
+        self.key = f"{name}@{next(_numbers)}"
         self.outer_graph = outer
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
@@ -42,13 +50,46 @@ class FuncGraph(Graph):
         self.control_outputs: list[Operation] = []
         self._captured: dict[int, tuple[Any, Tensor]] = {}
         self._handles: dict[str, Tensor] = {}
+        self._effects = Effects()
+        #: The handles outside of the variables that are used: they keep the variables alive.
+        self.outer_handles: dict[str, Tensor] = {}
+        #: Makes a variable that the function creates (eager/function.py); None makes it outside.
+        self.variable_maker: Callable[[dict[str, Any]], Any] | None = None
+        around = get_default_graph() if outer is None else outer
+        if outer is not None or around._is_eager:
+            self._seed = around._seed
         if outer is not None:
-            self._seed = outer._seed
             self._collections = outer._collections
+        else:  # functions of eager programs have the seed of tf.random.set_seed
+            self._seed = get_default_graph()._seed
 
     @property
     def building_function(self) -> bool:
         return True
+
+    # building -----------------------------------------------------------------------------------
+    def _add_op(
+        self,
+        opdef: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        name: str,
+        control_inputs: tuple[Operation, ...] | None = None,
+        depth: int = 2,
+    ) -> Operation:
+        """As in any graph; operations with effects also get their place in program order."""
+        op = super()._add_op(
+            opdef, inputs, attrs, name, control_inputs, depth + 1 if depth >= 0 else depth
+        )
+        traits = opdef.traits
+        if traits.stateful or traits.reads or traits.writes:
+            self._effects.note(op)
+        return op
+
+    def finish(self, outputs: list[Tensor]) -> None:
+        """Nothing more is added: these are the results, and every effect is to happen."""
+        self.outputs = outputs
+        self.control_outputs = self._effects.pending()
 
     # inputs -------------------------------------------------------------------------------------
     def add_input(self, dtype: DType, shape: Any, name: str = "arg") -> Tensor:
@@ -84,24 +125,48 @@ class FuncGraph(Graph):
     def internal_captures(self) -> list[Tensor]:
         return [inner for _, inner in self._captured.values()]
 
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The variables that are used and still there."""
+        found = [_variable_of(h) for h in self.outer_handles.values()]
+        return tuple([v for v in found if v is not None])
+
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        return tuple([v for v in self.variables if v.trainable])
+
     def capture(self, outside: Any, name: str | None = None) -> Tensor:
         """The tensor by which something from outside (a tensor of an outer graph, an eager tensor) is known inside."""
-        if isinstance(outside, Tensor) and getattr(outside, "_op", None) is not None:
-            if outside._op.graph is self:
-                return outside
-            if outside._op.type == "VarHandleOp":
-                return self.handle_like(outside._op)
+        if outside._op.graph is self:
+            return outside  # type: ignore[no-any-return]
         known = self._captured.get(id(outside))
         if known is not None:
             return known[1]
+        graph = outside._op.graph
+        if not graph._is_eager and not self._is_within(graph):
+            raise out_of_scope(outside)
+        if outside._op.type == "VarHandleOp":
+            return self.handle_like(outside._op, outside)
         inner = self._placeholder(outside._dtype, outside._shape, name or "captured")
+        if graph._is_eager and outside._dtype._kind in "iubf" and outside._static.size <= _SMALL:
+            inner._static = outside._static  # shapes and axes may be told by it
         self._captured[id(outside)] = (outside, inner)
         return inner
 
-    def handle_like(self, op: Operation) -> Tensor:
+    def _is_within(self, graph: Graph) -> bool:
+        """Whether this function is being built inside of ``graph``."""
+        outer = self.outer_graph
+        while isinstance(outer, FuncGraph) and outer is not graph:
+            outer = outer.outer_graph
+        return outer is graph
+
+    def handle_like(self, op: Operation, handle: Any = None) -> Tensor:
         """A handle in this graph for the variable behind a handle of another."""
         attrs = {**op._attrs, "shared_name": op._attrs.get("shared_name") or op.name}
         attrs.pop("_class", None)
+        self.outer_handles.setdefault(
+            attrs["shared_name"], op._outputs[0] if handle is None else handle
+        )
         return self.variable_handle(attrs, op.name)
 
     def variable_handle(self, attrs: dict[str, Any], name: str) -> Tensor:
@@ -145,6 +210,34 @@ class FuncGraph(Graph):
         while isinstance(graph, FuncGraph):
             graph = graph.outer_graph
         return graph
+
+
+def _variable_of(handle: Any) -> Any:
+    """The variable that a handle outside belongs to."""
+    reference = getattr(handle, "variable", None)
+    if reference is not None:
+        return reference()
+    graph: Graph = handle._op.graph
+    for key in (
+        GraphKeys.TRAINABLE_VARIABLES,
+        GraphKeys.GLOBAL_VARIABLES,
+        GraphKeys.LOCAL_VARIABLES,
+    ):
+        for v in graph.get_collection(key):
+            if getattr(v, "handle", None) is handle:
+                return v
+    return None
+
+
+def out_of_scope(tensor: Tensor) -> TypeError:
+    """A tensor of a function that is used where that function is not being built."""
+    where = trace.user_line(tensor._op._frames)
+    return TypeError(
+        f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit Python locals or TensorFlow "
+        "collections to access it.\nPlease see https://www.tensorflow.org/guide/function"
+        "#all_outputs_of_a_tffunction_must_be_return_values for more information."
+        + (f"\n\n{tensor!r} was defined here:\n    {where}" if where else "")
+    )
 
 
 def building_function() -> bool:

@@ -79,6 +79,8 @@ class Graph:
     """A dataflow graph that operations are appended to."""
 
     _is_function = False  # the body of a function (core/func_graph.py)
+    _effects: Any = None  # the order of its effects (core/effects.py)
+    _is_eager = False  # not a graph at all: operations are computed at once (eager/context.py)
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -118,7 +120,7 @@ class Graph:
         control_inputs: tuple[Operation, ...] | None = None,
         depth: int = 2,
     ) -> Operation:
-        """Append an operation under its final (already unique) name."""
+        """Append an operation under its final (already unique) name. (``depth`` -1: the caller says where it was made.)"""
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if self._is_function:
@@ -126,6 +128,10 @@ class Graph:
         context = self._context
         if context is not None:
             inputs = context.capture_inputs(opdef, inputs)
+        for t in inputs:
+            inner = t._op._context
+            if inner is not None and inner is not context:
+                _check_frame(t, inner, context, opdef.name, name)
         op = Operation.__new__(Operation)
         op.graph = self
         op.name = name
@@ -135,7 +141,7 @@ class Graph:
         op._attrs = attrs
         op._context = context
         op._device = self._current_device(op) if self._device_stack else ""
-        op._frames = trace.capture(depth)
+        op._frames = trace.capture(depth) if depth >= 0 else ()
         controls = self._control_ops if control_inputs is None else control_inputs
         op._control_inputs = self._useful_controls(controls, inputs) if controls else ()
         if context is not None:
@@ -155,6 +161,30 @@ class Graph:
         if context is not None:
             context.op_added(op)
         return op
+
+    # what an eager context does instead (eager/context.py)
+    def _execute(
+        self, opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict[str, Any]
+    ) -> Any:
+        raise NotImplementedError
+
+    def _constant(self, array: Any, dtype: Any) -> Tensor:
+        raise NotImplementedError
+
+    def _variable(self, kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def _derivative(
+        self, build: Any, inputs: Sequence[Tensor], weights: Sequence[Any]
+    ) -> list[Any]:
+        """Gradients of what ``build(copies of inputs)`` gives, weighted, with respect to the inputs."""
+        raise NotImplementedError
+
+    def _custom_gradient(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def _op_seeds(self, op_seed: Any) -> tuple[int | None, int | None]:
+        raise NotImplementedError
 
     def _captured_inputs(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return inputs
@@ -382,6 +412,10 @@ class Graph:
             w for w, a in (("Tensor", allow_tensor), ("Operation", allow_operation)) if a
         )
         if isinstance(obj, Tensor) and allow_tensor:
+            if obj._op.graph._is_eager:
+                raise ValueError(
+                    f"{obj!r} is an eager tensor: it belongs to no graph and has its value already, use .numpy()"
+                )
             if obj.graph is not self:
                 raise ValueError(f"Tensor {obj} is not an element of this graph.")
             return obj
@@ -538,6 +572,25 @@ class Graph:
         return stacks.graph_def_encoder(self, from_version, add_shapes)
 
 
+def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: str) -> None:
+    """A tensor of a loop has a value for each iteration: outside it is known by what the loop returns."""
+    from headrace.core.contexts import frame_of
+
+    frame = frame_of(inner)
+    if frame is None or op_type in ("Exit", "RefExit"):
+        return
+    here = frame_of(context)
+    while here is not None:
+        if here is frame:
+            return
+        here = frame_of(here.outer_context)
+    source = tensor._op.name
+    raise ValueError(
+        f"Cannot use '{source}' as input to '{name}' because '{source}' is in a while loop. Return it from the loop's "
+        "body as a loop variable, or collect the values of all iterations in a TensorArray."
+    )
+
+
 def _merge_devices(outer: str, inner: str) -> str:
     """Device strings merge field by field, the inner one deciding."""
     if not outer or not inner:
@@ -574,9 +627,23 @@ def has_default_graph() -> bool:
     return bool(stacks.default_graphs.items)
 
 
+def root_graph() -> Graph | None:
+    """What ops are added to outside of every ``with graph.as_default()``, if there is one yet."""
+    return _global_default
+
+
+def set_root_graph(graph: Graph | None) -> None:
+    """Eager execution stands in the place of the global default graph; None takes it away again."""
+    global _global_default
+    _global_default = graph
+
+
 def reset_default_graph() -> None:
     """Forget the global default graph; the next op starts a new one."""
     global _global_default
+    if _global_default is not None and _global_default._is_eager:
+        _global_default._collections.clear()
+        return
     if stacks.default_graphs.items:
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting "

@@ -42,12 +42,22 @@ _LEAF_SEQUENCES = (str, bytes, bytearray, memoryview, range)
 def is_nested(structure: Any) -> bool:
     """Whether it is a structure (and not a leaf)."""
     kind = type(structure)
-    if kind is list or kind is tuple or kind is dict:
+    known = _nested_types.get(kind)
+    if known is None:
+        if len(_nested_types) > 1000:
+            _nested_types.clear()
+        known = _nested_types[kind] = _is_nested_type(kind)
+    return known
+
+
+_nested_types: dict[type, bool] = {}
+
+
+def _is_nested_type(kind: type) -> bool:
+    if issubclass(kind, (list, tuple, Mapping, *_VIEWS)):
         return True
-    if isinstance(structure, (list, tuple, Mapping, *_VIEWS)):
-        return True
-    if isinstance(structure, Sequence):
-        return not isinstance(structure, _LEAF_SEQUENCES)
+    if issubclass(kind, Sequence):
+        return not issubclass(kind, _LEAF_SEQUENCES)
     return _is_record(kind)
 
 

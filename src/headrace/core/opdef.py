@@ -269,6 +269,14 @@ class KernelNode(NamedTuple):
     attrs: dict[str, Any]
     op: Any = None  # the user's Operation it came from
 
+    @property
+    def key(self) -> str:
+        """What state of its own an op keeps is kept under: its name, and the function that it belongs to."""
+        graph = getattr(self.op, "graph", None)
+        if graph is None or not graph._is_function:
+            return self.name
+        return self.op.__dict__.get("_state_key") or f"{graph.key}/{self.name}"
+
 
 def bind_kernel(
     opdef: OpDef, node: KernelNode, xp: Any, trusting: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.core import stacks
 from headrace.core.build import _graph_of
-from headrace.core.graph import get_default_graph
+from headrace.core.graph import Graph, get_default_graph, root_graph
 
 __all__ = [
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies", "device",
@@ -41,6 +41,10 @@ class name_scope:
 
     def __enter__(self) -> str:
         graph = get_default_graph()
+        if graph._is_eager:
+            eager = graph.name_scope(self._name)
+            self._entered.append(eager)
+            return eager.__enter__()  # type: ignore[no-any-return]
         if self._values:
             graph = _graph_of(list(self._values), graph)
         default = graph.as_default()
@@ -55,8 +59,8 @@ class name_scope:
         return text
 
     def __exit__(self, *exc: Any) -> bool | None:
-        self._entered.pop().__exit__(*exc)
-        self._entered.pop().__exit__(*exc)
+        while self._entered:
+            self._entered.pop().__exit__(*exc)
         return None
 
     def __call__(self, function: Any) -> Any:
@@ -118,8 +122,30 @@ def init_scope() -> Iterator[None]:
     """Out of control dependencies and control flow, keeping the name scope: where variables are initialised."""
     graph = get_default_graph()
     scope = graph.get_name_scope()
-    with graph.control_dependencies(None), graph.name_scope(scope + "/" if scope else None):
+    if graph._is_function:
+        graph = _outside_functions(graph)
+        if graph._is_eager:
+            with graph.as_default(), graph.name_scope(scope + "/" if scope else None):
+                yield
+            return
+    elif graph._is_eager:
         yield
+        return
+    with (
+        graph.as_default(),
+        graph.control_dependencies(None),
+        graph.name_scope(scope + "/" if scope else None),
+    ):
+        yield
+
+
+def _outside_functions(graph: Graph) -> Graph:
+    """The graph that the functions being traced stand in: a plain one, or the eager context."""
+    for outer in reversed(stacks.default_graphs.items):
+        if not outer._is_function:
+            return outer  # type: ignore[no-any-return]
+    root = root_graph()
+    return graph if root is None else root
 
 
 def get_default_session() -> Any:

@@ -38,16 +38,25 @@ def set_random_seed(seed: int | None) -> None:
 def get_seed(op_seed: Any) -> tuple[int | None, int | None]:
     """The pair of seeds for an op that was given ``op_seed``; (None, None) means any."""
     graph = get_default_graph()
+    if graph._is_eager:
+        return graph._op_seeds(op_seed)
     graph_seed = graph.seed
     if graph_seed is None and op_seed is None:
         return None, None
     if graph_seed is None:
         graph_seed = DEFAULT_GRAPH_SEED
     elif op_seed is None:
-        op_seed = ops_counted(graph)
+        op_seed = _number_in_function(graph) if graph._is_function else ops_counted(graph)
     seeds = graph_seed % _MAX_INT32, op_seed % _MAX_INT32
     # a kernel takes (0, 0) for "anything", which is not what seeds of 0 ask for
     return (0, _MAX_INT32) if seeds == (0, 0) else seeds
+
+
+def _number_in_function(graph: Graph) -> int:
+    """TF 2 numbers the random ops of a function, whatever other operations there are."""
+    number: int = graph.__dict__.get("_random_ops", 0)
+    graph.__dict__["_random_ops"] = number + 1
+    return number
 
 
 def ops_counted(graph: Graph) -> int:

@@ -255,6 +255,10 @@ def dimension_value(dimension: Any) -> int | None:
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
+#: TF 2's behaviour of TensorShape: dimensions are plain numbers, unknown ones None (set by enable_v2_tensorshape).
+V2 = [False]
+
+
 class TensorShape:
     """TF-1's shape object over a plain shape."""
 
@@ -347,14 +351,17 @@ class TensorShape:
         return TensorShapeProto(dim=dims)
 
     def __repr__(self) -> str:
+        if V2[0]:
+            return f"TensorShape({None if self._plain is None else list(self._plain)})"
         return f"TensorShape({self.dims!r})"
 
     def __str__(self) -> str:
         if self._plain is None:
             return "<unknown>"
+        unknown = "None" if V2[0] else "?"
         if len(self._plain) == 1:
-            return f"({'?' if self._plain[0] is None else self._plain[0]},)"
-        return "(" + ", ".join("?" if d is None else str(d) for d in self._plain) + ")"
+            return f"({unknown if self._plain[0] is None else self._plain[0]},)"
+        return "(" + ", ".join(unknown if d is None else str(d) for d in self._plain) + ")"
 
     def __len__(self) -> int:
         if self._plain is None:
@@ -364,18 +371,20 @@ class TensorShape:
     def __bool__(self) -> bool:
         return self._plain is not None
 
-    def __iter__(self) -> Iterator[Dimension]:
+    def __iter__(self) -> Iterator[Any]:
         if self._plain is None:
             raise ValueError("Cannot iterate over a shape with unknown rank.")
+        if V2[0]:
+            return iter(self._plain)
         return iter([Dimension(d) for d in self._plain])
 
     def __getitem__(self, key: Any) -> Any:
         if self._plain is not None:
             if isinstance(key, slice):
                 return from_plain(self._plain[key])
-            return Dimension(self._plain[key])
+            return self._plain[key] if V2[0] else Dimension(self._plain[key])
         if not isinstance(key, slice):
-            return Dimension(None)
+            return None if V2[0] else Dimension(None)
         start = key.start or 0
         if key.step is not None or key.stop is None or start < 0 or key.stop < 0:
             return from_plain(None)

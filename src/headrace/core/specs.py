@@ -18,12 +18,13 @@ import numpy as np
 from headrace.core import dtypes, nest
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.opdef import lookup
 from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.tensor import Tensor
 
 __all__ = [
     "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec", "VariableSpec", "components",
-    "component_specs", "from_components", "register_type_spec", "spec_structure", "type_spec_from_value",
+    "component_specs", "from_components", "packer", "register_type_spec", "spec_structure", "type_spec_from_value",
 ]  # fmt: skip
 
 
@@ -86,6 +87,11 @@ def _covers(wide: TensorShape, narrow: TensorShape) -> bool:
     if small is None or len(big) != len(small):
         return False
     return all(x is None or x == y for x, y in zip(big, small))
+
+
+def _shown(shape: TensorShape) -> str:
+    """As TF 2 writes shapes: ``(None, 3)``."""
+    return "<unknown>" if shape._plain is None else str(tuple(shape._plain))
 
 
 class _Shaped(TypeSpec):
@@ -200,7 +206,9 @@ class TensorSpec(_Shaped):
         return TensorSpec, (self._shape._plain, self._dtype.name, self._name)
 
     def __repr__(self) -> str:
-        return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
+        return (
+            f"TensorSpec(shape={_shown(self._shape)}, dtype={self._dtype!r}, name={self._name!r})"
+        )
 
 
 class SparseTensorSpec(_Shaped):
@@ -222,6 +230,8 @@ class SparseTensorSpec(_Shaped):
         return [value.indices, value.values, value.dense_shape]
 
     def from_components(self, tensors: Sequence[Any]) -> Any:
+        if self.value_type is None:
+            lookup("SparseReorder")  # loads the module of SparseTensor
         made = self.value_type(*tensors)
         made._known_shape = self._shape
         return made
@@ -314,7 +324,7 @@ class VariableSpec(_Shaped):
 
     def __repr__(self) -> str:
         return (
-            f"VariableSpec(shape={self._shape}, dtype={self._dtype!r}, trainable={self.trainable}, "
+            f"VariableSpec(shape={_shown(self._shape)}, dtype={self._dtype!r}, trainable={self.trainable}, "
             f"alias_id={self.alias_id})"
         )
 
@@ -364,10 +374,10 @@ def type_spec_from_value(value: Any) -> TypeSpec:
 
 def spec_structure(structure: Any) -> Any:
     """A structure of values as one of specs; what has no spec (None, strings, objects) stays."""
-    return nest.map_structure(lambda v: _leaf_spec(v), structure)
+    return nest.map_structure(lambda v: leaf_spec(v), structure)
 
 
-def _leaf_spec(value: Any) -> Any:
+def leaf_spec(value: Any) -> Any:
     found = _spec_or_none(value)
     return value if found is None else found
 
@@ -395,6 +405,44 @@ def from_components(specs: Any, tensors: Sequence[Any]) -> Any:
     """The structure of values back from its plain tensors."""
     rest = iter(tensors)
     return nest.pack_sequence_as(specs, [_rebuilt(s, rest) for s in nest.flatten(specs)])
+
+
+def packer(specs: Any) -> Callable[[Sequence[Any]], Any]:
+    """``from_components`` for one structure, compiled: what a function does at every return."""
+    names: dict[str, Any] = {"like": nest._like}
+    at = [0]
+    text = _expression(specs, names, at)
+    made: Callable[[Sequence[Any]], Any] = eval(f"lambda f: {text}", names)
+    return made
+
+
+def _expression(specs: Any, names: dict[str, Any], at: list[int]) -> str:
+    """A Python expression over the flat components ``f``."""
+    kind = type(specs)
+    if isinstance(specs, TypeSpec):
+        start, at[0] = at[0], at[0] + len(specs.component_specs)
+        if kind is TensorSpec:
+            return f"f[{start}]"
+        return f"{_named(names, specs)}.from_components(f[{start}:{at[0]}])"
+    if not nest.is_nested(specs):
+        return _named(names, specs)
+    inner = [_expression(child, names, at) for _, child in nest._items(specs)]
+    if kind is dict:
+        by_key = dict(zip(sorted(specs), inner))
+        return "{" + ", ".join(f"{_named(names, k)}: {by_key[k]}" for k in specs) + "}"
+    if kind is list:
+        return f"[{', '.join(inner)}]"
+    if kind is tuple:
+        return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+    return f"like({_named(names, specs)}, [{', '.join(inner)}])"
+
+
+def _named(names: dict[str, Any], value: Any) -> str:
+    if value is None:
+        return "None"
+    name = f"v{len(names)}"
+    names[name] = value
+    return name
 
 
 def _rebuilt(spec: Any, rest: Iterator[Any]) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.core.graph import Graph
     from headrace.core.opdef import OpDef
 
-__all__ = ["Operation", "Tensor"]
+__all__ = ["Operation", "Reference", "Tensor"]
 
 
 class Tensor:
@@ -109,6 +109,12 @@ class Tensor:
             self, feed_dict
         )
 
+    def ref(self) -> Reference:
+        """Something hashable that stands for the tensor."""
+        return Reference(self)
+
+    experimental_ref = ref
+
     def _as_node_def_input(self) -> str:
         return self._op.name if self._value_index == 0 else self.name
 
@@ -148,8 +154,32 @@ class Tensor:
         setattr(Tensor, operator, func)
 
 
+class Reference:
+    """A tensor or variable as a key of dictionaries: equal only to references to the same object."""
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def deref(self) -> Any:
+        return self._wrapped
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._wrapped is other._wrapped
+
+    def __hash__(self) -> int:
+        return id(self._wrapped)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._wrapped!r}>"
+
+
 class Operation:
     """A node of a graph."""
+
+    #: Inputs whose gradient nobody wants: known on tapes (eager/record.py), not in graphs, where planning drops them.
+    _skip: frozenset[int] = frozenset()
 
     __slots__ = (
         "__dict__",

@@ -13,11 +13,13 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
+from headrace.api import paths
+from headrace.api.v1 import context
 from headrace.dropin.finder import ROOT, Finder
 
 __all__ = ["install", "is_installed", "uninstall"]
 
-_APIS = ("v1",)
+_APIS = ("v1", "v2")
 #: tensorboard takes this module's presence as "do without TensorFlow"; it must not take us for it.
 _TENSORBOARD_SWITCH = "tensorboard.compat.notf"
 
@@ -29,7 +31,10 @@ def is_installed() -> bool:
 
 
 def install(api: str = "v1") -> None:
-    """Make ``tensorflow`` mean Headrace. RuntimeError if TensorFlow itself has been imported already."""
+    """Make ``tensorflow`` mean Headrace. RuntimeError if TensorFlow itself has been imported already.
+
+    With ``api="v2"`` the names are TF 2's, and eager execution is turned on.
+    """
     global _finder
     if api not in _APIS:
         raise ValueError(f"api must be one of {', '.join(map(repr, _APIS))}, not {api!r}")
@@ -40,6 +45,9 @@ def install(api: str = "v1") -> None:
             "TensorFlow itself has been imported in this process already: call headrace.dropin.install() before "
             "anything imports tensorflow, or run the program with `headrace run`"
         )
+    paths.use_api(api)
+    if api == "v2":
+        context.enable_v2_behavior()
     _finder = Finder()
     sys.meta_path.insert(0, _finder)
     if _TENSORBOARD_SWITCH not in sys.modules:
@@ -56,4 +64,7 @@ def uninstall() -> None:
         del sys.modules[name]
     if _finder.switch is not None and sys.modules.get(_TENSORBOARD_SWITCH) is _finder.switch:
         del sys.modules[_TENSORBOARD_SWITCH]
+    if paths.uses_api("v2"):
+        paths.use_api("v1")
+        context.disable_v2_behavior()
     _finder = None

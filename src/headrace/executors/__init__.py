@@ -26,14 +26,17 @@ def make_executable(program: Program, options: Options) -> Executable:
         raise ValueError(
             f"There is no executor {options.executor!r}; there are 'numpy' and 'reference'."
         )
+    from headrace.arrays.allocator import keep_freed
     from headrace.executors.numpy_executor import make_numpy
     from headrace.plan.kept import split
+    from headrace.plan.packing import pack
     from headrace.rewrite.engine import rewrite
-    from headrace.rewrite.rules import RULES
+    from headrace.rewrite.rules import rules_for
 
+    keep_freed()
     if not options.rewrites:
         return make_numpy(make_plan(program, options.fusion), options)
-    main, part = split(rewrite(program, RULES))
+    main, part = split(pack(rewrite(program, rules_for(options.exact))))
     if part is None:
         return make_numpy(make_plan(main, options.fusion), options)
     kept = make_numpy(make_plan(part, options.fusion), options)

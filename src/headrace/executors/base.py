@@ -19,19 +19,25 @@ __all__ = ["Executable", "Options", "op_error", "options_for"]
 
 
 class Options:
-    """How plans are made. Part of the plan cache's key, by identity: take them from ``options_for``."""
+    """How plans are made. Part of the plan cache's key, by identity: take them from ``options_for``.
 
-    __slots__ = ("executor", "fusion", "rewrites")
+    ``exact`` leaves out the rewrites that may change bits (docs/rewrites.md).
+    """
 
-    def __init__(self, executor: str, rewrites: bool, fusion: bool) -> None:
+    __slots__ = ("exact", "executor", "fusion", "rewrites")
+
+    def __init__(self, executor: str, rewrites: bool, fusion: bool, exact: bool) -> None:
         self.executor = executor
         self.rewrites = rewrites
         self.fusion = fusion
+        self.exact = exact
 
 
 @functools.lru_cache(64)
-def options_for(executor: str = "numpy", rewrites: bool = True, fusion: bool = True) -> Options:
-    return Options(executor, rewrites, fusion)
+def options_for(
+    executor: str = "numpy", rewrites: bool = True, fusion: bool = True, exact: bool = False
+) -> Options:
+    return Options(executor, rewrites, fusion, exact)
 
 
 class Executable:

@@ -29,7 +29,9 @@ from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors import fused as fused_steps
 from headrace.executors.emit import EXPRESSIONS, INTO, UPDATES
 from headrace.executors.grouped import GroupWriter
+from headrace.executors.growing import Growing
 from headrace.executors.state import SMALL, RunContext, Writer
+from headrace.ops import fused_ops
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.plan.grouping import Grouped, gradient_position
 from headrace.plan.plan import Plan
@@ -106,6 +108,7 @@ class _Generator:
         self.n_guards = 0
         self.uses_rt = False
         self.checked: list[set[int]] = [set()]
+        self.growing: dict[int, str] = {}  # results of appending to a loop variable
         self.home: dict[
             int, set[int]
         ] = {}  # which block (by its set of checked variables) makes a value
@@ -300,6 +303,7 @@ class _Generator:
         targets = [self.new(v.value) for v in values]
         if targets:
             self.emit(f"{', '.join(targets)} = {', '.join(inits)}")
+        self.find_growing(s)
         self.position += 1
         self.emit("while True:")
         self.depth += 1
@@ -314,9 +318,29 @@ class _Generator:
         self.depth -= 1
         self.position += 1
 
+    def find_growing(self, s: PlanWhile) -> None:
+        """Loop variables whose next value is themselves with something appended (see growing.py)."""
+        nexts = {v.next: v.value for v in s.loop.values}
+        for node in s.body:
+            if not isinstance(node, Node) or node.opdef.name != "ConcatV2" or len(node.inputs) != 3:
+                continue
+            axis = self.program.constants.get(node.inputs[-1])
+            value = nexts.get(node.outputs[0])
+            if axis is None or value is None or value != node.inputs[0] or value == node.inputs[1]:
+                continue
+            if self.program.values[value].dtype._kind in "fiuc":
+                name = f"h{len(self.growing)}"
+                self.growing[node.outputs[0]] = name
+                self.emit(f"{name} = {self.param('Growing', Growing)}({int(axis)})")
+
     def node(self, node: Node) -> None:
         if node.writes:
             self.write(node)
+            return
+        if node.outputs and node.outputs[0] in self.growing:
+            old, new = (self.name(i) for i in node.inputs[:2])
+            call = f"{self.growing[node.outputs[0]]}.append({old}, {new})"
+            self.emit(f"{self.new(node.outputs[0])} = {call}", node)
             return
         if node.opdef.name in ("Merge", "RefMerge"):
             self.merge(node)
@@ -349,11 +373,15 @@ class _Generator:
     def expression(self, node: Node, args: list[str]) -> str:
         name = node.opdef.name
         template = EXPRESSIONS.get(name)
-        if template is not None:
+        if template is not None and not (name == "Add" and self.is_string(node)):
             return template.format(*args)
         if name in _PRODUCTS and self.program.values[node.outputs[0]].dtype in _BLAS:
             return self.product(node, args)
         return self.shortcut(node, args) or self.call(node, args)
+
+    def is_string(self, node: Node) -> bool:
+        """``+`` of two scalar strings would give plain bytes."""
+        return self.program.values[node.outputs[0]].dtype is dtypes.string
 
     def shortcut(self, node: Node, args: list[str]) -> str | None:
         """Ops on shapes and scalars whose other inputs are known, without a call of their kernel."""
@@ -397,7 +425,8 @@ class _Generator:
         left = args[0] + (".T" if node.attrs["transpose_a"] else "")
         right = args[1] + (".T" if node.attrs["transpose_b"] else "")
         if node.opdef.name == "_FusedMatMul":
-            return f"{self.param('matmul_bias', gemm.matmul_bias)}({left}, {right}, {args[2]})"
+            function = fused_ops.product_step(node.attrs["fused_ops"])
+            return f"{self.param(function.__name__, function)}({left}, {right}, {args[2]})"
         sizes = [
             shapes.num_elements(self.program.values[v].shape) for v in (*node.inputs, *node.outputs)
         ]
@@ -685,9 +714,14 @@ class _Generator:
         name = self.name(value)
         lives = self.lives
         own = value in lives.fresh and lives.root(value) not in lives.shared and not again
-        if own and any(
-            f != value and f is not None and lives.root(f) == lives.root(value)
-            for f in self.program.fetches
+        own = own or self.program.borrowed
+        if (
+            own
+            and not self.program.borrowed
+            and any(
+                f != value and f is not None and lives.root(f) == lives.root(value)
+                for f in self.program.fetches
+            )
         ):
             own = False
         if info.dtype is dtypes.resource or info.dtype is dtypes.variant:

@@ -12,15 +12,19 @@ from typing import Any
 import numpy as np
 
 from headrace.arrays import blocks, buffers, numpy_xp
+from headrace.arrays.accel import library
+from headrace.core.dtypes import float32
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors.emit import INTO
-from headrace.plan.fusion import Fused
+from headrace.plan.fusion import HEAVY, LARGE_ALONE, Fused
 from headrace.program.nodes import Program
 
-__all__ = ["FUSED_FILENAME", "make_fused"]
+__all__ = ["FUSED_FILENAME", "compiled", "make_fused"]
 
 #: Elements from which blocks over threads pay.
 LARGE = 128 * 1024
+#: Elements from which a single function is the kernel library's, if it has it.
+ALONE_FROM = 32 * 1024
 
 FUSED_FILENAME = "<headrace fused>"
 _code: dict[str, Any] = {}
@@ -28,16 +32,11 @@ _code: dict[str, Any] = {}
 
 def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., Any]:
     """The step as a function; ``own`` is the input whose buffer may be overwritten."""
-    source, params = _source(step, program, own)
-    code = _code.get(source)
-    if code is None:
-        if len(_code) > 512:
-            _code.clear()
-        code = _code[source] = compile(source, FUSED_FILENAME, "exec")
-    namespace: dict[str, Any] = {"np": np, **params}
-    exec(code, namespace)
-    chain: Callable[..., Any] = namespace["chain"]
-    into: Callable[..., None] = namespace["into"]
+    if step.reduces:
+        from headrace.executors.reduced import make_reduced
+
+        return make_reduced(step, program)
+    chain, into = compiled(step, program, own)
     info = program.values[step.output]
     dtype, rank = info.dtype.np_dtype, len(info.shape or ())
     same_type = [program.values[i].dtype is info.dtype for i in step.inputs]
@@ -45,6 +44,11 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
         None if program.values[i].shape is None else len(program.values[i].shape or ())
         for i in step.inputs
     ]
+    # a single function of one array may be the kernel library's
+    single = len(step.nodes) == 1 and len(step.inputs) == 1 and info.dtype is float32
+    alone = step.nodes[0].opdef.name if single else None
+    cheap = len(step.nodes) == 1 and step.nodes[0].opdef.name not in HEAVY
+    large, options = (LARGE_ALONE, {"block": LARGE_ALONE // 4}) if cheap else (LARGE, {})
     lower = [k for k, r in enumerate(ranks) if r != rank and r != 0]
 
     def widened(inputs: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
@@ -71,21 +75,46 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
         size = 1
         for d in shape:
             size *= d
-        if size < LARGE:
+        if alone is not None and size >= ALONE_FROM:
+            found = library()
+            target = out if out is not None and out.flags.writeable else None
+            result = None if found is None else found.unary(alone, inputs[0], target)
+            if result is not None:
+                return result
+        if size < large:
             if out is None or not out.flags.writeable:
                 return chain(*inputs)
             into(*inputs, out)
             return out
         if out is None or not out.flags.c_contiguous or not out.flags.writeable:
             out = buffers.empty(shape, dtype)
-        _blocked(into, inputs, shape, out)
+        _blocked(into, inputs, shape, out, options)
         return out
 
     return run
 
 
+def compiled(
+    step: Fused, program: Program, own: int | None
+) -> tuple[Callable[..., Any], Callable[..., None]]:
+    """``chain(inputs) -> result`` and ``into(inputs, out)``."""
+    source, params = _source(step, program, own)
+    code = _code.get(source)
+    if code is None:
+        if len(_code) > 512:
+            _code.clear()
+        code = _code[source] = compile(source, FUSED_FILENAME, "exec")
+    namespace: dict[str, Any] = {"np": np, **params}
+    exec(code, namespace)
+    return namespace["chain"], namespace["into"]
+
+
 def _blocked(
-    into: Callable[..., None], inputs: tuple[Any, ...], shape: tuple[int, ...], out: Any
+    into: Callable[..., None],
+    inputs: tuple[Any, ...],
+    shape: tuple[int, ...],
+    out: Any,
+    options: dict[str, int],
 ) -> None:
     whole = [
         i
@@ -93,9 +122,9 @@ def _blocked(
         if getattr(x, "shape", ()) != shape and getattr(x, "size", 1) != 1
     ]
     if not whole and all(getattr(x, "shape", ()) != shape or x.flags.c_contiguous for x in inputs):
-        blocks.over_blocks(into, [*inputs, out])
+        blocks.over_blocks(into, [*inputs, out], **options)
         return
-    blocks.over_rows(into, [*inputs, out], shape)
+    blocks.over_rows(into, [*inputs, out], shape, **options)
 
 
 def _source(step: Fused, program: Program, own: int | None) -> tuple[str, dict[str, Any]]:

@@ -23,7 +23,7 @@ from headrace.plan.plan import Plan, make_plan
 from headrace.program.nodes import Node, Program
 from headrace.program.snapshot import snapshot
 from headrace.rewrite.engine import rewrite
-from headrace.rewrite.rules import VALUE_FREE_RULES
+from headrace.rewrite.rules import bits_depend_on_values, rules_for
 
 __all__ = ["Structure", "from_template", "structure_of"]
 
@@ -176,7 +176,10 @@ def from_template(
         return None
     template = _templates.get(key)
     if template is None:
-        program = rewrite(snapshot(elements, feeds), VALUE_FREE_RULES)
+        whole = snapshot(elements, feeds)
+        if bits_depend_on_values(rewrite(whole, rules_for(options.exact)).notes):
+            return None  # equal structures are to give equal bits: such a one is planned each time
+        program = rewrite(whole, rules_for(options.exact, value_free=True))
         plan = make_plan(program, options.fusion)
         template = _Template(structure, compile_plan(plan), plan, options)
         _remember(key, template)

@@ -89,7 +89,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         return apply_op("Cast", sparse, DstT=out_type, name=name)  # type: ignore[no-any-return]
-    tensor = input if type(input) is Tensor else convert_to_tensor(input)
+    tensor = input if isinstance(input, Tensor) else convert_to_tensor(input)
     known = shapes.known(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Shape")
@@ -661,7 +661,7 @@ def ones_like(
     wanted = tensor._dtype._base if dtype is None else as_dtype(dtype)
     known = shapes.known(tensor._shape)
     if optimize and known is not None:
-        count_more(tensor.graph, 2)  # TF fills a shape
+        count_more(tensor._op.graph, 2)  # TF fills a shape
         return ones(known, wanted, name or "ones_like")
     with name_scope(name, "ones_like", [tensor]) as scope:
         out = ones(shape(tensor), wanted, scope)
@@ -713,7 +713,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
 
 
 def _is_dense(value: Any) -> bool:
-    return type(value) is Tensor or getattr(value, "_as_graph_element", None) is not None
+    return isinstance(value, Tensor) or getattr(value, "_as_graph_element", None) is not None
 
 
 def _packed_dtype(values: Any) -> DType | None:

@@ -10,7 +10,7 @@ from headrace import errors
 from headrace.arrays import numpy_xp
 from headrace.core import convert, dtypes, infer, shape_fns
 from headrace.core.build import apply
-from headrace.core.graph import get_default_graph
+from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, bind_kernel, define
 from headrace.core.shapes import show, to_plain
 from headrace.core.tensor import Operation, Tensor
@@ -78,6 +78,8 @@ infer.kernel_binder = _bind
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor whose value is given with every run."""
+    if get_default_graph()._is_eager:
+        raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
 
 
@@ -94,14 +96,43 @@ def constant(
 ) -> Tensor:
     """A constant; with ``shape`` a shorter value is repeated in its last element, as TF 1.15 does."""
     want = None if dtype is None else dtypes.as_dtype(dtype)
-    if type(value) is Tensor:
+    graph = get_default_graph()
+    if graph._is_eager:
+        return _eager_constant(graph, value, want, shape)
+    if isinstance(value, Tensor):
         raise TypeError(f"Cannot create a constant from a tensor: {value}. Use tf.identity.")
     array = convert.make_ndarray(value, want)
     if shape is not None:
         array = _filled(array, to_plain(shape), verify_shape)
-    graph = get_default_graph()
     final = want.base_dtype if want is not None else dtypes.FROM_NUMPY[array.dtype]
     return convert.make_const(graph, array, final, graph._full_name(name or "Const"))
+
+
+def _eager_constant(graph: Graph, value: Any, want: dtypes.DType | None, shape: Any) -> Tensor:
+    """TF 2's rules: a tensor is taken as it is, and only a single value is repeated to fill a shape."""
+    if isinstance(value, Tensor):
+        tensor = convert.convert(value, want)
+        if shape is None:
+            return tensor
+        value = infer.static_value(tensor)
+        want = tensor._dtype
+    try:
+        array = convert.make_ndarray(value, want)
+    except TypeError as error:
+        if want is None or not isinstance(value, (int, float, str, bytes)):
+            raise
+        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {want.name}") from error
+    final = want.base_dtype if want is not None else dtypes.FROM_NUMPY[array.dtype]
+    if shape is not None:
+        plain: Any = to_plain(shape)
+        if array.size != 1 and array.size != int(np.prod(plain, dtype=np.int64)):
+            raise TypeError(
+                "Eager execution of tf.constant with unsupported shape. Tensor "
+                f"{array} has {array.size} elements, but got `shape` {plain} with "
+                f"{int(np.prod(plain, dtype=np.int64))} elements)."
+            )
+        array = _filled(array, plain, False)
+    return graph._constant(array, final)
 
 
 def _filled(array: np.ndarray[Any, Any], shape: Any, verify: bool) -> np.ndarray[Any, Any]:

@@ -183,7 +183,7 @@ ANGLE = define(
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """x with another type: a Tensor, SparseTensor or IndexedSlices. The type that it has already gives x itself."""
     target = dtypes.as_dtype(dtype)._base
-    if type(x) is Tensor:
+    if isinstance(x, Tensor):
         return x if x._dtype is target else _cast_tensor(x, target, name)
     with name_scope(name, "Cast", [x]) as scope:
         if is_sparse(x):

@@ -57,6 +57,8 @@ def Assert(
     """Fails with ``data`` in the message if ``condition`` is false when it runs."""
     attrs = {} if summarize is None else {"summarize": summarize}
     made: Operation = apply(ASSERT, condition, list(data), name=name, **attrs)
+    if made is None:  # eager
+        return made
     values = made._inputs[1:]
     count_more(made.graph, sum(not isinstance(d, Tensor) for d in data))
     if any(v._dtype._base not in (dtypes.string, dtypes.int32) for v in values):
@@ -76,6 +78,11 @@ def _describe(value: Any) -> str:
     return str(value)
 
 
+def _called(tensor: Tensor) -> str:
+    """How a message refers to a tensor: an eager one has no name."""
+    return str(getattr(tensor, "name", f"shape={tensor.shape} dtype={tensor.dtype.name}"))
+
+
 def _compared(
     what: str, sign: str, op: str, compare: Callable[[Any, Any], Any],
     x: Any, y: Any, data: Any, summarize: Any, message: Any, name: str | None,
@@ -85,7 +92,7 @@ def _compared(
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x._dtype._base if not isinstance(y, Tensor) else None, name="y")
         if data is None:
-            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]  # fmt: skip
+            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({_called(x)}) = ", x, f"y ({_called(y)}) = ", y]  # fmt: skip
             if message:
                 data.insert(0, message)
         a, b = static_value(x), static_value(y)
@@ -155,7 +162,7 @@ def assert_near(
         distance = apply_op(absolute, apply_op("Sub", x, y))
         allowed = apply_op("Add", tol, apply_op("Mul", rel, apply_op(absolute, y)))
         if data is None:
-            data = [message or "", "x and y not equal to tolerance rtol, atol:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]  # fmt: skip
+            data = [message or "", "x and y not equal to tolerance rtol, atol:", f"x ({_called(x)}) = ", x, f"y ({_called(y)}) = ", y]  # fmt: skip
         held = apply_op("LessEqual", distance, allowed)
         return Assert(
             apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
@@ -179,7 +186,7 @@ def _signed(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -
             if data is None:
                 data = [
                     f"Condition x {sign} 0 did not hold element-wise:",
-                    f"x ({x.name}) = ",
+                    f"x ({_called(x)}) = ",
                     x,
                 ]
                 if message:
@@ -232,11 +239,11 @@ def _checked_rank(
         need, have = static_value(wanted), x._rank()
         if need is not None and have is not None:
             if not holds(have, int(need)):
-                raise ValueError(f"{message or ''}.  Tensor {x.name} must have rank {word}{int(need)}.  Received rank {have}, shape {x.shape}")  # fmt: skip
-            count_more(x.graph, 2)  # TF makes the shape and checks the rank's type
+                raise ValueError(f"{message or ''}.  Tensor {_called(x)} must have rank {word}{int(need)}.  Received rank {have}, shape {x.shape}")  # fmt: skip
+            count_more(x._op.graph, 2)  # TF makes the shape and checks the rank's type
             return basic.no_op("static_checks_determined_all_ok")
         if data is None:
-            data = [message or "", f"Tensor {x.name} must have rank {word}".rstrip(), wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
+            data = [message or "", f"Tensor {_called(x)} must have rank {word}".rstrip(), wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
         return Assert(apply_op(op, rank(x), wanted), data, summarize, "Assert")
 
 
@@ -291,11 +298,11 @@ def assert_rank_in(
         if have is not None and all(k is not None for k in known):
             allowed = tuple(int(k) for k in known)
             if have not in allowed:
-                raise ValueError(f"{message or ''}.  Tensor {x.name} must have rank in {allowed}.  Received rank {have}, shape {x.shape}")  # fmt: skip
+                raise ValueError(f"{message or ''}.  Tensor {_called(x)} must have rank in {allowed}.  Received rank {have}, shape {x.shape}")  # fmt: skip
             return basic.no_op("static_checks_determined_all_ok")
         equal = apply_op("Equal", rank(x), apply_op("Pack", wanted))
         if data is None:
-            data = [message or "", f"Tensor {x.name} must have rank in", *wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
+            data = [message or "", f"Tensor {_called(x)} must have rank in", *wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
         return Assert(
             apply_op("Any", equal, const([0]), keep_dims=False), data, summarize, "Assert"
         )
@@ -313,7 +320,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
         scalar = convert_to_tensor(tensor)
         if scalar._rank() not in (0, None):
             raise ValueError(
-                f"{message or ''}Expected scalar shape for {scalar.name}, saw shape: {scalar.shape}."
+                f"{message or ''}Expected scalar shape for {_called(scalar)}, saw shape: {scalar.shape}."
             )
         return scalar
 
@@ -359,9 +366,9 @@ def _check_size(
     )
     if static is not None and expected[0] is not None:
         if static != expected[0]:
-            raise ValueError(f"{message or ''}.  Specified by tensor {x.name} dimension {i}.  Tensor {x.name} dimension {i} must have size {expected[0]}.  Received size {static}, shape {x.shape}")  # fmt: skip
+            raise ValueError(f"{message or ''}.  Specified by tensor {_called(x)} dimension {i}.  Tensor {_called(x)} dimension {i} must have size {expected[0]}.  Received size {static}, shape {x.shape}")  # fmt: skip
         return
-    asserts.append(Assert(apply_op("Equal", dynamic, expected[1]), [message or "", f"Tensor {x.name} dimension {i} must have size", expected[1], "Received shape: ", apply_op("Shape", x)]))  # fmt: skip
+    asserts.append(Assert(apply_op("Equal", dynamic, expected[1]), [message or "", f"Tensor {_called(x)} dimension {i} must have size", expected[1], "Received shape: ", apply_op("Shape", x)]))  # fmt: skip
 
 
 # types ------------------------------------------------------------------------------------------
@@ -375,7 +382,7 @@ def assert_type(
         tensor = convert_to_tensor(tensor)
         if tensor._dtype._base is not dtypes.as_dtype(tf_type).base_dtype:
             raise TypeError(
-                f"{message or ''}  {tensor.name} must be of type {dtypes.as_dtype(tf_type)}"
+                f"{message or ''}  {_called(tensor)} must be of type {dtypes.as_dtype(tf_type)}"
             )
         return basic.no_op("statically_determined_correct_type")
 

@@ -225,7 +225,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any
         t = convert_to_tensor(t, name="t")
         dtype = t.dtype.base_dtype
         count = apply_op("Cast", apply_op("Size", t), DstT=dtype)
-        count_more(t.graph, 3)  # TF makes the list of axes in the graph
+        count_more(t._op.graph, 3)  # TF makes the list of axes in the graph
         inverse = apply_op("Rsqrt", gu.sum_all(apply_op("Mul", t, t, name="mul")))
         scaled = apply_op("Mul", t, clip_norm, name="mul")
         by_norm = apply_op("Mul", inverse, count, name="mul")

@@ -344,12 +344,12 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         output = [x for x in labels_a if x not in labels_b] + [
             x for x in labels_b if x not in labels_a
         ]
-        before = ops_counted(a.graph)
+        before = ops_counted(a._op.graph)
         joined = _join(_Part(a, labels_a), _Part(b, labels_b), output)
         out = joined.ordered(output).tensor
         unknown = sum(shapes.known(t._shape) is None for t in (a, b))
         count_as(
-            a.graph, before, 9 + 11 * unknown + (5 if unknown else 2)
+            a._op.graph, before, 9 + 11 * unknown + (5 if unknown else 2)
         )  # TF reshapes to matrices and back
         return out if name is None else apply_op("Identity", out, name=scope)
 

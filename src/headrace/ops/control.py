@@ -20,6 +20,8 @@ _tuple: Any = builtins.tuple
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that is done when all inputs are; it has no value."""
     graph = get_default_graph()
+    if graph._is_eager:
+        return None  # type: ignore[return-value]  # what was to be done is done
     ops = []
     for item in _flat(inputs):
         if item is None:
@@ -62,6 +64,10 @@ def _operation(item: Any) -> Operation:
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
     """``output_tensor``, available only after all ``dependencies`` are done."""
+    if get_default_graph()._is_eager:
+        return (
+            output_tensor if isinstance(output_tensor, IndexedSlices) else identity(output_tensor)
+        )
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         ops = [_operation(d) for d in _flat(dependencies)]
         with get_default_graph().control_dependencies(ops):
@@ -76,6 +82,8 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """The tensors, each available only when all of them are."""
+    if get_default_graph()._is_eager:
+        return list(tensors)
     with name_scope(name, "tuple", [t for t in tensors if t is not None]) as scope:
         ops = [_operation(t) for t in tensors if t is not None]
         ops += [_operation(c) for c in control_inputs or []]

@@ -12,8 +12,9 @@ from typing import Any
 
 from headrace.core import dtypes, nest, shapes
 from headrace.core.build import apply, apply_op
+from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import get_default_graph
+from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
@@ -22,6 +23,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.basic import constant, identity
 from headrace.ops.control import with_dependencies
 from headrace.ops.control_contexts import CondContext, WhileContext, in_context
+from headrace.ops.control_flow_eager import eager_cond, eager_while
 from headrace.ops.control_flow_ops import EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 
 __all__ = ["case", "cond", "merge", "switch", "switch_case", "while_loop"]
@@ -59,6 +61,8 @@ def cond(
         raise TypeError("true_fn must be callable.")
     if not callable(false_fn):
         raise TypeError("false_fn must be callable.")
+    if get_default_graph()._is_eager:
+        return eager_cond(pred, true_fn, false_fn, strict)
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool")
     with name_scope(name, "cond", [pred]):
@@ -75,19 +79,21 @@ def cond(
         branch_false = CondContext(pred, pivot_false, 0, graph.unique_name("cond_text"), outer)
         for pivot, branch in ((pivot_true, branch_true), (pivot_false, branch_false)):
             pivot._op._context = branch
+        _open_regions(graph, branch_true, branch_false)
         given_true, results_true = _branch(branch_true, true_fn)
-        if given_true is None:
+        if given_true is None and not graph._is_function:
             raise ValueError("true_fn must have a return value.")
         given_false, results_false = _branch(branch_false, false_fn)
-        if given_false is None:
+        if given_false is None and not graph._is_function:
             raise ValueError("false_fn must have a return value.")
         _check_structures(given_true, given_false, results_true, results_false)
         merged = [
             _merge_pair(f, t, pred, given)
-            for f, t, given in zip(results_false, results_true, nest.flatten(given_true))
+            for f, t, given in zip(results_false, results_true, _results_of(given_true))
         ]
         _note_gradient_context(branch_true, branch_false)
-        packed = nest.pack_sequence_as(given_true, merged)
+        _close_branches(graph, (branch_true, branch_false), (if_true._op, pred._op), merged)
+        packed = None if given_true is None else nest.pack_sequence_as(given_true, merged)
     if (
         not strict
         and isinstance(packed, (list, tuple))
@@ -96,6 +102,49 @@ def cond(
     ):
         return packed[0]
     return packed
+
+
+def _results_of(given: Any) -> list[Any]:
+    """What a branch returned, flat; in a function a branch may return nothing: its effects happen all the same."""
+    return [] if given is None else nest.flatten(given)
+
+
+def _open_regions(graph: Graph, *contexts: Context) -> None:
+    """In a function, effects inside a branch or a loop are ordered among themselves (core/effects.py)."""
+    if graph._effects is not None:
+        for context in contexts:
+            graph._effects.open(context)
+
+
+def _pending(graph: Graph, context: Context) -> list[Operation]:
+    """The effects inside that results have to wait for."""
+    return [] if graph._effects is None else graph._effects.pending(context)
+
+
+def _close_branches(
+    graph: Graph,
+    branches: tuple[CondContext, CondContext],
+    starts: tuple[Operation, ...],
+    merged: list[Any],
+) -> None:
+    effects = graph._effects
+    if effects is None:
+        return
+    if not merged and any(effects.pending(b) for b in branches):
+        merged = [_merge_of_effects(graph, *branches)]
+    end = None
+    if merged:
+        end = merged[0].op if not hasattr(merged[0], "flow") else merged[0].flow.op
+    effects.close(branches, branches[0].outer_context, starts, end)
+
+
+def _merge_of_effects(graph: Graph, if_true: CondContext, if_false: CondContext) -> Tensor:
+    """Something that comes after the effects of branches which return nothing."""
+    ends = []
+    for branch in (if_false, if_true):
+        with in_context(graph, branch), graph.control_dependencies(graph._effects.pending(branch)):
+            ends.append(identity(branch.pivot))
+    return merge_on(ends[0], ends[1], if_true.pred)
 
 
 def _note_gradient_context(*branches: CondContext) -> None:
@@ -113,13 +162,17 @@ def _branch(context: CondContext, function: Callable[[], Any]) -> tuple[Any, lis
             given_flat = [given]
         else:
             given_flat = nest.flatten(given)
-        results = [_branch_result(v, context) for v in given_flat]
+        graph = get_default_graph()
+        after = _pending(graph, context)
+        with graph.control_dependencies(after):
+            results = [_branch_result(v, context, bool(after)) for v in given_flat]
     finally:
         context.Exit()
     return given, results
 
 
-def _branch_result(value: Any, context: CondContext) -> Any:
+def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any:
+    """What a branch returned as a tensor of that branch; ``waits``: for the control dependencies that are set."""
     if isinstance(value, Operation):
         return with_dependencies([value], context.pivot)
     if value is None:
@@ -136,10 +189,10 @@ def _branch_result(value: Any, context: CondContext) -> Any:
     if hasattr(value, "_as_tensor_for_control_flow"):
         value = value._as_tensor_for_control_flow()
     tensor = convert_to_tensor(value)
-    if tensor._op._context is context:
+    if tensor._op._context is context and not waits:
         return tensor
     # a tensor from outside passes through the branch's Switch; an identity keeps Merge's inputs inside
-    count_more(tensor.graph, -1)
+    count_more(tensor._op.graph, -1)
     return identity(tensor)
 
 
@@ -289,6 +342,8 @@ def while_loop(
         raise ValueError("No loop variables provided")
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
+    if get_default_graph()._is_eager:
+        return eager_while(cond, body, loop_vars, maximum_iterations, return_same_structure)
     with name_scope(name, "while"):
         single = not isinstance(loop_vars, (list, tuple)) or hasattr(loop_vars, "_fields")
         variables = [loop_vars] if single else list(loop_vars)
@@ -368,12 +423,14 @@ def _build_loop(
         e._shape = shape
     graph_controls = graph._control_ops
     graph._control_ops = ()
+    _open_regions(graph, context)
     context.Enter()
     try:
         merges = [apply(MERGE, [e, e], name="Merge")[0] for e in enters]
         context.pivot = merges[0]._op
         merged = _repack(variables, flat, merges)
         test = convert_to_tensor(cond(*merged), dtypes.bool)
+        test = _waiting(graph, context, [test])[0]
         if test._shape not in (None, ()):
             raise ValueError(
                 f"The condition of tf.while_loop must be a scalar, not of shape {test.shape}"
@@ -383,7 +440,7 @@ def _build_loop(
         inside = [identity(s[1]) for s in switches]
         context.pivot = inside[0]._op
         results = body(*_repack(variables, flat, inside))
-        next_values = _body_results(results, variables)
+        next_values = _waiting(graph, context, _body_results(results, variables))
         nexts = [apply(NEXT_ITERATION, v, name="NextIteration") for v in next_values]
     finally:
         context.Exit()
@@ -393,6 +450,9 @@ def _build_loop(
         m._op._inputs = (e, n)
     with in_context(graph, context.outer_context):
         exits = [apply(EXIT, s[0], name="Exit") for s in switches]
+    if graph._effects is not None:
+        starts = [e._op for e in enters]
+        graph._effects.close([context], context.outer_context, starts, exits[0]._op)
     for op_part in exits:
         op_part._op.__dict__["_loop"] = context
     context.__dict__["loop_variables"] = [
@@ -400,6 +460,15 @@ def _build_loop(
         for e, m, s, n, x in zip(enters, merges, switches, nexts, exits)
     ]
     return nest.pack_sequence_as(variables, _rebuilt(flat, exits))  # type: ignore[no-any-return]
+
+
+def _waiting(graph: Graph, context: Context, tensors: list[Tensor]) -> list[Tensor]:
+    """The tensors after the effects of the loop so far."""
+    after = _pending(graph, context)
+    if not after:
+        return tensors
+    with graph.control_dependencies(after):
+        return [identity(t) for t in tensors]
 
 
 _LoopVariable = collections.namedtuple(

@@ -26,7 +26,7 @@ def _rows(tensors: list[Tensor]) -> tuple[Any, int | None]:
             raise ValueError("elems must be a 1+ dimensional Tensor, not a scalar")
         if t._shape and t._shape[0] is not None:
             return t._shape[0], t._shape[0]
-    count_more(tensors[0].graph, 1)  # TF slices the shape with three constants
+    count_more(tensors[0]._op.graph, 1)  # TF slices the shape with three constants
     return apply_op("GatherV2", apply_op("Shape", tensors[0], out_type=dtypes.int32), 0, 0), None
 
 
@@ -40,6 +40,8 @@ def _spread(elems: Any, n: Any) -> tuple[list[Tensor], list[TensorArray]]:
 def _loop(test: Any, body: Any, start: list[Any], rows: int | None, **options: Any) -> Any:
     """A while loop; TF gives it a maximum number of iterations, for which it has a counter of its own."""
     graph = get_default_graph()
+    if graph._is_eager:
+        return while_loop(test, body, start)
     count_more(graph, 4 if rows is None else 6)
 
     def counted(*variables: Any) -> Any:
@@ -92,7 +94,7 @@ def map_fn(
 
 
 def _with_rows(tensor: Tensor, rows: int | None) -> Tensor:
-    if tensor._shape is not None and rows is not None:
+    if tensor._shape is not None and rows is not None and not tensor._op.graph._is_eager:
         tensor.set_shape((rows, *tensor._shape[1:]))
     return tensor
 
@@ -117,7 +119,7 @@ def _fold(
         if initializer is None:
             start = _pack(elems, [a.read(first) for a in arrays])
             first = apply_op("AddV2", first, step)
-            count_more(tensors[0].graph, -3 if back and known is not None else -1)
+            count_more(tensors[0]._op.graph, -3 if back and known is not None else -1)
         else:
             start = initializer
             start = _pack(start, [convert_to_tensor(s) for s in nest.flatten(start)])

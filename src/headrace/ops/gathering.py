@@ -556,7 +556,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
             convert_to_tensor(tensor, name="tensor"),
             convert_to_tensor(mask, name="mask"),
         )
-        before = ops_counted(tensor.graph)
+        before = ops_counted(tensor._op.graph)
         dims, mask_dims = tensor._shape, mask._shape
         if mask_dims == ():
             raise ValueError("mask cannot be scalar.")
@@ -588,7 +588,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
             mask = apply_op("Reshape", mask, const([-1]))
         places = apply_op("Squeeze", apply_op("Where", mask), squeeze_dims=(1,))
         result = gather(flat, places, axis=at)
-        count_as(tensor.graph, before, 27)
+        count_as(tensor._op.graph, before, 27)
         return result
 
 
@@ -614,7 +614,7 @@ def sequence_mask(
         if column._dtype._base is not maxlen._dtype._base:
             column = apply_op("Cast", column, DstT=maxlen._dtype._base)
         else:
-            count_more(column.graph, 1)  # TF casts in any case
+            count_more(column._op.graph, 1)  # TF casts in any case
         mask = apply_op("Less", row, column)
         if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
             return mask  # type: ignore[no-any-return]

@@ -291,13 +291,13 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
         if not -rank <= axis < rank:
             raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
     rest = [
-        v if type(v) is Tensor else convert_to_tensor(v, first._dtype._base) for v in values[1:]
+        v if isinstance(v, Tensor) else convert_to_tensor(v, first._dtype._base) for v in values[1:]
     ]
     return apply(PACK, [first, *rest], axis=axis, name=name or "stack")  # type: ignore[no-any-return]
 
 
 def _mixed(values: Sequence[Any]) -> bool:
-    return not all(type(v) is Tensor for v in values) and (
+    return not all(isinstance(v, Tensor) for v in values) and (
         _packed_dtype(values) is not None or not any(hasattr(v, "_graph_anchor") for v in values)
     )
 

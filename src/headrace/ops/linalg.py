@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.arrays.gemm import matmul_bias
 from headrace.core import convert, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.dtypes import bfloat16, float32, int32, int64
 from headrace.core.infer import Inference
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import GROUPS, define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Dim, Shape
 from headrace.core.tensor import Operation, Tensor
@@ -140,23 +139,28 @@ def _conj(x: Tensor) -> Any:
 
 
 def _products(
-    op_type: str, g: Any, a: Any, b: Any, ta: bool, tb: bool, flags: tuple[str, str]
-) -> tuple[Any, Any]:
-    """Gradients of ``op(a) @ op(b)``: four cases, none of which needs a transpose."""
+    op_type: str, g: Any, a: Any, b: Any, ta: bool, tb: bool, flags: tuple[str, str],
+    skip: frozenset[int] = frozenset(),
+) -> tuple[Any, Any]:  # fmt: skip
+    """Gradients of ``op(a) @ op(b)``: four cases, none of which needs a transpose. ``skip``: which are not wanted."""
 
     def product(x: Any, y: Any, tx: bool, ty: bool) -> Any:
         attrs: dict[str, Any] = {flags[0]: tx, flags[1]: ty}
         return apply_op(op_type, x, y, **attrs)
 
-    grad_a = product(b, g, tb, True) if ta else product(g, b, False, not tb)
-    grad_b = product(g, a, True, ta) if tb else product(a, g, not ta, False)
+    grad_a = grad_b = None
+    if 0 not in skip:
+        grad_a = product(b, g, tb, True) if ta else product(g, b, False, not tb)
+    if 1 not in skip:
+        grad_b = product(g, a, True, ta) if tb else product(a, g, not ta, False)
     return grad_a, grad_b
 
 
 def _matmul_grad(op: Operation, g: Any) -> list[Any]:
     a, b = _conj(op._inputs[0]), _conj(op._inputs[1])
     ta, tb = op._attrs["transpose_a"], op._attrs["transpose_b"]
-    return list(_products("MatMul", g, a, b, ta, tb, ("transpose_a", "transpose_b")))
+    flags = ("transpose_a", "transpose_b")
+    return list(_products("MatMul", g, a, b, ta, tb, flags, op._skip))
 
 
 def _batch_matmul_grad(op: Operation, g: Any) -> list[Any]:
@@ -241,34 +245,12 @@ SPARSE_MATMUL = define(
 # what users call --------------------------------------------------------------------------------
 
 
-def _fused_matmul_kernel(
-    xp: Any, a: Any, b: Any, bias: Any, *, transpose_a: bool, transpose_b: bool
-) -> Any:
-    x, y = a.T if transpose_a else a, b.T if transpose_b else b
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
-        raise errors.InvalidArgumentError(None, None, _mismatch(a, b))
-    if xp.name == "numpy" and a.dtype in _BLAS_TYPES:
-        return matmul_bias(x, y, bias)
-    return _product(xp, x, y) + bias
-
-
-_BLAS_TYPES = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
-
-#: TensorFlow's own fused product, here with a bias: what a MatMul and the addition of a vector are rewritten to.
-FUSED_MATMUL = define(
-    "_FusedMatMul",
-    "a: T, b: T, args: num_args*T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(matmul), "
-    "fused_ops: list(str)=[], epsilon: float=0.0001",
-    shape=_matmul_shape, kernel=_fused_matmul_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
-
-
 def matmul(
     a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
     adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
 ) -> Any:  # fmt: skip
     """The matrix product; over leading axes it broadcasts."""
-    if type(a) is not Tensor or type(b) is not Tensor:
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         with name_scope(name, "MatMul", [a, b]) as scope:
             x = convert.convert(a, name="a")
             y = convert.convert(b, name="b", preferred=x._dtype._base)

@@ -159,7 +159,7 @@ def eye(
         length = rows if square else _smaller(rows, columns)
         if square and isinstance(length, Tensor) and isinstance(batch, list):
             count_more(
-                length.graph, 4
+                length._op.graph, 4
             )  # TF takes the minimum of rows and columns and joins the sizes
         diagonal = ones(_joined(batch, [length]), kind)
         if square:

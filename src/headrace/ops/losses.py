@@ -201,11 +201,11 @@ def compute_weighted_loss(
     with name_scope(scope, "weighted_loss", [losses]):
         losses = convert_to_tensor(losses)
         weights_tensor = convert_to_tensor(weights, name="weights")
-        before = ops_counted(losses.graph)
+        before = ops_counted(losses._op.graph)
         check = _check_broadcastable(weights_tensor, losses)
-        count_as(losses.graph, before, _ops_to_check(weights_tensor, losses))
+        count_as(losses._op.graph, before, _ops_to_check(weights_tensor, losses))
         if not isinstance(weights, Tensor) and weights_tensor._shape == ():
-            count_more(losses.graph, 1)  # TF makes a tensor of the number twice
+            count_more(losses._op.graph, 1)  # TF makes a tensor of the number twice
         with control_dependencies([] if check is None else [check]):
             kind = losses._dtype._base
             losses = cast(losses, dtypes.float32)
@@ -223,10 +223,10 @@ def _reduced(losses: Tensor, weights: Tensor, reduction: str) -> Tensor:
     if reduction == Reduction.MEAN:
         return _safe_mean(loss, reduce_sum(mul(ones_like(losses), weights)))
     if reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
-        before = ops_counted(losses.graph)
+        before = ops_counted(losses._op.graph)
         present = _num_present(losses, _plain_if_one(weights))
         same = weights._shape == losses._shape and shapes.known(losses._shape) is not None
-        count_as(losses.graph, before, 9 if same else 13 + _ops_to_check(weights, losses))
+        count_as(losses._op.graph, before, 9 if same else 13 + _ops_to_check(weights, losses))
         return _safe_mean(loss, present)
     if reduction == Reduction.SUM_OVER_BATCH_SIZE:
         return _safe_mean(loss, _num_elements(losses))

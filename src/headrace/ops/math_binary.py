@@ -373,7 +373,7 @@ _TRUE_QUOTIENT = {
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     """Division as in Python 3: small integers give float32, int32 and int64 give float64."""
-    if type(x) is Tensor and x._dtype._kind in "fc":
+    if isinstance(x, Tensor) and x._dtype._kind in "fc":
         return apply(REAL_DIV, x, y, name=name or "truediv")
     with name_scope(name, "truediv", [x, y]) as scope:
         x, y = _converted_pair(x, y)
@@ -497,9 +497,9 @@ def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
     items = [] if single else list(inputs)
     if not items:
         raise ValueError(wanted)
-    dtype = next((t.dtype.base_dtype for t in items if type(t) is Tensor), None)
+    dtype = next((t.dtype.base_dtype for t in items if isinstance(t, Tensor)), None)
     try:
-        return [t if type(t) is Tensor else convert(t, None, "inputs", dtype) for t in items]
+        return [t if isinstance(t, Tensor) else convert(t, None, "inputs", dtype) for t in items]
     except (TypeError, ValueError) as error:
         raise ValueError(f"{wanted}: {error}") from error
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arrays.accel import ask
 from headrace.core import dtypes, shape_fns
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -54,6 +55,10 @@ def _one_minus(xp: Any, fresh: Any) -> Any:
     return xp.subtract(1, fresh)
 
 
+#: Elements from which the kernel library computes gradients of smooth functions.
+_LARGE = 1 << 15
+
+
 def _sigmoid(xp: Any, x: Any) -> Any:
     # exp overflows to inf for very negative x, which gives the right 0; small results keep their relative accuracy
     y = again(xp.exp, xp.negative(x))
@@ -70,12 +75,20 @@ def _round(xp: Any, x: Any) -> Any:
 
 
 def _tanh_grad(xp: Any, y: Any, dy: Any) -> Any:
+    if y.size >= _LARGE and xp.name == "numpy":
+        result = ask("gradient", "TanhGrad", y, dy)
+        if result is not None:
+            return result
     t = _one_minus(xp, xp.square(y))
     t *= dy
     return t
 
 
 def _sigmoid_grad(xp: Any, y: Any, dy: Any) -> Any:
+    if y.size >= _LARGE and xp.name == "numpy":
+        result = ask("gradient", "SigmoidGrad", y, dy)
+        if result is not None:
+            return result
     t = xp.subtract(1, y)
     t *= y
     t *= dy
@@ -257,7 +270,9 @@ INV_GRAD = _define_grad("InvGrad", _reciprocal_grad, _reciprocal_grad_gradient)
 
 def is_sparse(x: Any) -> bool:
     """Whether x is a SparseTensor (the class lives higher up)."""
-    return type(x) is not Tensor and hasattr(x, "dense_shape") and not isinstance(x, IndexedSlices)
+    return (
+        not isinstance(x, Tensor) and hasattr(x, "dense_shape") and not isinstance(x, IndexedSlices)
+    )
 
 
 def _on_values(opdef: OpDef, x: Any, name: str | None) -> Any:
@@ -281,7 +296,7 @@ def abs(x: Any, name: str | None = None) -> Any:
 def complex_abs(x: Any, name: str | None = None) -> Any:
     if is_sparse(x):
         return type(x)(x.indices, complex_abs(x.values, name), x.dense_shape)
-    if type(x) is not Tensor:
+    if not isinstance(x, Tensor):
         x = convert_to_tensor(x, name="x")
     return apply(COMPLEX_ABS, x, Tout=gu.real_dtype(x), name=name or "Abs")
 

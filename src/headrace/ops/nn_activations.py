@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.arrays.accel import library
+from headrace.arrays.accel import ask
 from headrace.core import infer, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -55,8 +55,7 @@ Grads = list[Any]
 
 def _relu_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
     if xp.name == "numpy" and gradients.size >= 1 << 15:
-        found = library()
-        result = None if found is None else found.relu_grad(gradients, features)
+        result = ask("relu_grad", gradients, features)
         if result is not None:
             return result
     return gradients * (features > 0)
@@ -83,6 +82,10 @@ def _elu_kernel(xp: Any, features: Any) -> Any:
 
 
 def _elu_grad_kernel(xp: Any, gradients: Any, outputs: Any) -> Any:
+    if xp.name == "numpy" and outputs.size >= 1 << 15:
+        result = ask("gradient", "EluGrad", outputs, gradients)
+        if result is not None:
+            return result
     return gradients * (xp.minimum(outputs, 0) + 1)
 
 
@@ -253,7 +256,15 @@ def shifted(xp: Any, x: Any) -> Any:
     return x - x.max(-1, keepdims=True)
 
 
+#: Elements from which a softmax is the kernel library's.
+_LARGE = 1 << 14
+
+
 def _softmax_kernel(xp: Any, logits: Any) -> Any:
+    if logits.size >= _LARGE and xp.name == "numpy":
+        result = ask("softmax", logits)
+        if result is not None:
+            return result
     e = shifted(xp, logits)
     if xp.name != "numpy":
         e = xp.exp(e)
@@ -264,6 +275,10 @@ def _softmax_kernel(xp: Any, logits: Any) -> Any:
 
 
 def _log_softmax_kernel(xp: Any, logits: Any) -> Any:
+    if logits.size >= _LARGE and xp.name == "numpy":
+        result = ask("log_softmax", logits)
+        if result is not None:
+            return result
     d = shifted(xp, logits)
     return (d - xp.log(xp.exp(d).sum(-1, keepdims=True))).astype(logits.dtype, copy=False)
 
@@ -345,7 +360,7 @@ def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
 def swish(features: Any) -> Tensor:
     """x * sigmoid(x)."""
     features = convert_to_tensor(features, name="features")
-    count_more(features.graph, 2)  # TF has a gradient of its own for it, with identities around
+    count_more(features._op.graph, 2)  # TF has a gradient of its own for it, with identities around
     return mul(features, apply_op("Sigmoid", features))
 
 
@@ -379,7 +394,7 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
         return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
     if logits._shape is None:
         raise ValueError(f"The rank of {logits} must be known for a softmax over axis {axis}.")
-    count_more(logits.graph, 26)  # TF computes the two permutations in the graph
+    count_more(logits._op.graph, 26)  # TF computes the two permutations in the graph
     rank = len(logits._shape)
     if not -rank <= axis < rank:
         raise errors.InvalidArgumentError(

@@ -27,7 +27,7 @@ def _binary(op_type: str, default: str) -> Callable[..., Tensor]:
     """An arithmetic op that takes a plain number on either side."""
 
     def build(x: Any, y: Any, name: str | None = None) -> Tensor:
-        if type(y) is Tensor and isinstance(x, (int, float)):
+        if isinstance(y, Tensor) and isinstance(x, (int, float)):
             return apply_op(op_type, x, y, T=y._dtype._base, name=name or default)  # type: ignore[no-any-return]
         return apply_op(op_type, x, y, name=name or default)  # type: ignore[no-any-return]
 
@@ -47,7 +47,7 @@ def neg(x: Any) -> Tensor:
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """A tensor of the type; no op where it has it already."""
     want = dtypes.as_dtype(dtype).base_dtype
-    tensor = x if type(x) is Tensor else convert_to_tensor(x, name="x")
+    tensor = x if isinstance(x, Tensor) else convert_to_tensor(x, name="x")
     if tensor._dtype._base is want:
         return tensor
     return apply_op("Cast", tensor, DstT=want, name=name)  # type: ignore[no-any-return]
@@ -65,7 +65,7 @@ def ones_like(x: Any) -> Tensor:
     """Ones in the shape of a tensor: a constant where the shape is known."""
     known = shapes.known(x._shape)
     if known is not None and int(np.prod(known)) <= 1000:
-        count_more(x.graph, 2)  # TF fills a shape
+        count_more(x._op.graph, 2)  # TF fills a shape
         return convert_to_tensor(np.ones(known, x._dtype._base.np_dtype), name="ones_like")
     return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")  # type: ignore[no-any-return]
 
@@ -76,7 +76,7 @@ def scalar_const(value: Any, like: Tensor, name: str = "Const") -> Tensor:
 
 def shape_of(x: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
     """``tf.shape``: a constant where every dimension is known."""
-    known = shapes.known(x._shape) if type(x) is Tensor else None
+    known = shapes.known(x._shape) if isinstance(x, Tensor) else None
     if known is not None:
         dtype = dtypes.as_dtype(out_type)
         return convert_to_tensor(np.array(known, dtype.np_dtype), name=name or "Shape")
@@ -125,7 +125,7 @@ def _axes(x: Any, axes: Any) -> Any:
             if isinstance(axes, (list, tuple, range)) and not axes
             else axes
         )
-    tensor = x if type(x) is Tensor else convert_to_tensor(x)
+    tensor = x if isinstance(x, Tensor) else convert_to_tensor(x)
     if tensor._shape is not None:
         return np.arange(len(tensor._shape), dtype=np.int32)
     return apply_op("Range", 0, apply_op("Rank", tensor), 1)

@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import Any
 
 from headrace import errors
-from headrace.arrays import im2col
+from headrace.arrays import im2col, windowed
 from headrace.arrays.im2col import Geometry
 from headrace.core import infer, shapes
 from headrace.core.build import apply
-from headrace.core.opdef import KernelNode, OpDef, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
 from headrace.core.tensor import Operation
 from headrace.ops.nn_common import shape_of
 
@@ -78,19 +78,44 @@ def _geometry(attrs: Attrs, size: Any, kernel: Any) -> Geometry:
 
 def library(xp: Any) -> Any:
     """The convolution functions for an array namespace."""
-    return im2col if xp.name == "numpy" else xp.windows
+    return windowed if xp.name == "numpy" else xp.windows
 
 
 # kernels ----------------------------------------------------------------------------------------
 
 
+def conv_geometry(node: KernelNode, x: Any, w: Any) -> Geometry:
+    """For channels-last images."""
+    if x.shape[-1] != w.shape[-2]:
+        raise _depth_error(node.op_type, x.shape[-1], w.shape[-2])
+    return _geometry(node.attrs, x.shape[1:-1], w.shape[:-2])
+
+
 def _conv_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
     first = channels_first(node.attrs)
     x = to_last(x, first)
-    if x.shape[-1] != w.shape[-2]:
-        raise _depth_error(node.op_type, x.shape[-1], w.shape[-2])
-    geometry = _geometry(node.attrs, x.shape[1:-1], w.shape[:-2])
-    return from_last(library(xp).conv(x, w, geometry), first)
+    return from_last(library(xp).conv(x, w, conv_geometry(node, x, w)), first)
+
+
+def _fused_conv_kernel(xp: Any, x: Any, w: Any, *args: Any, node: KernelNode) -> Any:
+    first = channels_first(node.attrs)
+    x = to_last(x, first)
+    geometry = conv_geometry(node, x, w)
+    bias, add, relu = fused_parts(node, args, first)
+    if xp.name == "numpy":
+        return from_last(windowed.conv_fused(x, w, geometry, bias, add, relu), first)
+    out = library(xp).conv(x, w, geometry)
+    for term in (bias, add):
+        out = out if term is None else out + term
+    return from_last(xp.maximum(out, 0) if relu else out, first)
+
+
+def fused_parts(node: KernelNode, args: Any, first: bool) -> tuple[Any, Any, bool]:
+    """What is done to a convolution's result: a bias to add, an array to add, whether relu comes last."""
+    fused, rest = node.attrs["fused_ops"], list(args)
+    bias = rest.pop(0) if "BiasAdd" in fused else None
+    add = to_last(rest.pop(0), first) if "Add" in fused else None
+    return bias, add, "Relu" in fused
 
 
 def _depth_error(kind: str, have: int, want: int) -> errors.OpError:
@@ -338,8 +363,8 @@ class _Family:
         x, w = op._inputs
         attrs = _same_attrs(op)
         return [
-            apply(self.by_input, shape_of(x), w, g, **attrs),
-            apply(self.by_filter, x, shape_of(w), g, **attrs),
+            None if 0 in op._skip else apply(self.by_input, shape_of(x), w, g, **attrs),
+            None if 1 in op._skip else apply(self.by_filter, x, shape_of(w), g, **attrs),
         ]
 
     def input_grad_grad(self, op: Operation, g: Any) -> Grads:
@@ -364,7 +389,7 @@ class _Family:
 _2D, _3D, _DEPTHWISE = _Family(), _Family(), _Family()
 
 _T = "T: type(float), strides: list(int), "
-_ATTRS_2D = _T + (
+ATTRS_2D = _T + (
     "use_cudnn_on_gpu: bool=True, padding: str, explicit_paddings: list(int)=(), data_format: str='NHWC', "
     "dilations: list(int)=(1, 1, 1, 1)"
 )
@@ -372,15 +397,22 @@ _ATTRS_DEPTHWISE = _T + "padding: str, data_format: str='NHWC', dilations: list(
 _ATTRS_3D = _T + "padding: str, data_format: str='NDHWC', dilations: list(int)=(1, 1, 1, 1, 1)"
 
 CONV2D = _2D.forward = define(
-    "Conv2D", "input: T, filter: T -> output: T; " + _ATTRS_2D,
+    "Conv2D", "input: T, filter: T -> output: T; " + ATTRS_2D,
     shape=_conv_shape, kernel=_conv_kernel, grad=_2D.grad,
 )  # fmt: skip
+#: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of "BiasAdd", "Add" and "Relu",
+#: in this order; ``args`` are the bias and the array to add, as far as they are named there.
+FUSED_CONV2D = define(
+    "_FusedConv2D",
+    "input: T, filter: T, args: num_args*T -> output: T; " + ATTRS_2D + ", fused_ops: list(str)=[], epsilon: float=0.0001",
+    shape=_conv_shape, kernel=_fused_conv_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(
-    "Conv2DBackpropInput", "input_sizes: int32, filter: T, out_backprop: T -> output: T; " + _ATTRS_2D,
+    "Conv2DBackpropInput", "input_sizes: int32, filter: T, out_backprop: T -> output: T; " + ATTRS_2D,
     shape=_input_grad_shape, kernel=_input_grad_kernel, grad=_2D.input_grad_grad, known_inputs=(0,),
 )  # fmt: skip
 CONV2D_BACKPROP_FILTER = _2D.by_filter = define(
-    "Conv2DBackpropFilter", "input: T, filter_sizes: int32, out_backprop: T -> output: T; " + _ATTRS_2D,
+    "Conv2DBackpropFilter", "input: T, filter_sizes: int32, out_backprop: T -> output: T; " + ATTRS_2D,
     shape=_filter_grad_shape, kernel=_filter_grad_kernel, grad=_2D.filter_grad_grad, known_inputs=(1,),
 )  # fmt: skip
 DEPTHWISE = _DEPTHWISE.forward = define(

@@ -427,7 +427,7 @@ def depthwise_conv2d_v2(
 
 def _count_dilation(input: Tensor, rates: Any) -> None:
     """TF brings a dilated convolution about by moving space to batch and back."""
-    count_more(input.graph, 12 if max(rates) > 1 else 2)
+    count_more(input._op.graph, 12 if max(rates) > 1 else 2)
 
 
 def separable_conv2d(

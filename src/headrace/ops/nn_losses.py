@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
+from headrace.arrays.accel import ask
 from headrace.arrays.gemm import ones
 from headrace.core import dtypes, infer, shapes
 from headrace.core.build import apply, apply_op
@@ -72,6 +73,10 @@ def _xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
             f"logits and labels must be broadcastable: logits_size={shapes.show(features.shape)} "
             f"labels_size={shapes.show(labels.shape)}",
         )  # fmt: skip
+    if features.size >= _LARGE and xp.name == "numpy" and features.shape == labels.shape:
+        found = _library_xent(features, labels)
+        if found is not None:
+            return found
     d, e, total = _exp_sums(xp, features)
     loss = (labels * (xp.log(total) - d)).sum(-1)
     if xp.name == "numpy" and e.shape == labels.shape and e.dtype == features.dtype:
@@ -79,6 +84,21 @@ def _xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
         e -= labels
         return loss, e
     return loss.astype(features.dtype), (e / total - labels).astype(features.dtype)
+
+
+#: Elements from which a cross entropy is the kernel library's.
+_LARGE = 1 << 14
+
+
+def _library_xent(features: Any, labels: Any) -> tuple[Any, Any] | None:
+    logs = ask("log_softmax", features)
+    backprop = None if logs is None else ask("softmax", features)
+    if backprop is None:
+        return None
+    loss = np.einsum("ij,ij->i", labels, logs)
+    np.negative(loss, out=loss)
+    backprop -= labels
+    return loss, backprop
 
 
 def _xent_shape(c: infer.Inference) -> list[shapes.Shape]:
@@ -127,6 +147,10 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     if rows and np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize])) >= classes:
         raise _label_error(labels, classes)
     at = _row_starts(rows, classes) + labels
+    if features.size >= _LARGE:
+        e = ask("softmax", features)
+        if e is not None:
+            return _picked_loss(features, e, at), e
     d = shifted(xp, features)
     log_total = np.log(np.exp(d) @ ones(classes, d.dtype))
     loss = log_total - d.reshape(-1).take(at)
@@ -136,6 +160,22 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     if features.dtype.itemsize >= 4:
         return loss, e
     return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
+
+
+def _picked_loss(features: Any, e: Any, at: Any) -> Any:
+    """The loss of given probabilities, from which 1 is taken away at the labels."""
+    flat = e.reshape(-1)
+    picked = flat.take(at)
+    flat[at] -= 1
+    small = picked < 1e-30
+    np.log(picked, out=picked)
+    np.negative(picked, out=picked)
+    if small.any():  # probabilities that underflow still have a logarithm
+        rows = features[small]
+        d = rows - rows.max(-1, keepdims=True)
+        own = d.reshape(-1).take(at[small] % features.shape[1] + _row_starts(*d.shape))
+        picked[small] = np.log(np.exp(d).sum(-1)) - own
+    return picked
 
 
 #: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the rows.
@@ -385,15 +425,15 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         and labels._shape is not None
         and len(logits._shape) == len(labels._shape) == 2
     ):
-        count_more(logits.graph, _XENT_OPS - 1)
+        count_more(logits._op.graph, _XENT_OPS - 1)
         cost: Tensor = apply(XENT, logits, labels, name=name)[0]
         cost._op.__dict__["_reshaped_in_tf"] = True
         return cost
-    before = ops_counted(logits.graph)
+    before = ops_counted(logits._op.graph)
     outer = _outer_shape(logits)
     cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
     result = reshape(cost, outer)
-    count_as(logits.graph, before, _XENT_OPS)
+    count_as(logits._op.graph, before, _XENT_OPS)
     if logits._shape is not None:
         result.set_shape(logits._shape[:-1])
     return result
@@ -425,16 +465,16 @@ def sparse_softmax_cross_entropy_with_logits(
         precise = cast(logits, dtypes.float32) if half else logits
         _check_sparse_shapes(labels, logits)
         if logits._shape is not None and len(logits._shape) == 2:
-            count_more(logits.graph, 1)  # the labels' shape
+            count_more(logits._op.graph, 1)  # the labels' shape
             cost = apply(SPARSE_XENT, precise, labels, name=name)[0]
         else:
-            before = ops_counted(logits.graph)
+            before = ops_counted(logits._op.graph)
             cost = _flat_sparse_xent(precise, labels, name)
             known = None not in (
                 shapes.known(labels._shape),
                 shapes.known((logits._shape or (None,))[:-1]),
             )
-            count_as(logits.graph, before, 18 if known else 34)  # TF compares the shapes
+            count_as(logits._op.graph, before, 18 if known else 34)  # TF compares the shapes
         return cast(cost, dtypes.float16) if half else cost
 
 
@@ -523,7 +563,7 @@ def weighted_cross_entropy_with_logits_v2(
         _same_shape(logits, labels, "logits and labels")
         log_weight = add(1.0, mul(_minus_one(pos_weight, labels), labels))
         if not isinstance(pos_weight, Tensor):
-            count_more(logits.graph, -2)  # TF subtracts one from the number
+            count_more(logits._op.graph, -2)  # TF subtracts one from the number
         tail = apply_op("Log1p", apply_op("Exp", neg(apply_op("Abs", logits))))
         both = add(tail, apply_op("Relu", neg(logits)))
         return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)  # type: ignore[no-any-return]
@@ -562,7 +602,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The fraction of zeros, as float32."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
-        count_more(value.graph, 15)  # TF branches on the size
+        count_more(value._op.graph, 15)  # TF branches on the size
         size = apply_op("Size", value, out_type=dtypes.int64)
         nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
         zeros = sub(size, reduce_sum(nonzero))

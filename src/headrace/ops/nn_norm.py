@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
+from headrace.arrays.accel import ask
 from headrace.core import dtypes, infer, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Operation, Tensor
@@ -67,6 +69,10 @@ def _batch_norm(
     """y, batch mean, unbiased batch variance, mean, variance."""
     epsilon, data_format, is_training = attrs
     first = data_format == "NCHW"
+    if x.size >= _LARGE and not first and xp.name == "numpy":
+        result = _library_batch_norm(x, scale, offset, mean, variance, epsilon, is_training)
+        if result is not None:
+            return result
     flat = _matrix(xp, x, first)
     count = flat.shape[0]
     unbiased = variance
@@ -96,6 +102,24 @@ def _batch_norm(
         mean.copy(),
         variance.copy(),
     )  # no output is another's or an input's memory
+
+
+#: Elements from which a normalisation is the kernel library's.
+_LARGE = 1 << 15
+
+
+def _library_batch_norm(
+    x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float, is_training: bool
+) -> tuple[Any, ...] | None:
+    if not is_training:
+        y = ask("batch_norm_inference", x, scale, offset, mean, variance, epsilon)
+        return None if y is None else (y, *(s.copy() for s in (mean, variance, mean, variance)))
+    result = ask("batch_norm", x, scale, offset, epsilon)
+    if result is None:
+        return None
+    y, mean, variance = result
+    count = x.size // x.shape[-1]
+    return y, mean, variance * np.float32(count / max(count - 1, 1)), mean.copy(), variance
 
 
 def _check_statistics(flat: Any, mean: Any, variance: Any) -> None:
@@ -129,6 +153,10 @@ def _batch_norm_grad_kernel(
 ) -> tuple[Any, ...]:  # fmt: skip
     """dx = scale / s * (g - mean(g) - (x - m) * mean(g * (x - m)) / s**2), s = sqrt(variance + epsilon)."""
     first = data_format == "NCHW"
+    if x.size >= _LARGE and not first and xp.name == "numpy":
+        result = ask("batch_norm_grad", g, x, scale, mean, variance, epsilon, is_training)
+        if result is not None:
+            return (*result, scale.dtype.type(0), scale.dtype.type(0))
     grad, flat = _matrix(xp, g, first), _matrix(xp, x, first)
     inverse = 1 / xp.sqrt(variance + variance.dtype.type(epsilon))
     centred = flat - mean
@@ -191,6 +219,13 @@ def _batch_norm_grad_grad(op: Operation, *grads: Any) -> Grads:
     """Through the formula of the gradient, built from plain ops on copies of the inputs, and differentiated."""
     from headrace.autodiff.gradients import gradients
 
+    graph = get_default_graph()
+    if graph._is_eager:
+
+        def build(inputs: list[Tensor]) -> list[Tensor]:
+            return _symbolic_grad(inputs, op._inputs[3], op._inputs[4], op._attrs)
+
+        return [*graph._derivative(build, op._inputs[:3], grads), *[None] * (len(op._inputs) - 3)]
     copies = [apply_op("Identity", t) for t in op._inputs[:3]]
     outputs = _symbolic_grad(copies, op._inputs[3], op._inputs[4], op._attrs)
     pairs = [(y, g) for y, g in zip(outputs, grads) if g is not None]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.arrays import pooling
+from headrace.arrays import pooling, windowed
 from headrace.core import dtypes, infer, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -44,7 +44,7 @@ Grads = list[Any]
 
 def _library(xp: Any) -> Any:
     """Another array namespace brings its own functions of :mod:`headrace.arrays.pooling`."""
-    return pooling if xp.name == "numpy" else xp.pooling
+    return windowed if xp.name == "numpy" else xp.pooling
 
 
 def _axes(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
@@ -552,7 +552,7 @@ def pool(
     )
     with name_scope(name, f"{pooling_type.lower()}_pool", [input]) as scope:
         input = convert_to_tensor(input, name="input")
-        count_more(input.graph, 1)  # the dilation rate
+        count_more(input._op.graph, 1)  # the dilation rate
         if max(rates) > 1:
             return _dilated_pool(functions[n - 1], input, window_shape, rates, data_format)
         return functions[n - 1](input, list(window_shape), strides, padding, data_format, scope)

@@ -253,14 +253,14 @@ def _uniform_kernel(
 def _learned_kernel(
     xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
 ) -> Any:
-    sampler = rt.session_resource(("sampler", node.name), lambda: _Learned(range_max))
+    sampler = rt.session_resource(("sampler", node.key), lambda: _Learned(range_max))
     found = _sample(sampler, range_max, true_classes, rt, node)
     sampler.update(true_classes)
     return found
 
 
 def _fixed_kernel(xp: Any, true_classes: Any, *, rt: Runtime, node: KernelNode) -> Any:
-    sampler = rt.session_resource(("sampler", node.name), lambda: _fixed_sampler(node.attrs))
+    sampler = rt.session_resource(("sampler", node.key), lambda: _fixed_sampler(node.attrs))
     return _sample(sampler, sampler.n, true_classes, rt, node)
 
 
@@ -447,7 +447,7 @@ def nce_loss(
     losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
     total = _sum_rows(losses)
     if num_true == 1 and sampled_values is None and not remove_accidental_hits:
-        count_as(total.graph, before, 109 + _is_cast(labels))
+        count_as(total._op.graph, before, 109 + _is_cast(labels))
     return total
 
 
@@ -479,7 +479,7 @@ def sampled_softmax_loss(
     targets = apply_op("StopGradient", targets, name="labels_stop_gradient")
     loss = softmax_cross_entropy_with_logits_v2(labels=targets, logits=logits)
     if num_true == 1 and sampled_values is None and remove_accidental_hits:
-        count_as(loss.graph, before, 140 + _is_cast(labels))
+        count_as(loss._op.graph, before, 140 + _is_cast(labels))
     return loss
 
 

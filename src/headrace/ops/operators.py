@@ -76,7 +76,7 @@ def _radd(y: Any, x: Any) -> Any:
 
 
 def _mul(x: Any, y: Any) -> Any:
-    if type(y) is not Tensor and is_sparse(
+    if not isinstance(y, Tensor) and is_sparse(
         y
     ):  # only where y has values is there anything to multiply
         values = apply_op("SparseDenseCwiseMul", y.indices, y.values, y.dense_shape, x, name="mul")

@@ -111,7 +111,7 @@ def _print_kernel(
     xp: Any, x: Any, *data: Any, message: str, first_n: int, summarize: int, rt: Any, node: Any
 ) -> Any:
     if first_n >= 0:
-        seen = rt.session_resource(("Print", node.name), lambda: [0])
+        seen = rt.session_resource(("Print", node.key), lambda: [0])
         if seen[0] >= first_n:
             return x
         seen[0] += 1

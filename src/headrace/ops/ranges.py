@@ -21,7 +21,7 @@ from headrace.core.tensor import Operation, Tensor
 
 __all__ = [
     "bincount", "bucketize", "confusion_matrix", "confusion_matrix_v2", "cross", "histogram_fixed_width",
-    "histogram_fixed_width_bins", "lin_space", "linspace", "range",
+    "histogram_fixed_width_bins", "lin_space", "linspace", "linspace_v2", "range",
 ]  # fmt: skip
 
 GROUPS["sequence"] = frozenset(
@@ -244,7 +244,7 @@ def range(
 
 
 def _is_int32(value: Any) -> bool:
-    return type(value) is int or (type(value) is Tensor and value._dtype is dtypes.int32)
+    return type(value) is int or (isinstance(value, Tensor) and value._dtype is dtypes.int32)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
@@ -253,6 +253,38 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
 
 
 lin_space = linspace
+
+
+def linspace_v2(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
+    """``num`` evenly spaced values; between tensors along a new axis. Integers give float64."""
+    start = convert.convert_to_tensor(start)
+    stop = convert.convert_to_tensor(stop, start.dtype.base_dtype)
+    if start.dtype.is_integer:
+        start, stop = (apply_op("Cast", t, DstT=dtypes.float64) for t in (start, stop))
+    if start._shape == () and stop._shape == ():
+        return linspace(start, stop, num, name)
+    with name_scope(name, "linspace", [start, stop]):
+        return _between(start, stop, convert.convert(num, dtypes.int32), axis)
+
+
+def _between(start: Any, stop: Any, num: Any, axis: int) -> Any:
+    """Steps from ``start``, and at the end ``stop`` itself, which they would miss by a rounding."""
+    zeros = apply_op("ZerosLike", apply_op("Sub", stop, start))
+    start, stop = apply_op("AddV2", start, zeros), apply_op("AddV2", stop, zeros)
+    steps = apply_op("Sub", num, np.int32(1))
+    divisor = apply_op("Cast", apply_op("Maximum", steps, np.int32(1)), DstT=start._dtype)
+    delta = apply_op("RealDiv", apply_op("Sub", stop, start), divisor)
+    rank = len(start._shape)
+    at = axis + rank + 1 if axis < 0 else axis
+    counts = apply_op("Range", np.int32(0), steps, np.int32(1))
+    counts = apply_op(
+        "Reshape", apply_op("Cast", counts, DstT=start._dtype), [1] * at + [-1] + [1] * (rank - at)
+    )
+    first, delta, last = (apply_op("ExpandDims", t, np.int32(at)) for t in (start, delta, stop))
+    single = apply_op("Equal", num, np.int32(1))
+    last = apply_op("SelectV2", single, first, last)
+    inner = apply_op("AddV2", first, apply_op("Mul", delta, counts))
+    return apply_op("ConcatV2", [inner, last], np.int32(at))
 
 
 def bincount(

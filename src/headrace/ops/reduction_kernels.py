@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import functools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from headrace import errors
+from headrace.arrays.accel import ask
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.gemm import HOLD_FROM
 from headrace.arrays.gemm import ones as ones_vector
+from headrace.arrays.pool import spread
 from headrace.core import shapes
 from headrace.core.dtypes import int64
 
@@ -67,6 +70,10 @@ _HALVES = "eE"
 _BLAS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 #: A product with ones pays from this many elements on, if what NumPy would add at a time is no longer than the second.
 _BLAS_FROM, _BLAS_RUN = 1024, 1024
+#: Elements from which the kernel library is asked for sums of long rows.
+_LARGE = 1 << 18
+#: Elements from which a sum is made in parts, on several cores, and how many.
+_PARTS_FROM, _PARTS = 1 << 19, 4
 #: Longer vectors of ones are not kept.
 _ONES_MAX = 1 << 20
 
@@ -84,15 +91,43 @@ def _blas_sum(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
         return None
     if x.size >= HOLD_FROM:
         hold_blas()
-    ones = ones_vector(n, x.dtype)
-    if inner == 1:
-        out = x.reshape(outer, n) @ ones
+    if x.size >= _PARTS_FROM and inner == 1 and outer >= _PARTS:
+        out = _row_sums(x.reshape(outer, n))
+    elif x.size >= _PARTS_FROM and outer == 1 and n >= _PARTS:
+        out = _column_sums(x.reshape(n, inner))
+    elif inner == 1:
+        out = x.reshape(outer, n) @ ones_vector(n, x.dtype)
     elif outer == 1:
-        out = ones @ x.reshape(n, inner)
+        out = ones_vector(n, x.dtype) @ x.reshape(n, inner)
     else:
-        out = np.matmul(ones, x.reshape(outer, n, inner))
+        out = np.matmul(ones_vector(n, x.dtype), x.reshape(outer, n, inner))
     middle = (1,) * len(axes) if keep else ()
     return out.reshape(shape[:first] + middle + shape[last + 1 :])
+
+
+def _cuts(rows: int) -> list[tuple[int, int]]:
+    """Parts of the rows, always as many: what is computed does not depend on the number of threads."""
+    share = -(-rows // _PARTS)
+    return [(lo, min(lo + share, rows)) for lo in range(0, rows, share)]
+
+
+def _row_sums(x: Any) -> Any:
+    out = np.empty(len(x), x.dtype)
+    ones = ones_vector(x.shape[1], x.dtype)
+    spread([partial(np.dot, x[lo:hi], ones, out[lo:hi]) for lo, hi in _cuts(len(x))])
+    return out
+
+
+def _column_sums(x: Any) -> Any:
+    cuts = _cuts(len(x))
+    out = np.empty((len(cuts), x.shape[1]), x.dtype)
+    spread(
+        [
+            partial(np.dot, ones_vector(hi - lo, x.dtype), x[lo:hi], out[i])
+            for i, (lo, hi) in enumerate(cuts)
+        ]
+    )
+    return np.add.reduce(out)
 
 
 def _add_reduce(x: Any, axes: tuple[int, ...] | None, keep: bool) -> Any:
@@ -100,6 +135,10 @@ def _add_reduce(x: Any, axes: tuple[int, ...] | None, keep: bool) -> Any:
     dtype = x.dtype
     if axes and x.size >= _BLAS_FROM and dtype in _BLAS and x.flags.c_contiguous:
         out = _blas_sum(x, axes, keep)
+        if out is None and x.size >= _LARGE and axes == (x.ndim - 1,):
+            out = ask("row_sums", x)
+            if keep and out is not None:
+                out = out[..., None]
         if out is not None:
             return out
     return _add_reduction(x, axes, np.float32 if dtype.char in _HALVES else dtype, None, keep)

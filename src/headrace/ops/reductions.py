@@ -293,7 +293,7 @@ def one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
 def _reduce(opdef: OpDef, x: Any, axis: Any, keep: Any, name: str | None, old_axis: Any = None, old_keep: Any = None) -> Any:  # fmt: skip
     axis = one_of("axis", axis, "reduction_indices", old_axis)
     keep = bool(one_of("keepdims", keep, "keep_dims", old_keep))
-    if type(x) is not Tensor:
+    if not isinstance(x, Tensor):
         x = convert.convert(x, name="input_tensor")
     if axis is not None:
         return apply(opdef, x, axis, keep_dims=keep, name=name)

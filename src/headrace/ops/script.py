@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable
@@ -20,49 +21,68 @@ from headrace.core.tensor import Tensor
 __all__ = ["numpy_function", "py_func"]
 
 #: Functions by token. A graph keeps its functions alive; a function goes when its graphs are gone.
-_functions: weakref.WeakValueDictionary[str, _Function] = weakref.WeakValueDictionary()
+_functions: weakref.WeakValueDictionary[str, Function] = weakref.WeakValueDictionary()
 _tokens = itertools.count()
 
 
-class _Function:
+class Function:
+    """A Python function behind an operation."""
+
     __slots__ = ("__weakref__", "call")
 
     def __init__(self, call: Callable[..., Any]) -> None:
         self.call = call
 
 
-def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:
+def register(function: Function, token: str) -> str:
+    """Let operations find the function by a token, for as long as somebody holds it."""
+    _functions[token] = function
+    return token
+
+
+def find(token: str) -> Function:
     function = _functions.get(token)
     if function is None:
         raise errors.UnknownError(
             None, None, f"KeyError: the Python function behind py_func ({token}) is gone"
         )
+    return function
+
+
+def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:
+    return call_python(find(token).call, Tout, inputs)
+
+
+def call_python(call: Callable[..., Any], types: tuple[Any, ...], inputs: tuple[Any, ...]) -> Any:
+    """The results of a Python function as arrays of the given types: a tuple only if there are several."""
     try:
-        result = function.call(*[_for_user(x) for x in inputs])
+        result = call(*[x if isinstance(x, np.generic) else _for_user(x) for x in inputs])
     except errors.OpError:
         raise
     except Exception as error:
         raise _as_op_error(error) from error
+    if len(types) == 1 and type(result) is types[0].np_dtype.type:
+        return result  # a NumPy scalar: nobody can write to it
     results = (
         list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
     )
-    if not isinstance(result, (list, tuple)) and len(Tout) == 0:
+    if not isinstance(result, (list, tuple)) and len(types) == 0:
         return ()
-    if len(results) != len(Tout):
+    if len(results) != len(types):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"py_func is to return {len(Tout)} values, but its function returned {len(results)}",
+            f"py_func is to return {len(types)} values, but its function returned {len(results)}",
         )
-    arrays = tuple(_from_user(r, t, i) for i, (r, t) in enumerate(zip(results, Tout)))
+    arrays = tuple([_from_user(r, t, i) for i, (r, t) in enumerate(zip(results, types))])
     return arrays if len(arrays) != 1 else arrays[0]
 
 
 def _for_user(value: Any) -> Any:
-    """The function gets arrays of its own (bytes for scalar strings, as in TF)."""
-    if isinstance(value, np.ndarray):
-        return np.array(value)
-    return np.asarray(value) if isinstance(value, np.generic) else value
+    """The function gets arrays of its own; NumPy scalars, or bytes, where the rank is 0 (as in TF)."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return np.array(value) if value.ndim else value[()]
 
 
 def _from_user(value: Any, dtype: Any, i: int) -> Any:
@@ -119,17 +139,47 @@ PY_FUNC_STATELESS = define(
 )
 
 
+def _eager_kernel(xp: Any, *inputs: Any, token: str, Tin: tuple[Any, ...]) -> Any:
+    try:
+        results = find(token).call(*inputs, input_types=Tin)
+    except errors.OpError:
+        raise
+    except Exception as error:
+        raise _as_op_error(error) from error
+    return tuple(results) if len(results) != 1 else results[0]
+
+
+#: Set by eager/py_function.py, which makes these operations.
+eager_gradient: Callable[..., Any] | None = None
+
+
+def _eager_grad(op: Any, *grads: Any) -> Any:
+    assert eager_gradient is not None
+    return eager_gradient(op, *grads)
+
+
+EAGER_PY_FUNC = define(
+    "EagerPyFunc",
+    "input: *Tin -> output: *Tout; token: str, is_async: bool=False, Tin: list(type), Tout: list(type)",
+    shape=_shape,
+    kernel=_eager_kernel,
+    grad=_eager_grad,
+    stateful=True,
+    host_only=True,
+)
+
+
 def py_func(
     func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
     """A Python function of NumPy arrays as an operation."""
     single = not isinstance(Tout, (list, tuple))
     types = [Tout] if single else list(Tout)
-    function = _Function(func)
-    token = f"pyfunc_{next(_tokens)}"
-    _functions[token] = function
+    function = Function(func)
+    token = register(function, f"pyfunc_{next(_tokens)}")
     graph = get_default_graph()
-    graph._py_funcs.append(function)
+    if not graph._is_eager:
+        graph._py_funcs.append(function)
     opdef = PY_FUNC if stateful else PY_FUNC_STATELESS
     result = apply(opdef, list(inp), token=token, Tout=types, name=name)
     if not types:
@@ -137,5 +187,23 @@ def py_func(
     return result[0] if single else list(result)
 
 
-def numpy_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
+def numpy_function(
+    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, name: str | None = None
+) -> Any:  # fmt: skip
+    """A Python function of arrays as an operation; without ``func`` a decorator."""
+    if func is None:
+        return as_decorator(numpy_function, Tout, name)
     return py_func(func, inp, Tout, stateful=True, name=name)
+
+
+def as_decorator(make: Callable[..., Any], Tout: Any, name: str | None) -> Callable[..., Any]:
+    """``@tf.py_function(Tout=…)``: calls of the decorated function make the operation."""
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def call(*args: Any) -> Any:
+            return make(func, args, Tout, name=name)
+
+        return call
+
+    return decorate

@@ -17,7 +17,7 @@ from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor, make_const
 from headrace.core.dtypes import as_dtype
-from headrace.core.graph import Graph
+from headrace.core.graph import Graph, get_default_graph
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
@@ -381,13 +381,13 @@ def _attach_assign(
     def assign(value: Any, name: str | None = None) -> Any:
         """Write ``value`` into this slice of the variable."""
         handle = getattr(var, "handle", None)
-        name = name or out.op.name + "_assign"
+        name = name or (out._op.name or "strided_slice") + "_assign"
         if handle is not None:
+            value = convert_to_tensor(value, var.dtype)
             op = apply_op(
                 "ResourceStridedSliceAssign", handle, begin, end, strides, value, name=name, **masks
             )
-            del op
-            return var
+            return var._lazy_read(op)
         return apply_op(
             "StridedSliceAssign", var._ref(), begin, end, strides, value, name=name, **masks
         )
@@ -447,7 +447,7 @@ class _Spec:
 
 
 def _bound(value: Any) -> Any:
-    if value is None or type(value) is int or type(value) is Tensor:
+    if value is None or type(value) is int or isinstance(value, Tensor):
         return value
     if isinstance(value, Dimension):
         return value.value
@@ -458,9 +458,9 @@ def _index(value: Any) -> Any:
     """An index as an int or an integer tensor; TypeError for everything that TF 1.15 does not take."""
     if type(value) is int:
         return value
-    if type(value) is not Tensor and getattr(value, "_as_graph_element", None) is not None:
+    if not isinstance(value, Tensor) and getattr(value, "_as_graph_element", None) is not None:
         value = convert_to_tensor(value)
-    if type(value) is Tensor:
+    if isinstance(value, Tensor):
         if value._dtype._base._kind not in "iu" or value._rank() not in (0, None):
             raise TypeError(_BAD_INDEX.format(value))
         return value
@@ -484,8 +484,10 @@ def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
     """``tensor[slice_spec]``."""
     items = slice_spec if isinstance(slice_spec, (list, tuple)) else (slice_spec,)
     spec = _Spec(items)
-    tensor = tensor if type(tensor) is Tensor else convert_to_tensor(tensor)
+    tensor = tensor if isinstance(tensor, Tensor) else convert_to_tensor(tensor)
     graph: Graph = tensor._op.graph
+    if graph._is_eager:  # the tensor has no graph of its own: it is used here
+        graph = get_default_graph()
     scope = graph.unique_name("strided_slice")
     parts = _packed_parts(graph, spec, scope)
     masks = {
@@ -500,7 +502,7 @@ def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
 
 def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:
     tensors = [
-        v for part in (spec.begin, spec.end, spec.strides) for v in part if type(v) is Tensor
+        v for part in (spec.begin, spec.end, spec.strides) for v in part if isinstance(v, Tensor)
     ]
     names = (f"{scope}/stack", f"{scope}/stack_1", f"{scope}/stack_2")
     lists = (spec.begin, spec.end, spec.strides)
@@ -519,7 +521,9 @@ def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:
 
 def _packed(part: list[Any], name: str, dtype: Any) -> Tensor:
     items = [
-        apply_op("Cast", v, DstT=dtype) if type(v) is Tensor and v._dtype._base is not dtype else v
+        apply_op("Cast", v, DstT=dtype)
+        if isinstance(v, Tensor) and v._dtype._base is not dtype
+        else v
         for v in part
     ]
     return convert_to_tensor(items, as_dtype(dtype), name)

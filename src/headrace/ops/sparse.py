@@ -17,6 +17,7 @@ from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
 from headrace.core.scopes import name_scope
+from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops import basic
@@ -124,9 +125,15 @@ class SparseTensor:
         return SparseTensor(self._indices, values, self._dense_shape)
 
     def __repr__(self) -> str:
-        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+        parts = (self._indices, self._values, self._dense_shape)
+        indices, values, shape = (str(t) for t in parts)  # a tensor's format() is that of its value
+        return f"SparseTensor(indices={indices}, values={values}, dense_shape={shape})"
 
     __str__ = __repr__
+
+
+SparseTensorSpec.value_type = SparseTensor
+register_type_spec(SparseTensor, SparseTensorSpec.from_value)
 
 
 convert.register_tensor_like(SparseTensor)

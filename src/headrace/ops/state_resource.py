@@ -349,7 +349,7 @@ def variable_shape(handle: Tensor, out_type: DType = int32) -> Tensor:
     plain = handle_shape(handle)
     if plain is None or None in plain:
         return apply(VARIABLE_SHAPE, handle, out_type=out_type)  # type: ignore[no-any-return]
-    graph = handle.graph
+    graph = handle._op.graph
     return make_const(
         graph, np.array(plain, out_type.np_dtype), out_type, graph._full_name("Const")
     )

@@ -25,8 +25,8 @@ from headrace.ops.sparse import SparseTensor
 from headrace.ops.string_hash import fingerprint64, hash64, sip_hash
 
 __all__ = [
-    "as_string", "decode_base64", "decode_raw", "encode_base64", "reduce_join", "reduce_join_v2", "regex_full_match",
-    "regex_replace", "string_join", "string_length", "string_lower", "string_split", "string_split_v2", "string_strip",
+    "as_string", "bytes_split", "decode_base64", "decode_raw", "encode_base64", "reduce_join", "reduce_join_v2", "regex_full_match",
+    "regex_replace", "string_join", "string_length", "string_lower", "string_split", "string_split_dense", "string_split_v2", "string_strip",
     "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_hash_bucket_v1",
     "string_to_number", "string_upper", "substr", "substr_v2",
 ]  # fmt: skip
@@ -163,6 +163,28 @@ def string_split_v2(
     return SparseTensor(
         *apply(STRING_SPLIT_V2, input, "" if sep is None else sep, maxsplit=maxsplit, name=name)
     )
+
+
+def string_split_dense(
+    input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None
+) -> Tensor:
+    """TF 2's ``tf.strings.split`` of one string. (Of several it is ragged, which is not there.)"""
+    return _of_one(input, "tf.strings.split", lambda x: string_split_v2(x, sep, maxsplit, name))
+
+
+def bytes_split(input: Any, name: str | None = None) -> Tensor:
+    """The bytes of one string."""
+    return _of_one(input, "tf.strings.bytes_split", lambda x: string_split(x, "", name=name))
+
+
+def _of_one(input: Any, what: str, split: Callable[[Any], SparseTensor]) -> Tensor:
+    tensor = convert_to_tensor(input, dtypes.string)
+    if tensor._shape != ():
+        raise NotImplementedError(
+            f"{what} of more than one string gives a RaggedTensor, which Headrace does not have. "
+            "tf.compat.v1.string_split gives a SparseTensor"
+        )
+    return split(apply_op("Reshape", tensor, [1])).values
 
 
 def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separator: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
@@ -19,6 +20,13 @@ __all__ = ["TensorArray"]
 
 class TensorArray:
     """A handle and the flow that orders what was done to it; every change returns a new object."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
+        if cls is TensorArray and get_default_graph()._is_eager:
+            from headrace.ops.tensor_array_eager import EagerTensorArray
+
+            return object.__new__(EagerTensorArray)
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -87,7 +95,7 @@ class TensorArray:
         return self._with_flow(flow)
 
     def _with_flow(self, flow: Tensor) -> TensorArray:
-        other = TensorArray.__new__(TensorArray)
+        other: TensorArray = object.__new__(TensorArray)
         other.__dict__.update(self.__dict__)
         other._flow = flow
         return other
@@ -162,7 +170,7 @@ class TensorArray:
             self._check_dtype(value)
             if value._shape is not None:
                 self._note_shape(value._shape[1:])
-            count_more(value.graph, 1)  # TF slices the shape with three constants
+            count_more(value._op.graph, 1)  # TF slices the shape with three constants
             rows = apply_op("GatherV2", apply_op("Shape", value, out_type=dtypes.int32), 0, 0)
             return self.scatter(apply_op("Range", 0, rows, 1), value)
 

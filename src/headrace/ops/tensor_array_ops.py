@@ -224,7 +224,7 @@ def _grad_array(xp: Any, handle: ArrayState, flow: Any, *, source: str) -> Any:
 
 def _source_of(grad: Tensor) -> str:
     """Gradient arrays of one backward pass share a name: that of the scope of its call of ``tf.gradients``."""
-    scope: str = grad.graph.__dict__.get("gradients_scope", "")
+    scope: str = grad._op.graph.__dict__.get("gradients_scope", "")
     return scope.rstrip("/") or "gradients"
 
 

@@ -9,6 +9,7 @@ from headrace.core import convert as conversion
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
 from headrace.core.dtypes import DType
+from headrace.core.func_graph import out_of_scope
 from headrace.core.graph import get_default_graph
 from headrace.core.scopes import init_scope, name_scope
 from headrace.core.shapes import TensorShape, as_shape
@@ -207,6 +208,8 @@ class ResourceVariable(Variable):
 
     def _write(self, opdef: Any, value: Any, name: str | None, read_value: bool) -> Any:
         graph = get_default_graph()
+        if graph._is_eager:
+            raise out_of_scope(self._handle)
         with (graph if graph._is_function else self._handle.graph).as_default():
             tensor = conversion.convert(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
@@ -246,7 +249,13 @@ class UnreadVariable(ResourceVariable):
         self.__dict__.update(variable.__dict__)
         self._cached_value = None
         self._parent_op = parent_op
-        self._graph_element = self.value()
+        if (
+            not parent_op.graph._is_function
+        ):  # in a function, a read that nobody asked for would hold up later writes
+            self._graph_element = self.value()
+
+    def _as_graph_element(self) -> Tensor:
+        return self.value() if self._parent_op.graph._is_function else self._graph_element
 
     def _read(self) -> Tensor:
         with self._parent_op.graph.control_dependencies([self._parent_op]):

@@ -62,6 +62,9 @@ class _Request(NamedTuple):
 class VariableStore:
     """Variables by name."""
 
+    #: Eager variables live as long as the program holds them; only tfe.EagerVariableStore keeps them, and shares them always.
+    keeps_eager = False
+
     def __init__(self) -> None:
         self._vars: dict[str, Any] = {}
         self._partitioned_vars: dict[str, PartitionedVariable] = {}
@@ -155,9 +158,15 @@ class VariableStore:
         if request.shape is not None and from_value:
             raise ValueError("If initializer is a constant, do not specify shape.")
         shape = as_shape(request.shape)
-        if name in self._vars:
+        keep = self.keeps_eager or not get_default_graph()._is_eager
+        if not keep and request.reuse is True:
+            raise RuntimeError(
+                "When eager execution is enabled variable reuse is only supported when an EagerVariableStore is "
+                "active. See the documentation on EagerVariableStore for example usage."
+            )
+        if keep and name in self._vars:
             return self._shared(request, shape)
-        if request.reuse is True:
+        if request.reuse is True and not self.keeps_eager:
             raise ValueError(
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
                 "reuse=tf.AUTO_REUSE in VarScope?"
@@ -173,7 +182,8 @@ class VariableStore:
             constraint=request.constraint, use_resource=request.use_resource,
             synchronization=request.synchronization, aggregation=request.aggregation,
         )  # fmt: skip
-        self._vars[name] = variable
+        if keep:
+            self._vars[name] = variable
         if request.regularizer:
             _regularize(variable, name, request.regularizer)
         return variable
@@ -181,7 +191,7 @@ class VariableStore:
     def _shared(self, request: _Request, shape: TensorShape) -> Any:
         name = request.name
         found = self._vars[name]
-        if request.reuse is False:
+        if request.reuse is False and not self.keeps_eager:
             raise ValueError(_already_exists(name, found))
         if not shape.is_compatible_with(found.get_shape()):
             raise ValueError(

@@ -23,7 +23,7 @@ from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import init_scope
 from headrace.core.shapes import TensorShape
-from headrace.core.tensor import Operation, Tensor
+from headrace.core.tensor import Operation, Reference, Tensor
 from headrace.ops.variable_slices import SaveSliceInfo as _SliceInfo
 from headrace.ops.variable_slices import sliced_variable
 
@@ -88,11 +88,24 @@ def default_variable_creator(next_creator: Any = None, **kwargs: Any) -> Any:
 
     assert next_creator is None
     use_resource = kwargs.pop("use_resource", None)
+    graph = get_default_graph()
+    if graph._is_eager:
+        return graph._variable(kwargs)
+    if graph._is_function:
+        return _lifted(graph, use_resource, kwargs)
     if use_resource is None:
         use_resource = get_variable_scope().use_resource
     if use_resource is None:
         use_resource = resource_variables_enabled()
     return ResourceVariable(**kwargs) if use_resource else RefVariable(**kwargs)
+
+
+def _lifted(graph: Any, use_resource: bool | None, kwargs: dict[str, Any]) -> Any:
+    """A variable that a function makes stands outside of it."""
+    if graph.variable_maker is not None:
+        return graph.variable_maker(kwargs)
+    with init_scope():
+        return default_variable_creator(None, use_resource=use_resource is not False, **kwargs)
 
 
 def _creators(graph: Graph) -> list[Callable[..., Any]]:
@@ -255,6 +268,12 @@ class Variable(metaclass=_VariableFactory):
 
     def get_shape(self) -> TensorShape:
         return self.shape
+
+    def ref(self) -> Reference:
+        """Something hashable that stands for the variable."""
+        return Reference(self)
+
+    experimental_ref = ref
 
     def initialized_value(self) -> Tensor:
         """The variable's value, or its initial value while it has none."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from headrace.core import shapes
 from headrace.program.nodes import If, Node, Program, Statement, While
 
-__all__ = ["split"]
+__all__ = ["makers_of", "split"]
 
 #: Elements that a node must read or make before keeping its result pays.
 MIN_ELEMENTS = 4096
@@ -27,7 +27,7 @@ def split(program: Program) -> tuple[Program, Program | None]:
     known = {v.start for v in program.variables if not v.written}
     if not known:
         return program, None
-    makers = _makers(program, known)
+    makers = makers_of(program, known)
     if not any(_is_work(n, program) for n in makers.values()):
         return program, None
     worth = _worth(makers, program)
@@ -51,7 +51,7 @@ def split(program: Program) -> tuple[Program, Program | None]:
     return program._replace(feeds=program.feeds + tuple(kept), body=body), part
 
 
-def _makers(program: Program, known: set[int]) -> dict[int, Node]:
+def makers_of(program: Program, known: set[int]) -> dict[int, Node]:
     """The pure nodes of the outermost block that depend on unwritten variables and constants only, by what they make."""
     makers: dict[int, Node] = {}
     steady = known | set(program.constants)

@@ -20,8 +20,10 @@ from headrace.core.tensor import Operation, Tensor
 
 __all__ = [
     "Block",
+    "Firing",
     "If",
     "LoopValue",
+    "NearMiss",
     "Node",
     "Program",
     "Statement",
@@ -98,6 +100,21 @@ Statement = Union[Node, If, While]
 Block = tuple[Statement, ...]
 
 
+class Firing(NamedTuple):
+    """A rewrite that was made: the rule, and the operation at which its pattern ended."""
+
+    rule: str
+    op: str
+
+
+class NearMiss(NamedTuple):
+    """A rewrite that was not made though its pattern was there, and why."""
+
+    rule: str
+    op: str
+    why_not: str
+
+
 class Program(NamedTuple):
     """What a call needs: feeds in, fetches out, in between a block."""
 
@@ -111,6 +128,9 @@ class Program(NamedTuple):
     needed_ops: int = 0  # those that this call needs
     notes: dict[str, int] = {}  # how often each rewrite fired (never changed, only replaced)
     effects: tuple[int, ...] = ()  # values of fetched operations: computed though nobody reads them
+    firings: tuple[Firing, ...] = ()
+    near_misses: tuple[NearMiss, ...] = ()
+    borrowed: bool = False  # whoever calls never writes to what is returned: it need not be a copy
 
 
 def walk(block: Block) -> Iterator[Node]:
@@ -131,13 +151,13 @@ def walk(block: Block) -> Iterator[Node]:
 
 
 def count_uses(program: Program) -> dict[int, int]:
-    """How many inputs each value is; fetches and the steering of branches and loops count twice."""
+    """How many inputs each value is; fetches, effects and the steering of branches and loops count twice."""
     uses: dict[int, int] = {}
 
     def use(value: int, times: int = 1) -> None:
         uses[value] = uses.get(value, 0) + times
 
-    for f in program.fetches:
+    for f in (*program.fetches, *program.effects):
         if f is not None:
             use(f, 2)
     stack: list[Statement] = list(program.body)

@@ -1,173 +1,225 @@
 """One forward walk over a program, applying named rules to each node.
 
-A rule is ``rule(node, state)`` and answers None (does not apply), the values that the node's outputs become, or another node
-that takes its place. Rules stand in one ordered list; every firing is counted under the rule's name and shown by ``explain``. A rule that may change
-bits says so with ``exact=False`` and can be switched off.
+A rule has a name, the op types at which its pattern ends (one dictionary look-up finds the rules of a node), and a function
+``rule(node, state)`` that checks and rewrites. It answers None (does not apply), the values that the node's outputs become,
+or another node that takes its place; nodes that come before that one are made with ``state.add``. Inputs are rewritten before
+their users, so a pattern is matched backwards from its last node. Every firing is noted with the rule and the operation; a
+rule whose pattern was there but whose check failed says why with ``return state.no(reason)``. A rule that may change bits
+says so with ``exact=False``.
+
+    Rule("double negation", ("Neg",), _double_negation, "-(-x) is x", example="-(-x) -> x")
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from headrace.program.nodes import (
     Block,
+    Firing,
     If,
     LoopValue,
     Node,
     Program,
     Statement,
-    ValueInfo,
     While,
-    count_uses,
 )
+from headrace.rewrite.dead import remove_dead
+from headrace.rewrite.state import CONSTANT, RewriteState
 
-__all__ = ["RewriteState", "Rule", "remove_dead", "rewrite"]
+__all__ = ["ALL_CONSTANT", "BRANCH", "CONSTANT", "LOOP", "Answer", "Rule", "rewrite"]
+
+Answer = tuple[int, ...] | Node | None
+
+#: Stand for statements where a rule names op types: a branch (the rule is asked by the walk), and a node inside a loop.
+BRANCH = "<if>"
+LOOP = "<while>"
+#: Where a rule names what makes its inputs: all of them are constants.
+ALL_CONSTANT = (CONSTANT, "all")
+
+#: A node is replaced by another at most this often: rules only ever simplify, this guards against two that disagree.
+MAX_REPLACEMENTS = 12
 
 
 class Rule(NamedTuple):
     """A named rewrite."""
 
     name: str
-    apply: Callable[[Node, RewriteState], tuple[int, ...] | Node | None]
-    exact: bool = True
+    ops: tuple[str, ...]  # types of the pattern's last node; () means every node
+    apply: Callable[[Node, RewriteState], Answer]
+    does: str  # one line for the documentation
+    example: str = ""
+    after: tuple[str, ...] = ()  # one of the inputs must be made by one of these; () means any
+    exact: bool = True  # the same bits, for every value
+    value_free: bool = False  # does not look at the values of constants
 
 
-class RewriteState:
-    """What rules see and change: substitutions, constants, the nodes already there (by scope)."""
+class _Table:
+    """Finds the rules of a node by its type and the types that make its inputs: one look-up for most nodes."""
 
-    def __init__(self, program: Program) -> None:
-        self.values: list[ValueInfo] = list(program.values)
-        self.constants: dict[int, Any] = dict(program.constants)
-        #: values of variables that change during the run
-        self.mutable = frozenset(v.current for v in program.variables if v.written)
-        #: how many inputs each value is in the program as it came
-        self.uses = count_uses(program)
-        self.replaced: dict[int, int] = {}
-        self.producers: dict[int, Node] = {}  # value -> the node that makes it
-        self.scopes: list[dict[Hashable, Node]] = [{}]
-        self.fired: dict[str, int] = {}
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = rules
+        self.branch = next((r for r in rules if BRANCH in r.ops), None)
+        self.loop = next((r for r in rules if LOOP in r.ops), None)
+        self.found: dict[tuple[str, ...], tuple[Rule, ...]] = {}
 
-    def constant(self, array: Any, like: int) -> int:
-        info = self.values[like]
-        self.values.append(ValueInfo(info.dtype, array.shape, info.tensor))
-        value = len(self.values) - 1
-        self.constants[value] = array
-        return value
-
-    def lookup(self, key: Hashable) -> Node | None:
-        found: Node | None
-        for scope in reversed(self.scopes):
-            found = scope.get(key)
-            if found is not None:
-                return found
-        return None
+    def find(self, key: tuple[str, ...]) -> tuple[Rule, ...]:
+        """The key is an op type and, for up to two inputs, what makes them."""
+        made = self.found[key] = tuple([r for r in self.rules if _may_apply(r, key)])
+        return made
 
 
-def rewrite(program: Program, rules: list[Rule]) -> Program:
+def _may_apply(rule: Rule, key: tuple[str, ...]) -> bool:
+    if rule.ops and key[0] not in rule.ops:
+        return False
+    if len(key) == 1 or not rule.after:
+        return True
+    if rule.after == ALL_CONSTANT:
+        return all(k == CONSTANT for k in key[1:])
+    return any(k in rule.after for k in key[1:])
+
+
+_tables: dict[int, _Table] = {}
+
+
+def _table_of(rules: Sequence[Rule]) -> _Table:
+    kept = _tables.get(id(rules))
+    if kept is None or kept.rules is not rules:
+        kept = _Table(rules)
+        if isinstance(rules, tuple):  # one of the fixed lists
+            _tables[id(rules)] = kept
+    return kept
+
+
+def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
     """Apply the rules, then drop what nobody needs any more."""
     state = RewriteState(program)
-    body = _block(program.body, rules, state)
+    body = tuple(_Walk(state, _table_of(rules)).block(program.body))
     get = state.replaced.get
     fetches = tuple(None if f is None else get(f, f) for f in program.fetches)
-    result = program._replace( body=body, fetches=fetches, values=state.values, constants=state.constants,
-        notes={**program.notes, **state.fired}, effects=tuple(get(e, e) for e in program.effects),
+    notes = dict(program.notes)
+    for firing in state.firings:
+        notes[firing.rule] = notes.get(firing.rule, 0) + 1
+    result = program._replace(
+        body=body, fetches=fetches, values=state.values, constants=state.constants, notes=notes,
+        effects=tuple(get(e, e) for e in program.effects),
+        firings=(*program.firings, *state.firings), near_misses=tuple(state.misses),
     )  # fmt: skip
     return remove_dead(result)
 
 
-def _block(block: Block, rules: list[Rule], state: RewriteState) -> Block:
-    out: list[Statement] = []
-    replaced = state.replaced
-    for statement in block:
-        if isinstance(statement, Node):
-            node = _node(statement, rules, state)
-            if node is not None:
-                out.append(node)
-        elif isinstance(statement, If):
-            state.scopes.append({})
-            body = _block(statement.body, rules, state)
-            state.scopes.pop()
-            if body:
-                out.append(If(replaced.get(statement.pred, statement.pred), statement.branch, body))
-        else:
-            out.append(_loop(statement, rules, state))
-    return tuple(out)
+class _Walk:
+    """The walk over blocks inside blocks."""
 
+    def __init__(self, state: RewriteState, table: _Table) -> None:
+        self.state = state
+        self.table = table
+        self.out: list[Statement] = []
+        self.makers = state.makers
+        state.emit = self.node
 
-def _node(node: Node, rules: list[Rule], state: RewriteState) -> Node | None:
-    replaced = state.replaced
-    if replaced:
-        inputs = tuple([replaced.get(i, i) for i in node.inputs])
-        if inputs != node.inputs:
-            node = Node(node.opdef, inputs, node.outputs, node.attrs, node.op, node.writes)
-    for rule in rules:
-        answer = rule.apply(node, state)
-        if answer is None:
-            continue
-        state.fired[rule.name] = state.fired.get(rule.name, 0) + 1
-        if isinstance(answer, Node):
-            node = answer
-            continue
-        for old, new in zip(node.outputs, answer):
-            replaced[old] = new
-        return None
-    for value in node.outputs:
-        state.producers[value] = node
-    return node
-
-
-def _loop(loop: While, rules: list[Rule], state: RewriteState) -> While:
-    get = state.replaced.get
-    inits = [get(v.init, v.init) for v in loop.values]
-    state.scopes.append({})
-    test = _block(loop.test, rules, state)
-    body = _block(loop.body, rules, state)
-    state.scopes.pop()
-    values = tuple(
-        LoopValue(v.value, init, get(v.next, v.next)) for v, init in zip(loop.values, inits)
-    )
-    return While(values, test, get(loop.cond, loop.cond), body, loop.op)
-
-
-# dead code --------------------------------------------------------------------------------------
-
-
-def remove_dead(program: Program) -> Program:
-    """Drop pure nodes whose results nobody reads."""
-    live = {f for f in program.fetches if f is not None} | set(program.effects)
-    dropped = 0
-    body, dropped = _live_block(program.body, live)
-    notes = dict(program.notes)
-    if dropped:
-        notes["dead code"] = notes.get("dead code", 0) + dropped
-    return program._replace(body=body, notes=notes)
-
-
-def _live_block(block: Block, live: set[int]) -> tuple[Block, int]:
-    out: list[Statement] = []
-    dropped = 0
-    for statement in reversed(block):
-        if isinstance(statement, Node):
-            traits = statement.opdef.traits
-            if statement.writes or traits.stateful or any(o in live for o in statement.outputs):
-                live.update(statement.inputs)
-                out.append(statement)
+    def block(self, block: Block) -> list[Statement]:
+        outer, self.out = self.out, []
+        for statement in block:
+            if isinstance(statement, Node):
+                self.node(statement)
+            elif isinstance(statement, If):
+                self.branch(statement)
             else:
-                dropped += 1
-        elif isinstance(statement, If):
-            body, n = _live_block(statement.body, live)
-            dropped += n
-            if body:
-                live.add(statement.pred)
-                out.append(If(statement.pred, statement.branch, body))
+                self.loop(statement)
+        made, self.out = self.out, outer
+        return made
+
+    def node(self, node: Node) -> None:
+        made = self.rewritten(node)
+        if made is None:
+            return
+        state = self.state
+        if state.loops and self.table.loop is not None:
+            if self.table.loop.apply(made, state) is not None:
+                state.firings.append(Firing(self.table.loop.name, made.op.name))
+                return
+            if state.reason is not None:
+                state.note_miss(self.table.loop.name, made)
+        state.place(made)
+        self.out.append(made)
+
+    def rewritten(self, node: Node) -> Node | None:
+        """The node after all rules; None if its outputs are other values now."""
+        state = self.state
+        node = state.current(node)
+        rules = self.rules_of(node)
+        replacements, i = 0, 0
+        while i < len(rules):
+            rule = rules[i]
+            i += 1
+            answer = rule.apply(node, state)
+            if answer is None:
+                if state.reason is not None:
+                    state.note_miss(rule.name, node)
+                continue
+            state.reason = None
+            state.firings.append(Firing(rule.name, node.op.name))
+            if not isinstance(answer, Node):
+                state.substitute(node, answer)
+                return None
+            state.swap(node, answer)
+            replacements += 1
+            if answer.opdef is not node.opdef and replacements < MAX_REPLACEMENTS:
+                rules, i = self.rules_of(answer), 0
+            node = answer
+        return node
+
+    def rules_of(self, node: Node) -> tuple[Rule, ...]:
+        name, inputs = node.opdef.name, node.inputs
+        key: tuple[str, ...]
+        if len(inputs) == 1:
+            key = (name, self.makers.get(inputs[0], ""))
+        elif len(inputs) == 2:
+            key = (name, self.makers.get(inputs[0], ""), self.makers.get(inputs[1], ""))
         else:
-            for v in statement.values:
-                live.update((v.init, v.next, v.value))
-            live.add(statement.cond)
-            body, n = _live_block(statement.body, live)
-            test, m = _live_block(statement.test, live)
-            dropped += n + m
-            out.append(While(statement.values, test, statement.cond, body, statement.op))
-    out.reverse()
-    return tuple(out), dropped
+            key = (name,)
+        found = self.table.found.get(key)
+        return self.table.find(key) if found is None else found
+
+    def branch(self, s: If) -> None:
+        """A branch whose predicate is known is there or is not."""
+        state, rule = self.state, self.table.branch
+        pred = state.replaced.get(s.pred, s.pred)
+        known = state.constants.get(pred)
+        if known is not None and rule is not None:
+            if bool(known) == s.branch:
+                state.firings.append(Firing(rule.name, state.name_of(s.pred)))
+                self.out.extend(self.block(s.body))
+                return
+            if not state.holds_result(s.body):  # a fetch from there must fail as it would
+                state.firings.append(Firing(rule.name, state.name_of(s.pred)))
+                state.forget(s.body)
+                return
+        state.scopes.append({})
+        state.branches += 1
+        body = tuple(self.block(s.body))
+        state.branches -= 1
+        state.scopes.pop()
+        if body:
+            self.out.append(If(pred, s.branch, body))
+
+    def loop(self, loop: While) -> None:
+        state = self.state
+        get = state.replaced.get
+        changing = []
+        for v in loop.values:
+            init = get(v.init, v.init)
+            if v.next == v.value and self.table.loop is not None and init not in state.mutable:
+                state.replaced[v.value] = init  # it stays what it was
+                state.firings.append(Firing(self.table.loop.name, state.name_of(v.value)))
+            else:
+                changing.append((v, init))
+        with state.inside_loop([v.value for v, _ in changing]) as frame:
+            test = tuple(self.block(loop.test))
+            frame.in_test = False
+            body = tuple(self.block(loop.body))
+        self.out.extend(frame.before)
+        values = tuple(LoopValue(v.value, init, get(v.next, v.next)) for v, init in changing)
+        self.out.append(While(values, test, get(loop.cond, loop.cond), body, loop.op))

@@ -1,166 +1,39 @@
-"""The rules, in the order in which they are tried on each node."""
+"""The rules, in the order in which they are tried on each node; ``docs/rewrites.md`` is their table.
+
+A rule's pattern ends at a node of one of its op types, inputs already rewritten. ``EXACT_RULES`` are those that keep every bit
+(``Session(exact=True)``), ``VALUE_FREE_RULES`` those that do not look at the values of constants (templates.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Mapping
 
-import numpy as np
-
-from headrace.arrays import numpy_xp
-from headrace.core import dtypes, shapes
-from headrace.core.opdef import KernelNode, bind_kernel, lookup
+from headrace.ops import array_shape as _array_shape  # noqa: F401  the rules make operations of these families
+from headrace.ops import basic as _basic  # noqa: F401
+from headrace.ops import fused_ops as _fused_ops  # noqa: F401
+from headrace.ops import math_binary as _math_binary  # noqa: F401
+from headrace.ops import math_unary as _math_unary  # noqa: F401
 from headrace.program.nodes import Node
-from headrace.rewrite.engine import RewriteState, Rule
-
-__all__ = ["RULES", "VALUE_FREE_RULES"]
-
-#: Folding may not blow a small description up into a large constant.
-MAX_FOLDED_BYTES = 64 * 1024
-
-_PASS_THROUGH = frozenset(
-    ["Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault", "Snapshot"]
+from headrace.rewrite import (
+    algebra,
+    attention,
+    conditionals,
+    layout,
+    loops,
+    normalisation,
+    products,
+    shapes,
+    windows,
 )
+from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, Rule
+from headrace.rewrite.state import RewriteState, is_pure
 
-
-def _pass_through(node: Node, state: RewriteState) -> tuple[int, ...] | None:
-    """Operations that only pass their input on."""
-    if node.opdef.name in _PASS_THROUGH and node.inputs[0] not in state.mutable:
-        return (node.inputs[0],)
-    return None
-
-
-_CROSS_ENTROPY = frozenset(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"])
-
-
-def _even_loss_gradient(node: Node, state: RewriteState) -> Node | None:
-    """The gradient of a mean (or sum) of cross entropies: one scalar times the matrix that the forward op left.
-
-    As it is written it is ``expand_dims(broadcast_to(g, shape(loss))) * backprop``. Loss and backprop are outputs of one
-    node, so they have the same rows, and the scalar may be multiplied directly: the same products, element by element.
-    """
-    if node.opdef.name != "Mul":
-        return None
-    make = state.producers.get
-    for i in (0, 1):
-        column, backprop = make(node.inputs[i]), make(node.inputs[1 - i])
-        if column is None or backprop is None or backprop.opdef.name not in _CROSS_ENTROPY:
-            continue
-        spread = make(column.inputs[0]) if column.opdef.name == "ExpandDims" else None
-        if (
-            spread is None
-            or spread.opdef.name != "BroadcastTo"
-            or state.values[spread.inputs[0]].shape != ()
-        ):
-            continue
-        shape = make(spread.inputs[1])
-        loss, gradient = backprop.outputs
-        if shape is None or shape.opdef.name != "Shape" or shape.inputs[0] != loss:
-            continue
-        if node.inputs[1 - i] == gradient:
-            inputs = (spread.inputs[0], gradient)
-            return Node(node.opdef, inputs, node.outputs, node.attrs, node.op)
-    return None
-
-
-_SUMS = frozenset(["Add", "AddV2", "BiasAdd"])
-_SINGLE_OR_DOUBLE = frozenset([dtypes.float32, dtypes.float64])
-
-
-def _matmul_bias(node: Node, state: RewriteState) -> Node | None:
-    """A matrix product to which a vector is added, and which nobody else uses, becomes one step."""
-    if node.opdef.name not in _SUMS or node.attrs.get("data_format", "NHWC") != "NHWC":
-        return None
-    for i in (0, 1):
-        product, bias = state.producers.get(node.inputs[i]), node.inputs[1 - i]
-        if product is None or product.opdef.name != "MatMul" or state.uses[node.inputs[i]] != 1:
-            continue
-        out, vector = state.values[node.inputs[i]], state.values[bias]
-        if out.dtype not in _SINGLE_OR_DOUBLE or out.shape is None or vector.shape != out.shape[1:]:
-            continue
-        inputs = (*product.inputs, bias)
-        if vector.shape[0] is None or not state.mutable.isdisjoint(inputs):
-            continue
-        attrs = {**product.attrs, "fused_ops": ("BiasAdd",), "num_args": 1}
-        return Node(lookup("_FusedMatMul"), inputs, node.outputs, attrs, product.op)
-    return None
-
-
-def _is_pure(node: Node) -> bool:
-    traits = node.opdef.traits
-    return not (traits.stateful or traits.random or node.writes or traits.reads)
-
-
-def _shape_of_known(node: Node, state: RewriteState) -> tuple[int, ...] | None:
-    """Shape, Size and Rank of a tensor whose static shape is complete."""
-    if node.opdef.name not in ("Shape", "Size", "Rank"):
-        return None
-    info = state.values[node.inputs[0]]
-    if info.shape is None:
-        return None
-    if node.opdef.name == "Rank":
-        return (state.constant(np.asarray(len(info.shape), np.int32), node.outputs[0]),)
-    known = shapes.known(info.shape)
-    if known is None:
-        return None
-    dtype = node.attrs["out_type"].np_dtype
-    value = known if node.opdef.name == "Shape" else shapes.num_elements(info.shape)
-    return (state.constant(np.asarray(value, dtype), node.outputs[0]),)
-
-
-def _size_as_float(node: Node, state: RewriteState) -> Node | None:
-    """``cast(size(x))``, the divisor in the gradient of a mean, is one step."""
-    if node.opdef.name != "Cast" or node.attrs["DstT"] not in _SINGLE_OR_DOUBLE:
-        return None
-    size = state.producers.get(node.inputs[0])
-    if size is None or size.opdef.name != "Size":
-        return None
-    attrs = {"T": size.attrs["T"], "out_type": node.attrs["DstT"]}
-    return Node(size.opdef, size.inputs, node.outputs, attrs, node.op)
-
-
-def _fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
-    """Compute once what depends on constants alone."""
-    constants = state.constants
-    for i in node.inputs:
-        if i not in constants:
-            return None
-    if (
-        not node.inputs
-        or not _is_pure(node)
-        or node.opdef.traits.host_only
-        or node.opdef.name == "Merge"
-    ):
-        return None
-    if _too_large(node, state):
-        return None
-    kernel = bind_kernel(
-        node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
-    )
-    try:
-        with np.errstate(all="ignore"):
-            result = kernel(*[constants[i] for i in node.inputs])
-    except Exception:  # the error belongs to the run that needs the value
-        return None
-    results: tuple[Any, ...] = result if len(node.outputs) > 1 else (result,)
-    arrays = [np.asarray(r) for r in results]
-    given = sum(constants[i].nbytes for i in node.inputs)
-    if sum(a.nbytes for a in arrays) > max(MAX_FOLDED_BYTES, given):
-        return None
-    return tuple(state.constant(a, o) for a, o in zip(arrays, node.outputs))
-
-
-def _too_large(node: Node, state: RewriteState) -> bool:
-    for o in node.outputs:
-        n = shapes.num_elements(state.values[o].shape)
-        if n is not None and n * state.values[o].dtype.size > 64 * MAX_FOLDED_BYTES:
-            return True
-    return False
+__all__ = ["EXACT_RULES", "RULES", "VALUE_FREE_RULES", "bits_depend_on_values", "rules_for"]
 
 
 def _share(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     """The same op on the same inputs is computed once."""
-    if not _is_pure(node) or node.opdef.traits.host_only or node.opdef.name == "Merge":
+    if not is_pure(node) or node.opdef.traits.host_only:
         return None
     if state.mutable and not state.mutable.isdisjoint(node.inputs):
         return None
@@ -184,16 +57,208 @@ def _key(node: Node) -> Hashable | None:
     return key
 
 
-#: Tried in this order on every node, inputs already rewritten.
-RULES: list[Rule] = [
-    Rule("pass-through", _pass_through),
-    Rule("known shape", _shape_of_known),
-    Rule("even loss gradient", _even_loss_gradient),
-    Rule("size as float", _size_as_float),
-    Rule("matmul and bias", _matmul_bias, exact=False),
-    Rule("constant folding", _fold),
-    Rule("common subexpression", _share),
-]
+_SUMS = ("Add", "AddV2")
+_BATCH_NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
-#: Those that do not look at the values of constants.
-VALUE_FREE_RULES: list[Rule] = [r for r in RULES if r.apply is not _fold]
+RULES: tuple[Rule, ...] = (
+    # what changes nothing
+    Rule(
+        "pass-through",
+        ("Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault", "Snapshot", "IdentityN"),
+        layout.pass_through, "Operations that only pass their input on go.", "identity(x) -> x", value_free=True,
+    ),
+    Rule(
+        "known shape", ("Shape", "Size", "Rank"), shapes.known_shape,
+        "Shape, size and rank of a tensor whose static shape is complete are constants.",
+        "tf.shape(x) -> [3, 4]", value_free=True,
+    ),
+    Rule(
+        "known part of a shape",
+        ("StridedSlice", "Pack", "ConcatV2", "Slice", "GatherV2", "Gather", "Prod", "Cast", "Squeeze", "ExpandDims"),
+        shapes.known_parts, "Elements of a shape that are known though the whole shape is not are constants.",
+        "tf.shape(x)[1] -> 4, for x of shape [?, 4]",
+    ),
+    Rule(
+        "length at its source", ("StridedSlice",), shapes.length_at_source,
+        "The length of an axis is asked of the value that it comes from.",
+        "tf.shape(tanh(x))[0] -> tf.shape(x)[0]",
+    ),
+    Rule(
+        "nothing to do", layout.CHANGES_NOTHING, layout.nothing_to_do,
+        "Casts, transposes, reshapes, slices, paddings, repetitions and reductions that change nothing go.",
+        "reshape(x, [-1, 4]) -> x, for x of shape [?, 4]",
+    ),
+    Rule(
+        "sum of nothing", ("Sum", "Mean"), layout.reduces_nothing,
+        "Sums and means of floats over no axis, or over axes of length 1, go (but for the sign of zero).",
+        "reduce_sum(x, 1, keepdims=True) -> x, for x of shape [?, 1]", exact=False,
+    ),
+    Rule(
+        "one part", ("ConcatV2", "Concat", "AddN", "Split", "SplitV"), layout.gathered,
+        "Joining one part, or splitting into one, goes.", "concat([x], 0) -> x",
+    ),
+    Rule(
+        "dead branch", ("Merge", "RefMerge", BRANCH), conditionals.merge_of_known,
+        "A branch whose predicate is known is run without asking, or dropped.", "cond(True, f, g) -> f()",
+    ),
+    # two in a row
+    Rule(
+        "cast of a cast", ("Cast",), layout.cast_chain, "A cast of a cast that lost nothing goes straight to the last type.",
+        "cast(cast(x, float64), float32) -> x, for float32 x", value_free=True, after=("Cast",),
+    ),
+    Rule(
+        "transpose of a transpose", ("Transpose", "ConjugateTranspose"), layout.repeated_transpose,
+        "Two transposes are one, or none.", "transpose(transpose(x)) -> x", after=("Transpose", "ConjugateTranspose"),
+    ),
+    Rule(
+        "reshape of a reshape", ("Reshape", "Squeeze", "ExpandDims"), layout.repeated_reshape,
+        "Only the last of several shapes counts, if the others cannot be wrong.", "squeeze(expand_dims(x, 1), 1) -> x", after=("Reshape", "Squeeze", "ExpandDims"),
+    ),
+    Rule(
+        "transposed factor", ("MatMul", "BatchMatMul", "BatchMatMulV2"), layout.transposed_factor,
+        "A transpose before a product becomes the product's flag.", "matmul(transpose(a), b) -> matmul(a, b, transpose_a=True)", after=("Transpose", "ConjugateTranspose"),
+    ),
+    Rule(
+        "size as float", ("Cast",), shapes.size_as_float, "The divisor of a mean's gradient is one step.",
+        "cast(size(x), float32) -> size(x, float32)", value_free=True, after=("Size",),
+    ),
+    # arithmetic
+    Rule(
+        "neutral element", tuple(algebra._NEUTRAL), algebra.neutral_element,
+        "x * 1, x / 1, x - 0, x ** 1 and x + (-0.0) are x; x + 0 is for integers.", "x * 1.0 -> x", after=(CONSTANT,),
+    ),
+    Rule(
+        "zero added", _SUMS, algebra.zero_added, "x + 0.0 is x, but for the sign of zero.", "x + 0.0 -> x", exact=False, after=(CONSTANT,),
+    ),
+    Rule(
+        "zero factor", ("Mul",), algebra.zero_factor, "x * 0 is 0 for integers (a float may be NaN).",
+        "n * 0 -> zeros_like(n)", after=(CONSTANT,),
+    ),
+    Rule(
+        "special power", ("Pow",), algebra.powers, "Powers 2, 0.5 and -1 are operations of their own.",
+        "x ** 2 -> square(x)", after=(CONSTANT,),
+    ),
+    Rule(
+        "double inverse", ("Neg", "LogicalNot", "Conj"), algebra.double_inverse, "Two negations are none.", "-(-x) -> x",
+        value_free=True, after=("Neg", "LogicalNot", "Conj"),
+    ),
+    Rule(
+        "negation", (*_SUMS, "Sub", "Mul", "RealDiv"), algebra.negations,
+        "Negations go into sums, differences and products.", "a + (-b) -> a - b", value_free=True, after=("Neg",),
+    ),
+    Rule(
+        "sum of two", ("AddN",), algebra.sum_of_two, "AddN of two equal shapes is an addition.", "add_n([a, b]) -> a + b",
+    ),
+    Rule(
+        "division by a power of two", ("RealDiv",), algebra.division_by_constant, "Multiplying is faster, and here the same.",
+        "x / 4.0 -> x * 0.25", after=(CONSTANT,),
+    ),
+    Rule(
+        "reciprocal root", ("RealDiv", "Reciprocal"), algebra.reciprocal_root, "1 / sqrt(x) is rsqrt(x), computed so.",
+        "1.0 / sqrt(x) -> rsqrt(x)", after=("Sqrt",),
+    ),
+    # recognised spellings
+    Rule(
+        "softmax", ("RealDiv", "Div"), normalisation.softmax_spelled_out, "Softmax written with exp and sum is Softmax.",
+        "e = exp(x - max(x)); e / sum(e) -> softmax(x)", exact=False, after=("Exp",),
+    ),
+    Rule(
+        "gelu", ("Mul",), normalisation.gelu, "Gelu, with tanh or erf, is one step (_Gelu).",
+        "0.5 * x * (1 + tanh(0.79788 * (x + 0.044715 * x ** 3))) -> _Gelu(x)", exact=False, after=(*_SUMS, "Mul"),
+    ),
+    Rule(
+        "layer norm", _SUMS, normalisation.layer_norm, "Normalisation of the last axis is one step (_LayerNorm).",
+        "(x - u) * rsqrt(s + e) * g + b -> _LayerNorm(x, g, b)", exact=False, after=("Mul",),
+    ),
+    Rule(
+        "attention", ("BatchMatMul", "BatchMatMulV2"), attention.attention,
+        "Softmax of a product, times values, is one step (_Attention) that never holds all scores.",
+        "matmul(softmax(matmul(q, k) * s + m), v) -> _Attention(q, k, v, s, m)", exact=False, after=("Softmax",),
+    ),
+    Rule(
+        "even loss gradient", ("Mul",), products.even_loss_gradient,
+        "The gradient of a mean of cross entropies is a scalar times what the forward op left.",
+        "expand_dims(broadcast_to(g, shape(loss))) * backprop -> g * backprop", after=("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
+    ),
+    # into products and convolutions
+    Rule(
+        "batch norm after a convolution", _BATCH_NORMS, normalisation.batch_norm_inference,
+        "Batch normalisation with given statistics is a scale and a shift of the convolution before it.",
+        "fused_batch_norm(conv2d(x, w), …, is_training=False) -> conv2d(x, w) * s + t", exact=False, value_free=True,
+    ),
+    Rule(
+        "scaled convolution", ("Mul",), products.conv_scale, "A factor for each channel goes into the weights.",
+        "conv2d(x, w) * s -> conv2d(x, w * s)", exact=False, value_free=True, after=("Conv2D", "_FusedConv2D", "DepthwiseConv2dNative"),
+    ),
+    Rule(
+        "convolution and bias", products.SUMS, products.conv_bias, "A convolution and the vector added to it are one step.",
+        "conv2d(x, w) + b -> _FusedConv2D(x, w, b)", exact=False, value_free=True, after=("Conv2D", "_FusedConv2D"),
+    ),
+    Rule(
+        "convolution and relu", ("Relu", "Maximum"), products.conv_activation, "Relu after a convolution with bias is part of it.",
+        "relu(_FusedConv2D(x, w, b)) -> _FusedConv2D(x, w, b, relu)", exact=False, after=("_FusedConv2D",),
+    ),
+    Rule(
+        "matmul and bias", products.SUMS, products.matmul_bias, "A product and the vector added to it are one step.",
+        "matmul(x, w) + b -> _FusedMatMul(x, w, b)", exact=False, value_free=True, after=("MatMul",),
+    ),
+    Rule(
+        "bias before reshape", products.SUMS, products.bias_before_reshape,
+        "A dense layer's bias is added before its result gets its axes back.",
+        "reshape(matmul(x, w), s) + b -> reshape(matmul(x, w) + b, s)", value_free=True, after=("Reshape",),
+    ),
+    Rule(
+        "product and activation", products.ACTIVATIONS, products.activated_product,
+        "An activation after a product with bias is computed with it.",
+        "relu(_FusedMatMul(x, w, b)) -> _FusedMatMul(x, w, b, relu)", exact=False, after=("_FusedMatMul", "Reshape"),
+    ),
+    *windows.WINDOW_RULES,
+    # rounding
+    Rule(
+        "constants together", (*_SUMS, "Mul"), algebra.constants_together,
+        "Two constants in a chain of sums or products are one.", "(x * 2.0) * 3.0 -> x * 6.0", exact=False, after=(CONSTANT,),
+    ),
+    Rule(
+        "division by a constant", ("RealDiv",), algebra.reciprocal_of_constant, "Multiplying is faster.",
+        "x / 3.0 -> x * 0.33333", exact=False, after=(CONSTANT,),
+    ),
+    # everything
+    Rule(
+        "equal constants",
+        ("StridedSlice", "Slice", "Pack", "ConcatV2", "Range", "Prod", "GatherV2", "ExpandDims", "Fill"),
+        shapes.equal_constants, "Small constants in computations with shapes are one if they are equal.",
+        "tf.shape(x)[0], tf.shape(x)[0] -> n, n",
+        after=(CONSTANT,),
+    ),
+    Rule(
+        "constant folding", (), shapes.fold, "What depends on constants alone is computed once, unless it is large.",
+        "x * (2.0 + 1.0) -> x * 3.0", after=ALL_CONSTANT,
+    ),
+    Rule(
+        "common subexpression", (), _share, "The same operation on the same inputs is computed once.",
+        "exp(x) + exp(x) -> e + e, e = exp(x)", value_free=True,
+    ),
+    Rule(
+        "loop invariant", (LOOP,), loops.invariant, "What is the same in every round of a loop is computed before it.",
+        "while …: a = a + tanh(x) -> t = tanh(x); while …: a = a + t",
+    ),
+)  # fmt: skip
+
+EXACT_RULES: tuple[Rule, ...] = tuple(r for r in RULES if r.exact)
+VALUE_FREE_RULES: tuple[Rule, ...] = tuple(r for r in RULES if r.value_free)
+_EXACT_VALUE_FREE: tuple[Rule, ...] = tuple(r for r in EXACT_RULES if r.value_free)
+
+
+_VALUES_CHANGE_BITS = frozenset(r.name for r in RULES if not r.exact and not r.value_free)
+
+
+def bits_depend_on_values(notes: Mapping[str, int]) -> bool:
+    """A rule fired (``notes`` counts them) that changes bits and looks at the values of constants."""
+    return not _VALUES_CHANGE_BITS.isdisjoint(notes)
+
+
+def rules_for(exact: bool = False, value_free: bool = False) -> tuple[Rule, ...]:
+    """The rules that may be used."""
+    if value_free:
+        return _EXACT_VALUE_FREE if exact else VALUE_FREE_RULES
+    return EXACT_RULES if exact else RULES

@@ -38,6 +38,8 @@ class Explanation:
     ops_needed: int
     pruned: int
     rewrites: dict[str, int]
+    firings: list[tuple[str, str]]  # (rule, operation at which its pattern ends)
+    near_misses: list[tuple[str, str, str]]  # (rule, operation, why it was not applied there)
     folded: int
     shared: int
     fused: list[list[str]]
@@ -77,6 +79,8 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
         ops_needed=program.needed_ops,
         pruned=max(0, program.total_ops - program.needed_ops),
         rewrites=dict(notes),
+        firings=[(f.rule, f.op) for f in program.firings],
+        near_misses=[(m.rule, m.op, m.why_not) for m in program.near_misses],
         folded=notes.get("constant folding", 0) + notes.get("known shape", 0),
         shared=notes.get("common subexpression", 0),
         fused=[[n.op.name for n in f.nodes] for f in fused],
@@ -192,7 +196,12 @@ def _text(e: Explanation) -> list[str]:
             f"  {i:4d} {pad}{s.op_type:<{width}}  {s.name}  {s.shape}"
             + (f"   <- {s.line}" if s.line else "")
         )
+    if e.near_misses:
+        lines.append(f"  near misses {len(e.near_misses)}")
+    for rule, op, why_not in e.near_misses[:_MISSES_SHOWN]:
+        lines.append(f"       {rule} at {op}: {why_not}")
     return lines
 
 
+_MISSES_SHOWN = 10
 _NAMED = frozenset(["constant folding", "known shape", "common subexpression"])

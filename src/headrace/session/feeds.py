@@ -24,9 +24,13 @@ class TensorFed(Exception):
 
 
 def is_symbolic(value: Any) -> bool:
-    """A tensor or variable where an array is expected."""
-    return isinstance(value, Tensor) or (
-        hasattr(value, "_as_graph_element") and not isinstance(value, type)
+    """A tensor or variable where an array is expected; eager ones have their value, which is taken as an array's is."""
+    if isinstance(value, Tensor):
+        return not value._op.graph._is_eager
+    return (
+        hasattr(value, "_as_graph_element")
+        and not isinstance(value, type)
+        and not hasattr(value, "_eager_read")
     )
 
 

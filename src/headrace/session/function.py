@@ -36,7 +36,9 @@ class GraphFunction:
         "_executable",
         "_lock",
         "_run",
+        "borrowed",
         "controls",
+        "done",
         "graph",
         "inputs",
         "options",
@@ -50,12 +52,17 @@ class GraphFunction:
         outputs: Sequence[Tensor],
         controls: Sequence[Operation] = (),
         options: Options | None = None,
+        done: frozenset[Operation] = frozenset(),
+        borrowed: bool = False,
     ) -> None:
+        """``done``: operations that need not be waited for; ``borrowed``: nobody will write to feeds or results."""
         self.graph = graph
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.controls = tuple(controls)
         self.options = default_options() if options is None else options
+        self.done = done
+        self.borrowed = borrowed
         self._executable: Executable | None = None
         self._run: Any = self._first_run
         self._lock = threading.Lock()
@@ -72,7 +79,10 @@ class GraphFunction:
     def _plan(self) -> Executable:
         start = time.perf_counter()
         fetches: list[Any] = [*self.outputs, *self.controls]
-        made = make_executable(snapshot(fetches, self.inputs, len(self.graph._ops)), self.options)
+        program = snapshot(fetches, self.inputs, len(self.graph._ops), self.done)
+        if self.borrowed:
+            program = program._replace(borrowed=True)
+        made = make_executable(program, self.options)
         EVENTS.plans += 1
         EVENTS.plan_seconds += time.perf_counter() - start
         if EVENTS.listeners:

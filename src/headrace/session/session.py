@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from headrace import errors
-from headrace.arrays import buffers
+from headrace.arrays import accel, buffers
+from headrace.arrays.allocator import give_back
 from headrace.arrays.blas import held, release_blas
 from headrace.arrays.quiet import restore, silence
 from headrace.core import stacks
@@ -36,6 +37,8 @@ __all__ = ["InteractiveSession", "Session", "default_options"]
 
 #: Calls that a session remembers, plans that a graph remembers.
 MAX_CALLS = 1024
+#: Bytes from which a closed session's memory is returned to the system at once.
+_LARGE = 32 << 20
 MAX_PLANS = 512
 
 _default_executor = ["numpy"]
@@ -43,6 +46,16 @@ _default_executor = ["numpy"]
 
 def default_options() -> Options:
     return options_for(_default_executor[0])
+
+
+def _wants_exact(config: Any) -> bool:
+    """TensorFlow's own ways to switch off what rewrites a graph: then nothing is rewritten that may change bits."""
+    if config is None or not config.HasField("graph_options"):
+        return False
+    options = config.graph_options
+    return bool(
+        options.rewrite_options.disable_meta_optimizer or options.optimizer_options.opt_level == -1
+    )
 
 
 class PlanCache:
@@ -99,15 +112,22 @@ class BaseSession:
         graph: Graph | None = None,
         config: Any = None,
         executor: str | None = None,
+        exact: bool | None = None,
     ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self._graph = graph if graph is not None else get_default_graph()
+        if self._graph._is_eager:  # there is nothing in it that could be run
+            self._graph = Graph()
         self._target = target
         self._config = config
-        self._options = default_options() if executor is None else options_for(executor)
+        self._threads = 0 if config is None else int(config.intra_op_parallelism_threads)
+        self._options = options_for(
+            _default_executor[0] if executor is None else executor,
+            exact=_wants_exact(config) if exact is None else exact,
+        )
         self._state = State()
         self._calls: OrderedDict[Any, Callable[[Any], Any]] = OrderedDict()
         self._closed = False
@@ -142,8 +162,11 @@ class BaseSession:
             self._calls = OrderedDict()
             EVENTS.sessions_closed += 1
             self._partial_runs.clear()
+            large = self._state.nbytes() + buffers.held_bytes() >= _LARGE
             self._state = State()
             buffers.clear()
+            if large:
+                give_back()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -281,6 +304,8 @@ class BaseSession:
         EVENTS.plan_seconds += time.perf_counter() - start
         if EVENTS.listeners:
             EVENTS.emit("plan", session=self, executable=made)
+            for firing in made.plan.program.firings:
+                EVENTS.emit("rewrite", session=self, rule=firing.rule, op=firing.op)
         return made
 
     def _from_template(self, elements: list[Any], feeds: list[Tensor]) -> Executable | None:
@@ -441,7 +466,16 @@ def make_call(
             if held[0]:
                 release_blas()
 
-    return call if converters else call_without_feeds
+    made = call if converters else call_without_feeds
+    return made if not session._threads else _on_threads(made, session._threads)
+
+
+def _on_threads(call: Callable[[Any], Any], threads: int) -> Callable[[Any], Any]:
+    def limited(feed_dict: Any) -> Any:
+        with accel.limited_threads(threads):
+            return call(feed_dict)
+
+    return limited
 
 
 class Session(BaseSession):
@@ -453,8 +487,9 @@ class Session(BaseSession):
         graph: Graph | None = None,
         config: Any = None,
         executor: str | None = None,
+        exact: bool | None = None,
     ) -> None:
-        super().__init__(target, graph, config, executor)
+        super().__init__(target, graph, config, executor, exact)
         self._entered: list[Any] = []
 
     def __enter__(self) -> Session:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.graph import Graph, GraphKeys, get_default_graph
+from headrace.core.graph import Graph, GraphKeys
 from headrace.core.scopes import add_to_collection, control_dependencies
 from headrace.core.tensor import Tensor
 from headrace.ops.initializers import zeros_initializer
 from headrace.ops.state import assign_add
 from headrace.ops.variable_scope import get_variable
+from headrace.train.values import op_of, state_graph
 
 __all__ = [
     "assert_global_step", "create_global_step", "get_global_step", "get_or_create_global_step", "global_step",
@@ -27,7 +28,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 def get_global_step(graph: Graph | None = None) -> Any:
     """The global step: from its collection, or the tensor ``global_step:0``; None if there is none."""
-    graph = graph or get_default_graph()
+    graph = graph or state_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
         import logging
@@ -47,7 +48,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 def create_global_step(graph: Graph | None = None) -> Any:
     """Make the global step (int64, zero at first); ValueError if there is one."""
-    graph = graph or get_default_graph()
+    graph = graph or state_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
     with graph.as_default(), graph.name_scope(None):
@@ -62,7 +63,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    graph = graph or get_default_graph()
+    graph = graph or state_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step
 
@@ -80,7 +81,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
 
 
 def _get_global_step_read(graph: Graph | None = None) -> Any:
-    found = (graph or get_default_graph()).get_collection(GLOBAL_STEP_READ_KEY)
+    found = (graph or state_graph()).get_collection(GLOBAL_STEP_READ_KEY)
     if len(found) > 1:
         raise RuntimeError(
             f"There are multiple items in collection {GLOBAL_STEP_READ_KEY}. There should be only one."
@@ -90,14 +91,14 @@ def _get_global_step_read(graph: Graph | None = None) -> Any:
 
 def _get_or_create_global_step_read(graph: Graph | None = None) -> Any:
     """A tensor with the step's value as it was before anything that depends on it changes it."""
-    graph = graph or get_default_graph()
+    graph = graph or state_graph()
     read = _get_global_step_read(graph)
     if read is not None:
         return read
     step = get_global_step(graph)
     if step is None:
         return None
-    with graph.as_default(), graph.name_scope(None), graph.name_scope(step.op.name + "/"):
+    with graph.as_default(), graph.name_scope(None), graph.name_scope(op_of(step).name + "/"):
         value: Any = step if isinstance(step, Tensor) else step.initialized_value()
         add_to_collection(GLOBAL_STEP_READ_KEY, value + 0)
     return _get_global_step_read(graph)
@@ -105,13 +106,13 @@ def _get_or_create_global_step_read(graph: Graph | None = None) -> Any:
 
 def _increment_global_step(increment: Any, graph: Graph | None = None) -> Any:
     """The op that adds to the global step after it was read."""
-    graph = graph or get_default_graph()
+    graph = graph or state_graph()
     step = get_global_step(graph)
     if step is None:
         raise ValueError(
             "Global step tensor should be created by tf.train.get_or_create_global_step before calling increment."
         )
     read = _get_or_create_global_step_read(graph)
-    with graph.as_default(), graph.name_scope(None), graph.name_scope(step.op.name + "/"):
+    with graph.as_default(), graph.name_scope(None), graph.name_scope(op_of(step).name + "/"):
         with control_dependencies([read]):
             return assign_add(step, increment)

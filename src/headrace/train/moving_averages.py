@@ -29,7 +29,7 @@ from headrace.ops.initializers import zeros_initializer
 from headrace.ops.state import assign, assign_sub
 from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
 from headrace.train import slots
-from headrace.train.values import cast
+from headrace.train.values import cast, op_of
 
 __all__ = ["ExponentialMovingAverage", "assign_moving_average", "weighted_moving_average"]
 
@@ -48,7 +48,7 @@ def assign_moving_average(
         rate = cast(convert_to_tensor(1.0 - decay, name="decay"), variable.dtype.base_dtype)
         if zero_debias:
             return _zero_debias(variable, value, rate)
-        with colocate_with(variable.op):
+        with colocate_with(op_of(variable)):
             return assign_sub(variable, (variable - value) * rate, name=scope)
 
 
@@ -56,7 +56,7 @@ def _zero_debias(unbiased: Any, value: Any, rate: Any) -> Any:
     with variable_scope(unbiased.name[: -len(":0")], values=[unbiased, value, rate]):
         with init_scope():
             zeros = zeros_initializer()
-        with colocate_with(unbiased.op):
+        with colocate_with(op_of(unbiased)):
             biased = get_variable(
                 _unused("biased"), initializer=zeros, shape=unbiased.get_shape(), dtype=unbiased.dtype,
                 trainable=False,
@@ -68,7 +68,7 @@ def _zero_debias(unbiased: Any, value: Any, rate: Any) -> Any:
                 dtype=unbiased.dtype,
                 trainable=False,
             )
-    with colocate_with(unbiased.op):
+    with colocate_with(op_of(unbiased)):
         new_biased = assign_sub(biased, (biased - value) * rate)
         count = local_step.assign_add(1)
         factor = 1 - apply_op("Pow", 1.0 - rate, count)
@@ -82,7 +82,7 @@ def _unused(name: str) -> str:
     scope = get_variable_scope()
     if scope.reuse:
         return name
-    taken = {v.op.name for v in scope.global_variables()}
+    taken = {op_of(v).name for v in scope.global_variables()}
     number, free = 0, name
     while f"{scope.name}/{free}" in taken:
         number += 1
@@ -170,7 +170,7 @@ class ExponentialMovingAverage:
         if not isinstance(var, Tensor):
             add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
             return slots.create_slot(var, var.initialized_value(), self._name)
-        is_variable = var.op.type in ("Variable", "VariableV2", "VarHandleOp")
+        is_variable = op_of(var).type in ("Variable", "VariableV2", "VarHandleOp")
         return slots.create_zeros_slot(var, self._name, colocate_with_primary=is_variable)
 
     def _current_decay(self) -> Any:
@@ -187,8 +187,10 @@ class ExponentialMovingAverage:
     def average_name(self, var: Any) -> str:
         """The name of the variable that holds the average, or would."""
         if id(var) in self._averages:
-            return str(self._averages[id(var)].op.name)
-        return get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
+            return str(op_of(self._averages[id(var)]).name)
+        return get_default_graph().unique_name(
+            f"{op_of(var).name}/{self._name}", mark_as_used=False
+        )
 
     def variables_to_restore(
         self, moving_avg_variables: Iterable[Any] | None = None
@@ -201,6 +203,6 @@ class ExponentialMovingAverage:
         names = {self.average_name(v): v for v in averaged}
         taken = {v.name for v in averaged}
         for v in dict.fromkeys(get_collection(GraphKeys.GLOBAL_VARIABLES)):
-            if v.name not in taken and v.op.name not in names:
-                names[v.op.name] = v
+            if v.name not in taken and op_of(v).name not in names:
+                names[op_of(v).name] = v
         return names

@@ -31,6 +31,7 @@ from headrace.ops import control
 from headrace.ops.state import assign_add
 from headrace.ops.variables import Variable
 from headrace.train import slots
+from headrace.train.values import op_of, state_graph
 
 __all__ = ["Optimizer"]
 
@@ -96,7 +97,11 @@ class Optimizer:
     ) -> list[tuple[Any, Any]]:
         """(gradient, variable) pairs; the gradient is None where the loss does not depend on the variable."""
         if callable(loss):
-            loss = loss()
+            return self._taped_gradients(loss, var_list, grad_loss)
+        if get_default_graph()._is_eager:
+            raise RuntimeError(
+                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled."
+            )
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
@@ -123,6 +128,22 @@ class Optimizer:
         )
         return pairs
 
+    def _taped_gradients(
+        self, loss: Callable[[], Any], var_list: Any, grad_loss: Any
+    ) -> list[tuple[Any, Any]]:
+        """The same for a function that computes the loss: eagerly, or in the body of a function."""
+        if not (get_default_graph()._is_eager or get_default_graph()._is_function):
+            return self.compute_gradients(loss(), var_list, grad_loss=grad_loss)
+        from headrace.eager.tape import GradientTape
+
+        with GradientTape() as tape:
+            if var_list is not None:
+                tape.watch(nest.flatten(var_list))
+            value = loss()
+        variables = list(tape.watched_variables()) if var_list is None else nest.flatten(var_list)
+        grads = tape.gradient(value, variables, grad_loss)
+        return list(zip(grads, variables))
+
     def apply_gradients(
         self,
         grads_and_vars: Iterable[tuple[Any, Any]],
@@ -147,13 +168,15 @@ class Optimizer:
             for grad, var, update in updates:
                 if grad is None:
                     continue
-                with name_scope("update_" + var.op.name), colocate_with(var.op):
+                with name_scope("update_" + op_of(var).name), colocate_with(op_of(var)):
                     update_ops.append(update(self, grad, var))
             if global_step is None:
                 train_op = self._finish(update_ops, scope)
             else:
                 with control_dependencies([self._finish(update_ops, "update")]):
                     train_op = _increment(global_step, scope)
+        if get_default_graph()._is_eager:
+            return None
         if isinstance(train_op, Tensor):
             train_op = train_op.op
         collected = get_collection_ref(GraphKeys.TRAIN_OP)
@@ -172,19 +195,19 @@ class Optimizer:
 
     def variables(self) -> list[Any]:
         """All state of this optimizer in the default graph: slots and what belongs to no single variable."""
-        graph = get_default_graph()
-        found = [v for v in self._non_slot_variables() if v.op.graph is graph]
+        graph = state_graph()
+        found = [v for v in self._non_slot_variables() if op_of(v).graph is graph]
         for named in self._slots.values():
-            found += [v for v in named.values() if v.op.graph is graph]
+            found += [v for v in named.values() if op_of(v).graph is graph]
         return sorted(found, key=lambda v: str(v.name))
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """A variable that is no slot (once per graph)."""
-        graph = colocate_with.op.graph
+        graph = op_of(colocate_with).graph
         variable = self._non_slot_dict.get((name, graph))
         if variable is None:
             make: Any = Variable  # a factory in the form of a class
-            with graph.colocate_with(colocate_with.op):
+            with graph.colocate_with(op_of(colocate_with)):
                 variable = make(
                     initial_value,
                     name=name,
@@ -285,11 +308,12 @@ def _trainable() -> list[Any]:
 
 
 def _var_key(var: Any) -> Any:
-    return var.op.graph, var.op.name
+    op = op_of(var)
+    return op.graph, var._unique_id if op.graph._is_eager else op.name
 
 
 def _is_resource(var: Any) -> bool:
-    return bool(var.op.type == "VarHandleOp")
+    return bool(op_of(var).type == "VarHandleOp")
 
 
 def _target(var: Any) -> Any:
@@ -357,7 +381,7 @@ def _constrained(var: Any, update: Any) -> Any:
 
 def _increment(global_step: Any, scope: str) -> Operation | Tensor:
     """One is added to the step; the op that does it carries the name of the train op."""
-    step_op = global_step.op
+    step_op = op_of(global_step)
     with colocate_with(step_op):
         if step_op.type == "VarHandleOp":
             one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype)

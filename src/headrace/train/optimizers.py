@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core.build import apply_op
-from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import colocate_with, control_dependencies
 from headrace.ops.control import group
@@ -22,7 +21,7 @@ from headrace.train.optimizers_regularized import (
     ProximalGradientDescentOptimizer,
 )
 from headrace.train.rule_optimizer import RuleOptimizer
-from headrace.train.values import cast
+from headrace.train.values import cast, op_of, state_graph
 
 __all__ = [
     "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer",
@@ -136,7 +135,7 @@ class AdamOptimizer(RuleOptimizer):
         return getattr(self, f"_{name}_t")
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
-        graph = get_default_graph()
+        graph = state_graph()
         return (
             self._get_non_slot_variable("beta1_power", graph=graph),
             self._get_non_slot_variable("beta2_power", graph=graph),
@@ -192,7 +191,7 @@ class AdamOptimizer(RuleOptimizer):
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         with control_dependencies(update_ops):
             beta1_power, beta2_power = self._get_beta_accumulators()
-            with colocate_with(beta1_power.op):
+            with colocate_with(op_of(beta1_power)):
                 update_beta1 = beta1_power.assign(
                     beta1_power * self._beta1_t, use_locking=self._use_locking
                 )

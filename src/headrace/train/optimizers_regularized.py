@@ -10,6 +10,7 @@ from headrace.core.tensor import Tensor
 from headrace.ops.basic import constant, identity
 from headrace.ops.training_rules import RULES, Rule
 from headrace.train.rule_optimizer import RuleOptimizer
+from headrace.train.values import op_of
 
 __all__ = [
     "AdagradDAOptimizer", "FtrlOptimizer", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer",
@@ -102,7 +103,7 @@ class FtrlOptimizer(_RegularizedOptimizer):
 
     def _create_slots(self, var_list: Any) -> None:
         for v in var_list:
-            with colocate_with(v.op):
+            with colocate_with(op_of(v)):
                 start = _full(v, self._initial_accumulator_value)
                 self._get_or_make_slot(v, start, "accum", self._accum_name or self._name)
                 self._zeros_slot(v, "linear", self._linear_name or self._name)
@@ -158,7 +159,7 @@ class ProximalAdagradOptimizer(_RegularizedOptimizer):
 
     def _create_slots(self, var_list: Any) -> None:
         for v in var_list:
-            with colocate_with(v.op):
+            with colocate_with(op_of(v)):
                 start = _full(v, self._initial_accumulator_value)
             self._get_or_make_slot(v, start, "accumulator", self._name)
 
@@ -209,7 +210,7 @@ class AdagradDAOptimizer(_RegularizedOptimizer):
 
     def _create_slots(self, var_list: Any) -> None:
         for v in var_list:
-            with colocate_with(v.op):
+            with colocate_with(op_of(v)):
                 zeros = _full(v, 0.0)
                 squares = _full(v, self._initial_gradient_squared_accumulator_value)
             self._get_or_make_slot(v, zeros, "gradient_accumulator", self._name)
@@ -217,7 +218,7 @@ class AdagradDAOptimizer(_RegularizedOptimizer):
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._tensor(self._learning_rate, "learning_rate")
-        with colocate_with(self._learning_rate_tensor.op):
+        with colocate_with(op_of(self._learning_rate_tensor)):
             self._global_step_on_worker = identity(self._global_step) + 1
 
     def _update(self, prefix: str, var: Any, grad: Any, indices: Any, dtype: dtypes.DType) -> Any:

@@ -7,13 +7,15 @@ The step may be a number, a tensor or a variable; results have the type of the i
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_n_to_tensor, convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
@@ -28,10 +30,28 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _late_when_eager(schedule: Callable[..., Any]) -> Callable[..., Any]:
+    """Eagerly a schedule is a function without arguments, which an optimizer calls with every step."""
+
+    @functools.wraps(schedule)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if not get_default_graph()._is_eager:
+            return schedule(*args, **kwargs)
+
+        def now() -> Any:
+            rate = schedule(*args, **kwargs)
+            return rate() if callable(rate) else rate
+
+        return now
+
+    return decorated
+
+
 def _initial(learning_rate: Any) -> Tensor:
     return convert_to_tensor(learning_rate, name="initial_learning_rate")
 
 
+@_late_when_eager
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -51,6 +71,7 @@ def exponential_decay(
         return apply_op("Mul", start, apply_op("Pow", rate, p), name=scope)  # type: ignore[no-any-return]
 
 
+@_late_when_eager
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -61,9 +82,10 @@ def natural_exp_decay(
 ) -> Tensor:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
     rate = apply_op("Exp", apply_op("Neg", decay_rate))
-    return exponential_decay(learning_rate, global_step, decay_steps, rate, staircase, name)
+    return exponential_decay(learning_rate, global_step, decay_steps, rate, staircase, name)  # type: ignore[no-any-return]
 
 
+@_late_when_eager
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -85,6 +107,7 @@ def inverse_time_decay(
         return apply_op("RealDiv", start, denominator, name=scope)  # type: ignore[no-any-return]
 
 
+@_late_when_eager
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
@@ -107,7 +130,7 @@ def piecewise_constant(
         raise ValueError("The length of boundaries should be 1 less than the length of values")
     with name_scope(name or "PiecewiseConstant"):
         n = len(limits)
-        count_more(step.graph, n * n + 9 * n + 25)
+        count_more(step._op.graph, n * n + 9 * n + 25)
         chosen = rates[-1]
         for limit, rate in zip(reversed(limits), reversed(rates[:-1])):
             chosen = apply_op("Select", apply_op("LessEqual", step, limit), rate, chosen)
@@ -128,6 +151,7 @@ def _as_limit(boundary: Tensor, dtype: dtypes.DType) -> Tensor:
     )
 
 
+@_late_when_eager
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -140,7 +164,7 @@ def polynomial_decay(
     """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``; with ``cycle`` ever longer such descents."""
     with name_scope(name or "PolynomialDecay") as scope:
         start = _initial(learning_rate)
-        count_more(start.graph, 1)  # TF makes the number of steps twice
+        count_more(start._op.graph, 1)  # TF makes the number of steps twice
         dtype = start.dtype.base_dtype
         end, exponent = cast(end_learning_rate, dtype), cast(power, dtype)
         step, steps = cast(global_step, dtype), cast(decay_steps, dtype)
@@ -160,6 +184,7 @@ def _cosine(fraction: Any) -> Any:
     return 0.5 * (1.0 + apply_op("Cos", constant(math.pi, dtype=fraction.dtype) * fraction))  # type: ignore[operator]
 
 
+@_late_when_eager
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -177,6 +202,7 @@ def cosine_decay(
         return apply_op("Mul", start, decayed)  # type: ignore[no-any-return]
 
 
+@_late_when_eager
 def cosine_decay_restarts(
     learning_rate: Any,
     global_step: Any,
@@ -222,6 +248,7 @@ def _growing_periods(done: Any, longer: Any) -> tuple[Any, Any]:
     return restart, (done - before) / period
 
 
+@_late_when_eager
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -244,6 +271,7 @@ def linear_cosine_decay(
     )
 
 
+@_late_when_eager
 def noisy_linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,

@@ -14,6 +14,7 @@ from headrace.ops import array_shape
 from headrace.ops.initializers import zeros_initializer
 from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
 from headrace.ops.variables import Variable
+from headrace.train.values import op_of
 
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 
@@ -56,10 +57,10 @@ def create_zeros_slot(
 def _create(
     primary: Any, val: Any, name: str, validate_shape: bool, shape: Any, dtype: Any, colocated: bool
 ) -> Any:
-    with variable_scope(None, primary.op.name + "/" + name):
+    with variable_scope(None, op_of(primary).name + "/" + name):
         if not colocated:
             return _variable(primary, val, validate_shape, shape, dtype)
-        with colocate_with(primary.op):
+        with colocate_with(op_of(primary)):
             return _variable(primary, val, validate_shape, shape, dtype)
 
 
@@ -73,7 +74,9 @@ def _variable(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: A
             "",
             initializer=val,
             trainable=False,
-            use_resource=None if isinstance(primary, Tensor) else primary.op.type == "VarHandleOp",
+            use_resource=None
+            if isinstance(primary, Tensor)
+            else op_of(primary).type == "VarHandleOp",
             shape=shape if callable(val) else None,
             dtype=dtype,
             validate_shape=validate_shape,
@@ -88,7 +91,7 @@ def _variable(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: A
 def _slice_like(primary: Any, slot: Any) -> None:
     """The slot of a part of a partitioned variable is saved as the same part of a partitioned slot."""
     info = primary._save_slice_info
-    own_name = slot.op.name[len(primary.op.name) + 1 :]
+    own_name = op_of(slot).name[len(op_of(primary).name) + 1 :]
     slot._set_save_slice_info(
         Variable.SaveSliceInfo(
             f"{info.full_name}/{own_name}",

@@ -5,4 +5,8 @@ from headrace.api.missing import module_getattr
 
 __all__ = ["layers"]
 
-__getattr__ = module_getattr("contrib", __name__)
+__getattr__ = module_getattr(
+    "contrib",
+    __name__,
+    modules={"data": "headrace.api.contrib.data", "eager": "headrace.api.contrib.eager"},
+)

@@ -1,4 +1,4 @@
-"""TensorFlow's protocol messages, from tensorboard, imported when one is asked for.
+"""TensorFlow's protocol messages, imported when one is asked for: from tensorboard, and Example and its parts our own.
 
 ``find("ConfigProto")`` gives the class; ``module("core.protobuf.config_pb2")`` gives the module that TensorFlow has under
 that path.
@@ -39,10 +39,23 @@ MESSAGES: dict[str, str] = {
 
 #: The same for ``tf.train``.
 TRAIN_MESSAGES: dict[str, str] = {
+    "BytesList": "feature_pb2",
     "ClusterDef": "cluster_pb2",
+    "Example": "example_pb2",
+    "Feature": "feature_pb2",
+    "FeatureList": "feature_pb2",
+    "FeatureLists": "feature_pb2",
+    "Features": "feature_pb2",
+    "FloatList": "feature_pb2",
+    "Int64List": "feature_pb2",
     "JobDef": "cluster_pb2",
     "SaverDef": "saver_pb2",
+    "SequenceExample": "example_pb2",
 }
+
+#: Modules of messages that tensorboard does not have.
+_EXAMPLE = "headrace.ops.example_messages"
+_OWN = {"example_pb2": _EXAMPLE, "feature_pb2": _EXAMPLE}
 
 #: Which of TensorFlow's packages each message module is in.
 _PROTOBUF = (
@@ -60,7 +73,11 @@ _FRAMEWORK = (
 def paths() -> dict[str, str]:
     """TensorFlow's path of each message module -> ours."""
     groups = (("core.protobuf", _PROTOBUF), ("core.util", _UTIL), ("core.framework", _FRAMEWORK))
-    return {f"{package}.{n}_pb2": f"{_PACKAGE}.{n}_pb2" for package, names in groups for n in names}
+    found = {
+        f"{package}.{n}_pb2": f"{_PACKAGE}.{n}_pb2" for package, names in groups for n in names
+    }
+    found.update((f"core.example.{n}", where) for n, where in _OWN.items())
+    return found
 
 
 def module(path: str) -> ModuleType:
@@ -70,4 +87,5 @@ def module(path: str) -> ModuleType:
 
 def find(name: str, table: Mapping[str, str] = MESSAGES) -> Any:
     """A message class by TensorFlow's name; KeyError if there is none."""
-    return getattr(importlib.import_module(f"{_PACKAGE}.{table[name]}"), name)
+    place = table[name]
+    return getattr(importlib.import_module(_OWN.get(place, f"{_PACKAGE}.{place}")), name)

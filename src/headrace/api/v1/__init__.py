@@ -47,6 +47,7 @@ from headrace.core.scopes import (
     device, get_all_collection_keys, get_collection, get_collection_ref, get_default_session,
     init_scope, name_scope, op_scope,
 )
+from headrace.core.opdef import LOADERS
 from headrace.core.seeds import get_seed, set_random_seed
 from headrace.core.shapes import Dimension, dimension_value, TensorShape
 from headrace.core.tensor import Operation, Tensor
@@ -163,14 +164,17 @@ if _TYPE_CHECKING:
 #: Modules that are imported when first used.
 LAZY_MODULES = {
     "app": "headrace.api.platform.app",
+    "autograph": "headrace.autograph",
     "bitwise": "headrace.api.v1.bitwise",
     "compat": "headrace.api.v1.compat",
     "config": "headrace.api.v1.config",
     "contrib": "headrace.api.contrib",
+    "data": "headrace.api.v1.data",
     "debugging": "headrace.api.v1.debugging",
     "dtypes": "headrace.api.v1.dtypes",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
+    "image": "headrace.api.v1.image",
     "initializers": "headrace.api.v1.initializers",
     "io": "headrace.api.v1.io",
     "linalg": "headrace.api.v1.linalg",
@@ -181,6 +185,7 @@ LAZY_MODULES = {
     "nest": "headrace.api.v1.nest",
     "nn": "headrace.api.v1.nn",
     "python": "headrace.api.v1.python",
+    "python_io": "headrace.api.v1.python_io",
     "random": "headrace.api.v1.random",
     "raw_ops": "headrace.api.raw_ops",
     "signal": "headrace.api.v1.signal",
@@ -195,6 +200,12 @@ LAZY_MODULES = {
 LAZY_NAMES = late({
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.tf_logging": "get_logger",
+    "headrace.core.specs": "IndexedSlicesSpec SparseTensorSpec TensorSpec TypeSpec",
+    "headrace.eager.custom": "recompute_grad",
+    "headrace.eager.function": "function",
+    "headrace.eager.module": "Module",
+    "headrace.eager.py_function": "py_function",
+    "headrace.eager.tape": "GradientTape",
     "headrace.ops.checks": (
         "add_check_numerics_ops Assert assert_equal assert_greater assert_greater_equal "
         "assert_integer assert_less assert_less_equal assert_near assert_negative "
@@ -202,12 +213,25 @@ LAZY_NAMES = late({
         "assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in "
         "assert_same_float_dtype assert_scalar assert_type is_numeric_tensor"
     ),
+    "headrace.ops.decoding": (
+        "decode_compressed parse_tensor serialize_tensor"
+    ),
+    "headrace.ops.decoding_csv": (
+        "decode_csv"
+    ),
     "headrace.ops.fft": (
         "fft fft2d fft3d ifft ifft2d ifft3d"
+    ),
+    "headrace.ops.files": (
+        "matching_files read_file write_file"
     ),
     "headrace.ops.linalg_decomp": (
         "cholesky cholesky_solve matrix_determinant matrix_inverse matrix_solve "
         "matrix_solve_ls matrix_triangular_solve qr self_adjoint_eig self_adjoint_eigvals svd"
+    ),
+    "headrace.ops.parsing_features": (
+        "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature parse_example "
+        "parse_single_example parse_single_sequence_example"
     ),
     "headrace.ops.partitioning": (
         "create_partitioned_variables fixed_size_partitioner min_max_variable_partitioner "
@@ -350,6 +374,15 @@ __all__ = [
 ]
 
 __getattr__ = module_getattr("", __name__, MESSAGES, LAZY_MODULES, LAZY_NAMES)
+
+
+def _load_data_ops() -> None:
+    from headrace.data.load import load_ops
+
+    load_ops()
+
+
+LOADERS.insert(0, _load_data_ops)  # asked last: few programs look a dataset op up by its name
 
 
 def __dir__() -> list[str]:

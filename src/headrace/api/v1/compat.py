@@ -24,4 +24,4 @@ __all__ = [
     "real_types", "v1",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("compat", __name__)
+__getattr__ = module_getattr("compat", __name__, modules={"v2": "headrace.api.v2"})

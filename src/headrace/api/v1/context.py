@@ -1,8 +1,11 @@
-"""The switches between TF 1 and TF 2 behaviour. This API is TF 1's: turning TF 2's off does nothing, turning it on is refused."""
+"""The switches between TF 1 and TF 2 behaviour. This API starts as TF 1's: graphs, Dimension objects, ``==`` by identity."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
+
+from headrace.core import shapes
+from headrace.core.graph import get_default_graph, root_graph
 
 __all__ = [
     "control_flow_v2_enabled", "disable_control_flow_v2", "disable_eager_execution", "disable_tensor_equality",
@@ -10,59 +13,96 @@ __all__ = [
     "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "executing_eagerly",
 ]  # fmt: skip
 
+_control_flow_v2 = [False]
+
 
 def executing_eagerly() -> bool:
-    """Always False: operations are added to a graph, and a session runs it."""
-    return False
+    """Whether an operation made here is computed at once (else it is added to a graph)."""
+    return get_default_graph()._is_eager
 
 
-def control_flow_v2_enabled() -> bool:
-    return False
-
-
-def disable_eager_execution() -> None:
-    """Graphs are what this API makes anyway."""
-
-
-def disable_v2_behavior() -> None:
-    """This API has TF 1's behaviour anyway."""
-
-
-def disable_v2_tensorshape() -> None:
-    """Dimensions are Dimension objects anyway."""
-
-
-def disable_tensor_equality() -> None:
-    """``==`` compares tensors by identity anyway."""
-
-
-def disable_control_flow_v2() -> None:
-    """Results do not depend on how control flow is represented."""
-
-
-def enable_control_flow_v2() -> None:
-    """Results do not depend on how control flow is represented."""
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotImplementedError(
-        f"{what} is TF 2's behaviour, which this API (TensorFlow 1.15, graphs and sessions) does not have"
-    )
+def executing_eagerly_outside_functions() -> bool:
+    """The same, of the code around the functions that are being traced."""
+    root = root_graph()
+    return get_default_graph()._is_eager or (root is not None and root._is_eager)
 
 
 def enable_eager_execution(
     config: Any = None, device_policy: Any = None, execution_mode: Any = None
-) -> NoReturn:
-    _refuse("eager execution")
+) -> None:
+    """Compute operations at once. ValueError if operations were added to the default graph already."""
+    from headrace.eager import context
+
+    context.enable()
 
 
-def enable_v2_behavior() -> NoReturn:
-    _refuse("enable_v2_behavior")
+def disable_eager_execution() -> None:
+    """Back to graphs, which is what this API starts with."""
+    root = root_graph()
+    if root is not None and root._is_eager:
+        from headrace.eager import context
+
+        context.disable()
 
 
-def enable_v2_tensorshape() -> NoReturn:
-    _refuse("enable_v2_tensorshape")
+def enable_v2_tensorshape() -> None:
+    """Dimensions of a TensorShape are plain numbers."""
+    shapes.V2[0] = True
 
 
-def enable_tensor_equality() -> NoReturn:
-    _refuse("comparing tensors by value with ==")
+def disable_v2_tensorshape() -> None:
+    """Dimensions of a TensorShape are Dimension objects."""
+    shapes.V2[0] = False
+
+
+def enable_tensor_equality() -> None:
+    """``==`` compares tensors by value."""
+    from headrace.eager import equality
+
+    equality.enable()
+
+
+def disable_tensor_equality() -> None:
+    """``==`` compares tensors by identity."""
+    import sys
+
+    if "headrace.eager.equality" in sys.modules:
+        from headrace.eager import equality
+
+        equality.disable()
+
+
+def control_flow_v2_enabled() -> bool:
+    return _control_flow_v2[0]
+
+
+def enable_control_flow_v2() -> None:
+    """Results do not depend on how control flow is represented."""
+    _control_flow_v2[0] = True
+
+
+def disable_control_flow_v2() -> None:
+    """Results do not depend on how control flow is represented."""
+    _control_flow_v2[0] = False
+
+
+def enable_v2_behavior() -> None:
+    """Eager execution, TF 2's shapes and equality, resource variables."""
+    from headrace.ops.variable_scope import enable_resource_variables
+
+    enable_eager_execution()
+    enable_v2_tensorshape()
+    enable_tensor_equality()
+    enable_resource_variables()
+    enable_control_flow_v2()
+
+
+def disable_v2_behavior() -> None:
+    """TF 1's behaviour, which is what this API starts with."""
+    from headrace.ops.variable_scope import disable_resource_variables
+
+    disable_eager_execution()
+    disable_v2_tensorshape()
+    disable_tensor_equality()
+    disable_resource_variables()
+    disable_control_flow_v2()

@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.missing import module_getattr
+from headrace.api.missing import late, module_getattr
 from headrace.api.platform.messages import TRAIN_MESSAGES
 from headrace.train.global_step import (
     assert_global_step, create_global_step, get_global_step, get_or_create_global_step,
@@ -33,4 +33,6 @@ __all__ = [
     "RMSPropOptimizer",
 ]
 
-__getattr__ = module_getattr("train", __name__, messages=TRAIN_MESSAGES)
+LAZY_NAMES = late({"headrace.ops.files": "match_filenames_once"})
+
+__getattr__ = module_getattr("train", __name__, messages=TRAIN_MESSAGES, names=LAZY_NAMES)

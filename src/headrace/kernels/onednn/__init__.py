@@ -1,7 +1,7 @@
-"""oneDNN through cffi: matrix products, optimizer updates, the gradient of relu.
+"""oneDNN through cffi: products, convolutions, normalisation, softmax, element-wise functions, optimizer updates.
 
-Arrays are used where they lie; results are the same as NumPy's within rounding. Nothing is packed or reordered here, and
-matrix products need no preparation, so a new shape costs nothing.
+Arrays are used where they lie; results are the same as NumPy's within rounding. A single matrix product needs no preparation,
+so a new shape costs nothing; everything else has a primitive for each shape, in bounded caches.
 """
 
 from __future__ import annotations
@@ -9,9 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.arrays.pool import thread_count
-from headrace.kernels.onednn import elementwise, updates
-from headrace.kernels.onednn import matmul as products
+from headrace.kernels.onednn import matmul as plain
+from headrace.kernels.onednn import updates
+from headrace.kernels.onednn.conv import Convolutions
+from headrace.kernels.onednn.elementwise import Elementwise
+from headrace.kernels.onednn.layout import Layouts
 from headrace.kernels.onednn.library import Api, load
+from headrace.kernels.onednn.norm import Norms
+from headrace.kernels.onednn.pool import Pooling
+from headrace.kernels.onednn.products import Products
+from headrace.kernels.onednn.reductions import Sums
+from headrace.kernels.onednn.softmax import Softmaxes
 
 __all__ = ["OneDnn"]
 
@@ -24,13 +32,49 @@ class OneDnn:
         self.api.set_threads(thread_count())
         self.name = f"oneDNN {self.api.version}"
         self._adam = updates.Adam(self.api)
-        self._relu_grad = elementwise.ReluGrad(self.api)
+        self._bind_windows()
+        self._bind_products()
+        self._bind_rows()
+
+    def _bind_products(self) -> None:
+        """Batches of products, and products with packed weights."""
+        products = Products(self.api)
+        self.batch_matmul, self.pack = products.batch_matmul, products.pack
+        self.product, self.matmul_bias = products.product, products.matmul_bias
+
+    def _bind_rows(self) -> None:
+        """Element-wise functions, sums, softmax, normalisation."""
+        api = self.api
+        elementwise, softmaxes, norms = Elementwise(api), Softmaxes(api), Norms(api)
+        self.row_sums = Sums(api).row_sums
+        self.unary, self.gradient = elementwise.unary, elementwise.gradient
+        self.relu_grad = elementwise.relu_grad
+        self.softmax, self.softmax_grad = softmaxes.softmax, softmaxes.softmax_grad
+        self.log_softmax, self.log_softmax_grad = softmaxes.log_softmax, softmaxes.log_softmax_grad
+        self.batch_norm, self.batch_norm_grad = norms.batch_norm, norms.batch_norm_grad
+        self.batch_norm_inference = norms.batch_norm_inference
+        self.layer_norm, self.layer_norm_grad = norms.layer_norm, norms.layer_norm_grad
+
+    def _bind_windows(self) -> None:
+        """Convolution and pooling."""
+        self._layouts = layouts = Layouts(self.api)
+        convolutions, pooling = Convolutions(self.api, layouts), Pooling(self.api, layouts)
+        self.conv = convolutions.conv
+        self.conv_input_grad = convolutions.conv_input_grad
+        self.conv_filter_grad = convolutions.conv_filter_grad
+        self.conv_filter_and_bias_grad = convolutions.conv_filter_and_bias_grad
+        self.pack_filter = convolutions.pack
+        self.max_pool, self.max_pool_grad = pooling.max_pool, pooling.max_pool_grad
+        self.avg_pool, self.avg_pool_grad = pooling.avg_pool, pooling.avg_pool_grad
+
+    def set_threads(self, n: int) -> None:
+        self.api.set_threads(n)
 
     def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
-        return products.matmul(self.api, a, b, out, accumulate)
-
-    def relu_grad(self, gradients: Any, features: Any) -> Any:
-        return self._relu_grad(gradients, features)
+        if out is None and plain.better_swapped(a, b):
+            swapped = plain.matmul(self.api, b.T, a.T, None)
+            return None if swapped is None else self._layouts.contiguous(swapped.T)
+        return plain.matmul(self.api, a, b, out, accumulate)
 
     def adam(
         self,

@@ -1,63 +1,96 @@
-"""The gradient of relu in one pass on all cores.
+"""Element-wise functions of large arrays, and gradients that are computed from a function's output, in one pass.
 
-A primitive belongs to a size; making one takes a fraction of a millisecond, so only large arrays come here. Each thread has
-its own.
+Only functions for which oneDNN keeps NumPy's results: its exp turns NaN into infinity, its relu and clip turn it into 0, its
+log flushes denormal numbers; those stay with NumPy.
+
+    >>> y = elementwise.unary("Tanh", x)
+    >>> dx = elementwise.gradient("TanhGrad", y, dy)
 """
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
 from headrace.arrays import buffers
-from headrace.kernels.onednn.library import DIFF_DST, DIFF_SRC, RELU, SRC, Api
+from headrace.kernels.onednn.library import DIFF_DST, DIFF_SRC, DST, RELU, SRC, TRAINING, Api
+from headrace.kernels.onednn.primitive import Cache, Call, contiguous_float32
 
-__all__ = ["ReluGrad"]
+__all__ = ["GRADIENTS", "UNARY", "Elementwise"]
 
 #: Arrays below this size are left to NumPy.
 MIN_SIZE = 32 * 1024
 MAX_KEPT = 256
 
+#: Op -> (kind, alpha, beta).
+UNARY: dict[str, tuple[int, float, float]] = {
+    "Tanh": (0x21, 0.0, 0.0),
+    "Elu": (0x22, 1.0, 0.0),
+    "Sqrt": (0x25, 0.0, 0.0),
+    "Sigmoid": (0x29, 0.0, 0.0),
+    "Gelu": (0x2B, 0.0, 0.0),
+    "Swish": (0x2C, 1.0, 0.0),
+}
+#: Op -> kind and alpha; all but the first read the function's output, relu's may be either.
+GRADIENTS: dict[str, tuple[int, float]] = {
+    "ReluGrad": (RELU, 0.0),
+    "TanhGrad": (0x101, 0.0),
+    "EluGrad": (0x102, 1.0),
+    "SigmoidGrad": (0x104, 0.0),
+}
 
-class _Gradient:
-    """The primitive for one size, with the memory objects that it works on."""
-
-    def __init__(self, api: Api, size: int) -> None:
-        self.api = api
-        self.primitive, self.keep = api.eltwise_gradient(RELU, size)
-        desc = self.keep[0]
-        self.memory = [api.memory(desc) for _ in range(3)]
-        features, gradients, out = self.memory
-        self.arguments = api.arguments((SRC, features), (DIFF_DST, gradients), (DIFF_SRC, out))
-
-    def __call__(self, features: Any, gradients: Any, out: Any) -> None:
-        api = self.api
-        for memory, array in zip(self.memory, (features, gradients, out)):
-            api.check(api.c.dnnl_memory_set_data_handle(memory, api.pointer(array)))
-        api.execute(self.primitive, self.arguments)
+_Key = tuple[str, int]
 
 
-class ReluGrad:
-    """``gradients * (features > 0)``; None where the arrays are not large contiguous float32."""
+class Elementwise:
+    """Both functions answer None where the arrays are not large contiguous float32."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
-        self.local = threading.local()
+        self.calls: Cache[_Key, Call] = Cache(MAX_KEPT)
 
-    def __call__(self, gradients: Any, features: Any) -> Any:
-        if gradients.size < MIN_SIZE or gradients.shape != features.shape:
+    def unary(self, op: str, x: Any, out: Any = None) -> Any:
+        """``out`` may be ``x``."""
+        if x.size < MIN_SIZE or op not in UNARY or not contiguous_float32(x):
             return None
-        for x in (gradients, features):
-            if x.dtype != np.float32 or not x.flags.c_contiguous:
-                return None
-        kept: dict[int, _Gradient] = self.local.__dict__.setdefault("kept", {})
-        made = kept.get(gradients.size)
-        if made is None:
-            if len(kept) >= MAX_KEPT:
-                kept.clear()
-            made = kept[gradients.size] = _Gradient(self.api, gradients.size)
-        out = buffers.empty(gradients.shape, np.float32)
-        made(features, gradients, out)
+        if out is None:
+            out = buffers.empty(x.shape, np.float32)
+        elif out.shape != x.shape or not contiguous_float32(out):
+            return None
+        self.calls.get((op, x.size), self._make)(x, out)
         return out
+
+    def gradient(self, op: str, y: Any, dy: Any) -> Any:
+        """``dy`` times the derivative of the op's function where its output is ``y``."""
+        if y.size < MIN_SIZE or y.shape != dy.shape or not contiguous_float32(y, dy):
+            return None
+        out = buffers.empty(y.shape, np.float32)
+        self.calls.get((op, y.size), self._make_gradient)(y, dy, out)
+        return out
+
+    def relu_grad(self, gradients: Any, features: Any) -> Any:
+        return self.gradient("ReluGrad", features, gradients)
+
+    def _make(self, key: _Key) -> Call:
+        api = self.api
+        kind, alpha, beta = UNARY[key[0]]
+        desc = api.vector(key[1])
+        description = api.description(
+            "eltwise_forward", TRAINING, kind, desc, desc, alpha, beta, api.attributes()
+        )
+        return Call(api, description, [(SRC, desc), (DST, desc)])
+
+    def _make_gradient(self, key: _Key) -> Call:
+        api = self.api
+        kind, alpha = GRADIENTS[key[0]]
+        desc = api.vector(key[1])
+        forward = api.description(
+            "eltwise_forward", TRAINING, kind, desc, desc, alpha, 0.0, api.attributes()
+        )
+        description = api.description(
+            "eltwise_backward", kind, desc, desc, desc, alpha, 0.0, forward, api.attributes()
+        )
+        source = SRC if kind == RELU else DST
+        places = [(source, desc), (DIFF_DST, desc), (DIFF_SRC, desc)]
+        return Call(api, description, places, forward)

@@ -9,7 +9,10 @@ import numpy as np
 from headrace.arrays import buffers
 from headrace.kernels.onednn.library import Api
 
-__all__ = ["matmul"]
+__all__ = ["better_swapped", "matmul"]
+
+#: A few rows times a large transposed matrix (the gradient of a dense layer's input): see ``better_swapped``.
+FEW, LARGE = 96, 1 << 21
 
 
 def _layout(x: Any) -> tuple[bytes, int] | None:
@@ -20,6 +23,11 @@ def _layout(x: Any) -> tuple[bytes, int] | None:
     if outer == 4 and inner >= 4 * x.shape[0] and inner % 4 == 0:
         return b"T", inner // 4
     return None
+
+
+def better_swapped(a: Any, b: Any) -> bool:
+    """Whether (b.T @ a.T).T, turned round afterwards, is faster: 64 x 1024 x 3136 takes 1.7 ms so, 2.6 ms directly."""
+    return bool(a.shape[0] <= FEW and b.strides[0] == 4 < b.strides[1] and b.size >= LARGE)
 
 
 def matmul(api: Api, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from headrace.api.missing import module_getattr
-from headrace.api.v1.config import experimental
+from headrace.api.v1.config import experimental, threading
 
-__all__ = ["PhysicalDevice", "experimental", "get_soft_device_placement", "list_logical_devices", "list_physical_devices", "set_soft_device_placement"]  # fmt: skip
+__all__ = [
+    "PhysicalDevice", "experimental", "experimental_functions_run_eagerly", "experimental_run_functions_eagerly",
+    "functions_run_eagerly", "get_soft_device_placement", "list_logical_devices", "list_physical_devices",
+    "run_functions_eagerly", "set_soft_device_placement", "threading",
+]  # fmt: skip
 
 
 class PhysicalDevice(NamedTuple):
@@ -36,5 +40,21 @@ def set_soft_device_placement(enabled: Any) -> None:
     """Remembered; every op runs on the processor either way."""
     _soft_placement[0] = bool(enabled)
 
+
+def run_functions_eagerly(run_eagerly: Any) -> None:
+    """Whether functions made by ``tf.function`` run as plain Python, for debugging."""
+    from headrace.eager.function import run_functions_eagerly
+
+    run_functions_eagerly(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    from headrace.eager.function import functions_run_eagerly
+
+    return functions_run_eagerly()
+
+
+experimental_run_functions_eagerly = run_functions_eagerly
+experimental_functions_run_eagerly = functions_run_eagerly
 
 __getattr__ = module_getattr("config", __name__)

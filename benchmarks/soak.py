@@ -1,0 +1,166 @@
+"""A soak: many runs of many kinds, with changing shapes, from several threads on one session.
+
+    python -m benchmarks.soak                  100,000 runs on 4 threads; prints what it saw
+    python -m benchmarks.soak --runs 5000
+
+Every result is compared with one that NumPy computes; resident memory at the end is put beside that after the warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import resident_bytes
+
+__all__ = ["Account", "main", "soak"]
+
+Check = Callable[[np.random.Generator], bool]
+
+
+@dataclass
+class Account:
+    """What a soak saw."""
+
+    runs: int
+    wrong: int
+    seconds: float
+    warm_bytes: int
+    end_bytes: int
+
+    @property
+    def growth(self) -> float:
+        return self.end_bytes / self.warm_bytes
+
+    def __str__(self) -> str:
+        memory = f"{self.warm_bytes / 1e6:.0f} MB after the warm-up, {self.end_bytes / 1e6:.0f} MB at the end"
+        return f"{self.runs:,} runs in {self.seconds:.0f} s, {self.wrong} wrong; {memory} ({self.growth:.3f}x)"
+
+
+def _checks(tf: Any, session: Any) -> list[Check]:
+    """Kinds of runs; each draws its sizes and values and says whether the result was right."""
+    x = tf.placeholder(tf.float32, [None, None])
+    vector = tf.placeholder(tf.float32, [None])
+    image = tf.placeholder(tf.float32, [None, 12, 12, 3])
+    count = tf.placeholder(tf.int32, [])
+    w = tf.Variable(np.linspace(-1, 1, 64 * 32, dtype=np.float32).reshape(64, 32))
+    kernel = tf.Variable(np.linspace(-1, 1, 3 * 3 * 3 * 8, dtype=np.float32).reshape(3, 3, 3, 8))
+    steps = tf.Variable(np.int64(0), dtype=tf.int64)
+    step = tf.assign_add(steps, 1)
+    scale = tf.reduce_sum(tf.square(w))
+    chain = tf.reduce_sum(tf.tanh(vector * 1.5 + 0.5))
+    product = tf.nn.relu(tf.matmul(x, w) + 1.0)
+    gradient = tf.gradients(tf.reduce_sum(tf.square(tf.matmul(x, w))), x)[0]
+    conv = tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "SAME")
+    grown = tf.while_loop(
+        lambda i, v: i < count, lambda i, v: (i + 1, tf.concat([v, v[-1:] + 1], 0)), [0, vector],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+    )[1]  # fmt: skip
+    branch = tf.cond(tf.reduce_sum(vector) > 0, lambda: vector * 2, lambda: vector - 1)
+    session.run(tf.global_variables_initializer())
+    fixed_w, fixed_kernel = session.run([w, kernel])
+
+    def rows(rng: np.random.Generator) -> Any:
+        return rng.normal(size=(int(rng.integers(1, 200)), 64)).astype(np.float32)
+
+    def close(a: Any, b: Any) -> bool:
+        return bool(np.allclose(a, b, rtol=1e-3, atol=1e-3))
+
+    def check_product(rng: np.random.Generator) -> bool:
+        a = rows(rng)
+        return close(session.run(product, {x: a}), np.maximum(a @ fixed_w + 1, 0))
+
+    def check_gradient(rng: np.random.Generator) -> bool:
+        a = rows(rng)
+        return close(session.run(gradient, {x: a}), 2 * (a @ fixed_w) @ fixed_w.T)
+
+    def check_chain(rng: np.random.Generator) -> bool:
+        v = rng.normal(size=int(rng.integers(1, 200_000))).astype(np.float32)
+        want = np.tanh(v * 1.5 + 0.5, dtype=np.float64).sum()
+        return abs(session.run(chain, {vector: v}) - want) < 1e-3 * max(1.0, v.size)
+
+    def check_conv(rng: np.random.Generator) -> bool:
+        pictures = rng.normal(size=(int(rng.integers(1, 9)), 12, 12, 3)).astype(np.float32)
+        result = session.run(conv, {image: pictures})
+        patch = pictures[:, 4:7, 5:8, :].reshape(len(pictures), -1)
+        return close(result[:, 5, 6], patch @ fixed_kernel.reshape(-1, 8))
+
+    def check_grown(rng: np.random.Generator) -> bool:
+        n = int(rng.integers(0, 40))
+        result = session.run(grown, {vector: [3.0], count: n})
+        return close(result, 3.0 + np.arange(n + 1))
+
+    def check_branch(rng: np.random.Generator) -> bool:
+        v = rng.normal(size=int(rng.integers(1, 50))).astype(np.float32)
+        got = session.run(branch, {vector: v})
+        return close(got, v * 2) or close(got, v - 1)
+
+    def check_state(rng: np.random.Generator) -> bool:
+        before = session.run(steps)
+        session.run(step)
+        return bool(session.run(steps) > before) and close(
+            session.run(scale), np.square(fixed_w).sum()
+        )
+
+    return [
+        check_product, check_gradient, check_chain, check_conv, check_grown, check_branch, check_state,
+    ]  # fmt: skip
+
+
+def soak(runs: int, threads: int, warm_up: int) -> Account:
+    """``warm_up`` runs, then ``runs`` more, over so many threads."""
+    import headrace as tf
+
+    with tf.Graph().as_default() as graph:
+        session = tf.Session(graph=graph)
+        checks = _checks(tf, session)
+    wrong = _on_threads(checks, warm_up, threads, seed=1)
+    warm = resident_bytes()
+    start = time.perf_counter()
+    wrong += _on_threads(checks, runs, threads, seed=2)
+    seconds = time.perf_counter() - start
+    account = Account(runs, wrong, seconds, warm, resident_bytes())
+    session.close()
+    return account
+
+
+def _on_threads(checks: list[Check], runs: int, threads: int, seed: int) -> int:
+    wrong: list[str] = []
+
+    def work(number: int) -> None:
+        rng = np.random.default_rng([seed, number])
+        for _ in range(-(-runs // threads)):
+            check = checks[int(rng.integers(len(checks)))]
+            try:
+                if not check(rng):
+                    wrong.append(check.__name__)
+            except Exception as error:
+                wrong.append(f"{check.__name__}: {error!r}")
+
+    workers = [threading.Thread(target=work, args=(n,)) for n in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for line in sorted(set(wrong))[:10]:
+        print("wrong:", line)
+    return len(wrong)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--warm-up", type=int, default=5_000)
+    options = parser.parse_args()
+    print(soak(options.runs, options.threads, options.warm_up))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""``tf.contrib.eager`` (``import tensorflow.contrib.eager as tfe``)."""
+
+from headrace.api.missing import module_getattr
+from headrace.api.v1.context import enable_eager_execution, executing_eagerly
+from headrace.autodiff.custom import custom_gradient
+from headrace.eager.derivatives import (
+    EagerVariableStore,
+    gradients_function,
+    implicit_gradients,
+    implicit_value_and_gradients,
+    value_and_gradients_function,
+)
+from headrace.eager.py_function import py_function as py_func
+from headrace.eager.variables import EagerVariable as Variable
+from headrace.train.global_step import get_or_create_global_step
+
+__all__ = [
+    "EagerVariableStore", "Variable", "custom_gradient", "enable_eager_execution", "executing_eagerly",
+    "get_or_create_global_step", "gradients_function", "implicit_gradients", "implicit_value_and_gradients",
+    "in_eager_mode", "list_devices", "num_gpus", "py_func", "value_and_gradients_function",
+]  # fmt: skip
+
+in_eager_mode = executing_eagerly
+
+
+def num_gpus() -> int:
+    return 0
+
+
+def list_devices() -> list[str]:
+    return ["/job:localhost/replica:0/task:0/device:CPU:0"]
+
+
+__getattr__ = module_getattr("contrib.eager", __name__, names={"defun": "headrace.eager.function"})

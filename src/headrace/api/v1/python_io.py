@@ -1,0 +1,13 @@
+"""``tf.python_io``: TFRecord files."""
+
+from headrace.api.missing import module_getattr
+from headrace.formats.tfrecord import (
+    TFRecordCompressionType,
+    TFRecordOptions,
+    TFRecordWriter,
+    tf_record_iterator,
+)
+
+__all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]
+
+__getattr__ = module_getattr("python_io", __name__)

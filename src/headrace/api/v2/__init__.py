@@ -1,0 +1,181 @@
+"""TensorFlow 2's API: ``import headrace.compat.v2 as tf`` turns eager execution on and gives these names.
+
+Only re-exports and adapted signatures. The same names are ``tf.compat.v2`` of the v1 API, where nothing is turned on.
+"""
+
+# ruff: noqa: I001 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace import errors
+from headrace.ops import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
+from headrace.api.v2 import bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings
+from headrace.api.v2.lookup import module_getattr
+from headrace.api.device_spec import DeviceSpec
+from headrace.api.v2.adapted import (
+    case, cond, constant, convert_to_tensor, get_static_value, gradients, hessians, is_tensor,
+    map_fn, numpy_function, RandomNormal as random_normal_initializer,
+    RandomUniform as random_uniform_initializer, tuple, Variable, while_loop,
+)
+from headrace.autodiff.gradients import AggregationMethod, UnconnectedGradients
+from headrace.autodiff.registry import NotDifferentiable as no_gradient, RegisterGradient
+from headrace.core.convert import register_tensor_conversion_function
+from headrace.core.dtypes import (
+    as_dtype, bfloat16, bool, complex128, complex64, double, DType, float16, float32, float64,
+    half, int16, int32, int64, int8, qint16, qint32, qint8, quint16, quint8, resource, string,
+    uint16, uint32, uint64, uint8, variant,
+)
+from headrace.core.graph import Graph
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.scopes import control_dependencies, device, init_scope, name_scope
+from headrace.core.shapes import TensorShape
+from headrace.core.specs import (
+    IndexedSlicesSpec, SparseTensorSpec, TensorSpec, type_spec_from_value, TypeSpec,
+)
+from headrace.core.tensor import Operation, Tensor
+from headrace.eager.context import (
+    executing_eagerly, get_current_name_scope, inside_function, is_symbolic_tensor,
+)
+from headrace.autodiff.custom import custom_gradient, grad_pass_through
+from headrace.eager.custom import recompute_grad
+from headrace.eager.function import function
+from headrace.eager.module import Module
+from headrace.eager.py_function import py_function
+from headrace.eager.tape import GradientTape
+from headrace.ops.arranging import (
+    batch_to_space_v2 as batch_to_space, meshgrid, required_space_to_batch_paddings,
+    reverse_sequence_v2 as reverse_sequence, reverse_v2 as reverse, roll, space_to_batch_nd,
+    space_to_batch_v2 as space_to_batch,
+)
+from headrace.ops.array_shape import (
+    broadcast_dynamic_shape, broadcast_static_shape, broadcast_to, ensure_shape,
+    expand_dims_v2 as expand_dims, fill, guarantee_const, newaxis, ones, ones_like_v2 as ones_like,
+    rank, reshape, shape_n, shape_v2 as shape, size_v2 as size, squeeze_v2 as squeeze,
+    transpose_v2 as transpose, zeros, zeros_like_v2 as zeros_like,
+)
+from headrace.ops.basic import identity, identity_n, no_op, stop_gradient
+from headrace.ops.casting import bitcast, cast, complex, saturate_cast
+from headrace.ops.checks import (
+    Assert, assert_equal_v2 as assert_equal, assert_greater_v2 as assert_greater,
+    assert_less_v2 as assert_less, assert_rank_v2 as assert_rank,
+)
+from headrace.ops.clip import clip_by_global_norm, clip_by_norm, clip_by_value
+from headrace.ops.comparison import (
+    equal, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
+    not_equal,
+)
+from headrace.ops.contraction import einsum, tensordot
+from headrace.ops.control import group
+from headrace.ops.control_flow import switch_case
+from headrace.ops.functional import foldl, foldr, scan
+from headrace.ops.gathering import (
+    boolean_mask_v2 as boolean_mask, dynamic_partition, dynamic_stitch, gather_nd_v2 as gather_nd,
+    gather_v2 as gather, one_hot, scatter_nd, sequence_mask,
+    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub as tensor_scatter_nd_sub,
+    tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
+)
+from headrace.ops.initializers import (
+    Constant as constant_initializer, Ones as ones_initializer, Zeros as zeros_initializer,
+)
+from headrace.ops.joining import (
+    concat, pad_v2 as pad, parallel_stack, repeat, split, stack, tile, unstack,
+)
+from headrace.ops.linalg import matmul
+from headrace.ops.linalg_util import eye, norm
+from headrace.ops.math_binary import (
+    add, add_n, atan2, divide, maximum, minimum, multiply, pow, realdiv,
+    scalar_mul_v2 as scalar_mul, subtract, truediv, truncatediv, truncatemod,
+)
+from headrace.ops.math_unary import (
+    abs, acos, acosh, asin, asinh, atan, atanh, cos, cosh, exp, floor, negative, round, sigmoid,
+    sign, sin, sinh, sqrt, square, tan, tanh,
+)
+from headrace.ops.printing import print_v2 as print
+from headrace.ops.ranges import (
+    histogram_fixed_width, histogram_fixed_width_bins, linspace_v2 as linspace, range,
+)
+from headrace.ops.reductions import (
+    argmax_v2 as argmax, argmin_v2 as argmin, cumsum, reduce_all, reduce_any, reduce_logsumexp,
+    reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
+)
+from headrace.ops.selecting import (
+    argsort, edit_distance, searchsorted, sort, unique, unique_with_counts, where_v2 as where,
+)
+from headrace.ops.slicing import slice, strided_slice
+from headrace.ops.sparse import SparseTensor
+from headrace.ops.strings import as_string
+from headrace.ops.tensor_array import TensorArray
+from headrace.ops.variables import (
+    variable_creator_scope, VariableAggregation, VariableSynchronization,
+)
+
+#: Modules that are imported when first used.
+LAZY_MODULES = {
+    "autodiff": "headrace.api.v2.autodiff",
+    "autograph": "headrace.autograph",
+    "compat": "headrace.api.v2.compat",
+    "config": "headrace.api.v2.config",
+    "data": "headrace.api.v2.data",
+    "experimental": "headrace.api.v2.experimental",
+    "initializers": "headrace.api.v2.initializers",
+    "keras": "headrace.api.v2.keras",
+    "nest": "headrace.core.nest",
+    "optimizers": "headrace.api.v2.optimizers",
+    "raw_ops": "headrace.api.raw_ops",
+    "sysconfig": "headrace.api.platform.sysconfig",
+    "train": "headrace.api.v2.train",
+    "version": "headrace.api.version",
+}
+#: Names in other modules that ``tf`` itself has.
+LAZY_NAMES = {
+    "function": "headrace.eager.function",
+    "get_logger": "headrace.api.platform.tf_logging",
+    "image": "headrace.api.v1:image",
+    "io": "headrace.api.v1:io",
+    "py_function": "headrace.eager.py_function",
+    "saved_model": "headrace.api.v1:saved_model",
+    "summary": "headrace.api.v1:summary",
+    "test": "headrace.api.v1:test",
+}
+
+__version__ = "2.15.0"
+
+__all__ = [
+    "__version__", "abs", "acos", "acosh", "add", "add_n", "AggregationMethod", "argmax", "argmin",
+    "argsort", "as_dtype", "as_string", "asin", "asinh", "Assert", "assert_equal",
+    "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh", "batch_to_space",
+    "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "case", "cast", "clip_by_global_norm",
+    "clip_by_norm", "clip_by_value", "complex", "complex128", "complex64", "concat", "cond",
+    "constant", "constant_initializer", "control_dependencies", "convert_to_tensor", "cos", "cosh",
+    "cumsum", "custom_gradient", "debugging", "device", "DeviceSpec", "divide", "double", "DType",
+    "dtypes", "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum", "ensure_shape",
+    "equal", "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16",
+    "float32", "float64", "floor", "foldl", "foldr", "function", "gather", "gather_nd",
+    "get_current_name_scope", "get_static_value", "grad_pass_through", "gradients", "GradientTape",
+    "Graph", "greater", "greater_equal", "group", "guarantee_const", "half", "hessians",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n",
+    "IndexedSlices", "IndexedSlicesSpec", "init_scope", "inside_function", "int16", "int32",
+    "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linalg", "linspace",
+    "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid",
+    "minimum", "Module", "multiply", "name_scope", "negative", "newaxis", "nn", "no_gradient",
+    "no_op", "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer",
+    "ones_like", "Operation", "pad", "parallel_stack", "pow", "print", "py_function", "qint16",
+    "qint32", "qint8", "quint16", "quint8", "random", "random_normal_initializer",
+    "random_uniform_initializer", "range", "rank", "realdiv", "recompute_grad", "reduce_all",
+    "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "register_tensor_conversion_function", "RegisterGradient", "repeat",
+    "required_space_to_batch_paddings", "reshape", "resource", "reverse", "reverse_sequence",
+    "roll", "round", "saturate_cast", "scalar_mul", "scan", "scatter_nd", "searchsorted",
+    "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size",
+    "slice", "sort", "space_to_batch", "space_to_batch_nd", "sparse", "SparseTensor",
+    "SparseTensorSpec", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "string", "strings", "subtract", "switch_case", "tan", "tanh", "Tensor",
+    "tensor_scatter_nd_add", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "TensorArray",
+    "tensordot", "TensorShape", "TensorSpec", "tile", "transpose", "truediv", "truncatediv",
+    "truncatemod", "tuple", "type_spec_from_value", "TypeSpec", "uint16", "uint32", "uint64",
+    "uint8", "UnconnectedGradients", "unique", "unique_with_counts", "unravel_index", "unstack",
+    "Variable", "variable_creator_scope", "VariableAggregation", "VariableSynchronization",
+    "variant", "where", "while_loop", "zeros", "zeros_initializer", "zeros_like",
+]
+
+__getattr__ = module_getattr("", __name__, modules=LAZY_MODULES, names=LAZY_NAMES)

@@ -1,0 +1,333 @@
+"""TF 2's signatures where TF 1.15's functions take their parameters in another order or with other defaults."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from headrace.autodiff import gradients as autodiff
+from headrace.core import convert, infer
+from headrace.core.tensor import Tensor
+from headrace.ops import (
+    basic,
+    checks,
+    clip,
+    control,
+    control_flow,
+    functional,
+    initializers,
+    nn_pool,
+    random_rejection,
+    script,
+    segments,
+    sparse,
+    strings,
+    variables,
+)  # fmt: skip
+
+__all__ = ["Variable"]
+
+
+# tensors ----------------------------------------------------------------------------------------
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+    """A tensor with the given value."""
+    if isinstance(value, Tensor):
+        return convert.convert_to_tensor(value, dtype)
+    return basic.constant(value, dtype, shape, name)
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """Any value as a tensor: ``dtype`` is a demand, ``dtype_hint`` a wish."""
+    return convert.convert_to_tensor(value, dtype, name, dtype_hint=dtype_hint)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a tensor, a variable or made of tensors."""
+    return convert.is_tensor(x)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor if it is known, else None."""
+    if not isinstance(tensor, Tensor):
+        tensor = convert.convert_to_tensor(tensor)
+    return infer.static_value(tensor)
+
+
+# control flow -----------------------------------------------------------------------------------
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """``true_fn()`` if ``pred`` is true, else ``false_fn()``; a plain bool decides at once."""
+    if isinstance(pred, builtins.bool):
+        if not callable(true_fn) or not callable(false_fn):
+            raise TypeError("true_fn and false_fn must be callable.")
+        return true_fn() if pred else false_fn()
+    return control_flow.cond(pred, true_fn, false_fn, strict=True, name=name)
+
+
+def case(
+    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False,
+    name: str = "case",
+) -> Any:  # fmt: skip
+    """The first function whose predicate is true, else ``default``."""
+    return control_flow.case(pred_fn_pairs, default, exclusive, True, name)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Repeat ``body`` while ``cond`` is true; the result has the structure of ``loop_vars``."""
+    return control_flow.while_loop(
+        cond, body, loop_vars, shape_invariants, parallel_iterations, back_prop, swap_memory, name,
+        maximum_iterations, return_same_structure=True,
+    )  # fmt: skip
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """``fn`` applied to each row of ``elems``, the results stacked."""
+    from headrace.core import nest
+
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    if signature is not None:
+        signature = nest.map_structure(lambda s: getattr(s, "dtype", s), signature)
+    return functional.map_fn(
+        fn, elems, signature, parallel_iterations, back_prop, swap_memory, infer_shape, name
+    )
+
+
+def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
+    """The tensors, each available only when all of them are."""
+    return control.tuple(tensors, name, control_inputs)
+
+
+def numpy_function(
+    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, stateful: bool = True,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """A Python function of NumPy arrays as an operation."""
+    if func is None:
+        return script.as_decorator(numpy_function, Tout, name)
+    return script.py_func(func, inp, Tout, stateful, name)
+
+
+# derivatives ------------------------------------------------------------------------------------
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = autodiff.UnconnectedGradients.NONE,
+) -> list[Any]:
+    """In a graph: d(sum of ys)/dx for each x. Eagerly an error: use a GradientTape."""
+    return autodiff.gradients(
+        ys, xs, grad_ys, name, False, gate_gradients, aggregation_method, stop_gradients, unconnected_gradients
+    )  # fmt: skip
+
+
+def hessians(
+    ys: Any, xs: Any, gate_gradients: bool = False, aggregation_method: Any = None,
+    name: str = "hessians",
+) -> list[Any]:  # fmt: skip
+    """Second derivatives of ``ys``, in a graph."""
+    return autodiff.hessians(ys, xs, name, False, gate_gradients, aggregation_method)
+
+
+# initializers -----------------------------------------------------------------------------------
+
+
+class RandomNormal(initializers.RandomNormal):
+    """Normally distributed values; TF 2's default deviation is 0.05."""
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
+        super().__init__(mean, stddev, seed)
+
+
+class RandomUniform(initializers.RandomUniform):
+    """Uniformly distributed values; TF 2's default range is -0.05 to 0.05."""
+
+    def __init__(
+        self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None
+    ) -> None:
+        super().__init__(minval, maxval, seed)
+
+
+class TruncatedNormal(initializers.TruncatedNormal):
+    """Normally distributed values without the tails; TF 2's default deviation is 0.05."""
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
+        super().__init__(mean, stddev, seed)
+
+
+# checks -----------------------------------------------------------------------------------------
+
+
+def assert_none_equal(
+    x: Any, y: Any, summarize: Any = None, message: Any = None, name: str | None = None
+) -> Any:
+    return checks.assert_none_equal_v2(x, y, message, summarize, name)
+
+
+def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> Any:
+    return checks.assert_scalar(tensor, name, message)
+
+
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
+    return clip.verify_tensor_all_finite(x, message, name)
+
+
+def assert_shapes(
+    shapes: Any, data: Any = None, summarize: Any = None, message: Any = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    return checks.assert_shapes(shapes, data, summarize, message, name)
+
+
+# others -----------------------------------------------------------------------------------------
+
+
+def avg_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return nn_pool.avg_pool2d(input, ksize, strides, padding, data_format, name)
+
+
+def poisson(
+    shape: Any, lam: Any, dtype: Any = "float32", seed: int | None = None, name: str | None = None
+) -> Tensor:
+    return random_rejection.random_poisson(lam, shape, dtype, seed, name)  # type: ignore[no-any-return]
+
+
+def string_length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    return strings.string_length(input, name, unit)  # type: ignore[no-any-return]
+
+
+def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+    return strings.string_to_hash_bucket(input, num_buckets, name)
+
+
+def string_to_number(input: Any, out_type: Any = "float32", name: str | None = None) -> Tensor:
+    return strings.string_to_number(input, out_type, name)
+
+
+def sparse_concat(
+    axis: int, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
+) -> Any:
+    return sparse.sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
+
+
+def sparse_reduce_max(
+    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    function = sparse.sparse_reduce_max_sparse if output_is_sparse else sparse.sparse_reduce_max
+    return function(sp_input, axis, keepdims)
+
+
+def sparse_reduce_sum(
+    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    function = sparse.sparse_reduce_sum_sparse if output_is_sparse else sparse.sparse_reduce_sum
+    return function(sp_input, axis, keepdims)
+
+
+def sparse_split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> Any:
+    return sparse.sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
+
+
+def _segments(function: Callable[..., Any]) -> Callable[..., Any]:
+    def adapted(
+        data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
+        sparse_gradient: bool = False,
+    ) -> Any:  # fmt: skip
+        return function(data, indices, segment_ids, name, num_segments)
+
+    adapted.__name__ = function.__name__
+    adapted.__doc__ = function.__doc__
+    return adapted
+
+
+sparse_segment_mean = _segments(segments.sparse_segment_mean)
+sparse_segment_sqrt_n = _segments(segments.sparse_segment_sqrt_n)
+sparse_segment_sum = _segments(segments.sparse_segment_sum)
+
+
+# variables --------------------------------------------------------------------------------------
+
+
+class _Variables(type(variables.Variable)):  # type: ignore[misc]
+    """``Variable(...)`` with TF 2's parameters; every variable is an instance of it."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is Variable:
+            return _make_variable(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is Variable:
+            return isinstance(instance, variables.Variable)
+        return bool(super().__instancecheck__(instance))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        if cls is Variable:
+            return issubclass(subclass, variables.Variable)
+        return bool(super().__subclasscheck__(subclass))
+
+
+class Variable(variables.Variable, metaclass=_Variables):
+    """A value that a program changes as it goes."""
+
+
+def _make_variable(
+    initial_value: Any = None,
+    trainable: bool | None = None,
+    validate_shape: bool = True,
+    caching_device: Any = None,
+    name: str | None = None,
+    variable_def: Any = None,
+    dtype: Any = None,
+    import_scope: str | None = None,
+    constraint: Any = None,
+    synchronization: Any = variables.VariableSynchronization.AUTO,
+    aggregation: Any = variables.VariableAggregation.NONE,
+    shape: Any = None,
+    experimental_enable_variable_lifting: bool = True,
+) -> Any:
+    return variables.create_variable(
+        initial_value, trainable, None, validate_shape, caching_device, name, variable_def, dtype, None,
+        import_scope, constraint, True, synchronization, aggregation, shape,
+    )  # fmt: skip

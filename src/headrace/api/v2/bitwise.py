@@ -1,0 +1,15 @@
+"""``tf.bitwise``: bits of integers, with TF 2's signatures."""
+
+# ruff: noqa: I001 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.v2.lookup import module_getattr
+from headrace.ops.bitwise import (
+    bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift,
+)
+
+__all__ = [
+    "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
+]
+
+__getattr__ = module_getattr("bitwise", __name__)

@@ -1,0 +1,30 @@
+"""``tf.optimizers`` (``tf.keras.optimizers``): TF 2's optimizers."""
+
+from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.optimizers import schedules
+from headrace.train.optimizer_v2 import OptimizerV2 as Optimizer
+from headrace.train.optimizers_v2 import (
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    Adamax,
+    Ftrl,
+    Nadam,
+    RMSprop,
+)
+
+__all__ = [
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "Adamax",
+    "Ftrl",
+    "Nadam",
+    "Optimizer",
+    "RMSprop",
+    "schedules",
+]
+
+__getattr__ = module_getattr("optimizers", __name__, modules={"legacy": __name__})

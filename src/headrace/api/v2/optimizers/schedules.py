@@ -1,0 +1,19 @@
+"""``tf.optimizers.schedules``: learning rates as functions of the step."""
+
+from headrace.api.v2.lookup import module_getattr
+from headrace.train.schedules_v2 import (
+    CosineDecay,
+    CosineDecayRestarts,
+    ExponentialDecay,
+    InverseTimeDecay,
+    LearningRateSchedule,
+    PiecewiseConstantDecay,
+    PolynomialDecay,
+)
+
+__all__ = [
+    "CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
+    "PiecewiseConstantDecay", "PolynomialDecay",
+]  # fmt: skip
+
+__getattr__ = module_getattr("optimizers.schedules", __name__)

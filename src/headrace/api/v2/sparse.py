@@ -1,0 +1,29 @@
+"""``tf.sparse``: sparse tensors, with TF 2's signatures."""
+
+# ruff: noqa: I001 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.adapted import (
+    sparse_concat as concat, sparse_reduce_max as reduce_max, sparse_reduce_sum as reduce_sum,
+    sparse_segment_mean as segment_mean, sparse_segment_sqrt_n as segment_sqrt_n,
+    sparse_segment_sum as segment_sum, sparse_split as split,
+)
+from headrace.ops.sparse import (
+    sparse_add as add, sparse_expand_dims as expand_dims, sparse_eye as eye,
+    sparse_fill_empty_rows as fill_empty_rows, sparse_mask as mask, sparse_maximum as maximum,
+    sparse_minimum as minimum, sparse_reorder as reorder, sparse_reset_shape as reset_shape,
+    sparse_reshape as reshape, sparse_retain as retain, sparse_slice as slice,
+    sparse_softmax as softmax, sparse_tensor_dense_matmul as sparse_dense_matmul,
+    sparse_tensor_to_dense as to_dense, sparse_to_indicator as to_indicator,
+    sparse_transpose as transpose, SparseTensor,
+)
+
+__all__ = [
+    "add", "concat", "expand_dims", "eye", "fill_empty_rows", "mask", "maximum", "minimum",
+    "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape", "retain", "segment_mean",
+    "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "SparseTensor",
+    "split", "to_dense", "to_indicator", "transpose",
+]
+
+__getattr__ = module_getattr("sparse", __name__)

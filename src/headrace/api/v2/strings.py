@@ -1,0 +1,26 @@
+"""``tf.strings``: strings, with TF 2's signatures."""
+
+# ruff: noqa: I001 (one line per module keeps these tables readable)
+# fmt: off
+
+from headrace.api.v2.lookup import module_getattr
+from headrace.api.v2.adapted import (
+    string_length as length, string_to_hash_bucket as to_hash_bucket,
+    string_to_number as to_number,
+)
+from headrace.ops.printing import string_format as format
+from headrace.ops.strings import (
+    as_string, bytes_split, reduce_join_v2 as reduce_join, regex_full_match, regex_replace, string_join as join,
+    string_lower as lower, string_split_dense as split, string_strip as strip,
+    string_to_hash_bucket_fast as to_hash_bucket_fast,
+    string_to_hash_bucket_strong as to_hash_bucket_strong, string_upper as upper,
+    substr_v2 as substr,
+)
+
+__all__ = [
+    "as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
+    "regex_replace", "split", "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast",
+    "to_hash_bucket_strong", "to_number", "upper",
+]
+
+__getattr__ = module_getattr("strings", __name__)

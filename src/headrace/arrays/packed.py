@@ -1,0 +1,83 @@
+"""Weights in the kernel library's own order, kept as long as they do not change.
+
+A ``Held`` belongs to the weights of one layer. The plan makes it together with what else depends on variables alone
+(plan/kept.py), so there is a new, empty one whenever the weights were written; the first product or convolution that uses it
+puts the packed weights in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from headrace.arrays import activations
+from headrace.arrays.accel import library
+from headrace.arrays.blas import hold_blas
+from headrace.arrays.gemm import LIBRARY_FROM, matmul, matmul_bias
+
+__all__ = ["Held", "product"]
+
+#: Orders that one layer keeps (a convolution's depends on the images' sizes).
+MAX_KEPT = 4
+#: Rows from which packed weights are faster.
+MIN_ROWS = 16
+_FLOAT32 = np.dtype(np.float32)
+#: Activations that the library applies in the same pass. (Its relu turns NaN into 0: that one is done afterwards.)
+_INSIDE = {
+    "Tanh": "tanh",
+    "Sigmoid": "sigmoid",
+    "GeluApproximate": "gelu",
+    "GeluExact": "gelu_erf",
+}
+
+
+class Held:
+    """Packed forms of one layer's weights, by what they were packed for."""
+
+    __slots__ = ("forms",)
+
+    def __init__(self) -> None:
+        self.forms: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, pack: Callable[[], Any]) -> Any:
+        found = self.forms.get(key)
+        if found is None:
+            if len(self.forms) >= MAX_KEPT:
+                self.forms.clear()
+            found = pack()
+            self.forms[key] = False if found is None else found
+        return None if found is False else found
+
+    @property
+    def nbytes(self) -> int:
+        return sum(int(getattr(f, "nbytes", 0)) for f in list(self.forms.values()))
+
+
+def product(x: Any, y: Any, held: Held, bias: Any, activation: str | None) -> Any:
+    """``activation(x @ y + bias)`` for weights ``y`` whose packed form is kept in ``held``."""
+    out = _packed_product(x, y, held, bias, activation)
+    if out is not None:
+        return out
+    out = matmul(x, y) if bias is None else matmul_bias(x, y, bias)
+    if activation is not None:
+        activations.in_place(activation, out)
+    return out
+
+
+def _packed_product(x: Any, y: Any, held: Held, bias: Any, activation: str | None) -> Any:
+    if x.dtype is not _FLOAT32 or x.shape[0] < MIN_ROWS or x.size * y.shape[1] < LIBRARY_FROM:
+        return None
+    found = library()
+    if found is None or not hold_blas():
+        return None
+    rows = x.shape[0]
+    packed = held.get("product", lambda: found.pack(np.ascontiguousarray(y), rows, bias=True))
+    if packed is None:
+        return None
+    inside = None if activation is None else _INSIDE.get(activation)
+    out = found.product(x, packed, bias, inside)
+    if out is not None and activation is not None and inside is None:
+        activations.in_place(activation, out)
+    return out

@@ -1,0 +1,123 @@
+"""Choosing between datasets, and between elements, at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, nest
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.specs import TensorSpec
+from headrace.data import structure
+from headrace.data.functions import call_with
+
+__all__ = ["choose_from_datasets", "rejection_resample", "sample_from_datasets"]
+
+
+def choose_from_datasets(
+    datasets: Sequence[Any], choice_dataset: Any, stop_on_empty_dataset: bool = False
+) -> Any:
+    """Elements in the order that the numbers of ``choice_dataset`` give."""
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    spec = choice_dataset.element_spec
+    if not isinstance(spec, TensorSpec) or spec.dtype is not dtypes.int64 or spec.shape.rank != 0:
+        raise TypeError(
+            "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` tensors but are "
+            f"{choice_dataset.element_spec}."
+        )
+    return _directed(choice_dataset, datasets)
+
+
+def _directed(selector: Any, datasets: Sequence[Any]) -> Any:
+    first = datasets[0]
+    spec = first.element_spec
+    for other in datasets[1:]:
+        if structure.types_of(other.element_spec) != structure.types_of(spec):
+            raise TypeError(
+                f"Elements of all datasets must have the same types: {spec} and {other.element_spec}"
+            )
+        spec = nest.map_structure(
+            lambda a, b: a.most_specific_common_supertype([b]),
+            spec,
+            other.element_spec,
+            check_types=False,
+        )
+    variant = apply_op(
+        "DirectedInterleaveDataset", selector._variant_tensor, [d._variant_tensor for d in datasets],
+        output_types=structure.component_types(spec), output_shapes=structure.component_shapes(spec),
+    )  # fmt: skip
+    return first._new(variant, spec, *datasets[1:])
+
+
+def sample_from_datasets(
+    datasets: Sequence[Any],
+    weights: Any = None,
+    seed: Any = None,
+    stop_on_empty_dataset: bool = False,
+) -> Any:
+    """Elements of datasets that are drawn with probabilities ``weights`` (or a dataset of them)."""
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    base = datasets[0]._base
+    if len(datasets) == 1:
+        return datasets[0]
+    seeds = base.random(seed).batch(2)
+    if weights is not None and isinstance(weights, base):
+        pairs = base.zip((seeds, weights))
+        selector = pairs.map(lambda s, w: _draw(_log(w), s))
+        return _directed(selector, datasets)
+    if weights is None:
+        weights = np.full(len(datasets), 1.0 / len(datasets), np.float32)
+    weights = convert_to_tensor(weights, name="weights")
+    if weights.dtype not in (dtypes.float32, dtypes.float64):
+        raise TypeError(
+            "Invalid `weights`. `weights` must be a floating-point tensor or a dataset of them, but is "
+            f"{weights.dtype}."
+        )
+    if weights.shape.rank == 1 and weights.shape.as_list()[0] not in (None, len(datasets)):
+        raise ValueError(
+            f"Invalid `weights`. `weights` should have the same length as `datasets`: {len(datasets)} datasets, "
+            f"{weights.shape.as_list()[0]} weights."
+        )
+    logits = _log(weights)
+    return _directed(seeds.map(lambda s: _draw(logits, s)), datasets)
+
+
+def _log(weights: Any) -> Any:
+    return apply_op("ExpandDims", apply_op("Log", weights), 0)
+
+
+def _draw(logits: Any, seed: Any) -> Any:
+    drawn = apply_op("StatelessMultinomial", logits, 1, seed, output_dtype=dtypes.int64)
+    return apply_op("Squeeze", drawn, squeeze_dims=[0, 1])
+
+
+def rejection_resample(
+    dataset: Any, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
+) -> Any:
+    """(class, element) pairs, accepted with the probability that turns the initial distribution into the target's."""
+    from headrace.ops.random import random_uniform
+
+    target = convert_to_tensor(target_dist, name="target_dist")
+    if initial_dist is None:
+        raise ValueError(
+            "rejection_resample needs `initial_dist`, the distribution of the classes in the dataset: estimating it while "
+            "reading is not supported."
+        )
+    initial = convert_to_tensor(initial_dist, target.dtype, name="initial_dist")
+    ratios = apply_op("DivNoNan", target, initial)
+    accept = apply_op("DivNoNan", ratios, apply_op("Max", ratios, [0], keep_dims=False))
+
+    def with_class(*element: Any) -> Any:
+        value = element[0] if len(element) == 1 else element
+        return call_with(class_func, value), value
+
+    def kept(label: Any, _: Any) -> Any:
+        chance = apply_op("GatherV2", accept, label, 0)
+        return apply_op("Less", random_uniform([], seed=seed, dtype=target.dtype), chance)
+
+    return dataset.map(with_class).filter(kept)

@@ -1,0 +1,1 @@
+"""What runs a dataset: stages, passes over them, and the threads between them."""

@@ -1,0 +1,389 @@
+"""Stages that call a function for each element: map, filter, flat_map, interleave, scan, take_while, grouping, reduce.
+
+A function takes the arrays of an element and returns a tuple of arrays; a function that makes a dataset returns a tuple
+with its stage.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+from headrace import errors
+from headrace.data.runtime.base import Context, Element, Pass, Stage
+from headrace.data.runtime.batching import ElementsStage
+from headrace.data.runtime.simple import OnePass
+
+__all__ = [
+    "FilterStage", "FlatMapStage", "GroupByReducerStage", "GroupByWindowStage", "InterleaveStage", "MapStage",
+    "ScanStage", "TakeWhileStage", "reduce_stage",
+]  # fmt: skip
+
+Function = Callable[..., Element]
+
+
+def cardinality_kept(error: errors.OutOfRangeError) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        None, error._op,
+        f"Function invocation produced OutOfRangeError: {error.message}. A mapped function may not end its dataset.",
+    )  # fmt: skip
+
+
+class MapStage(Stage):
+    """``preserve``: the function may not end the dataset with an OutOfRangeError."""
+
+    def __init__(self, source: Stage, function: Function, preserve: bool) -> None:
+        self.inputs = (source,)
+        self.function = function
+        self.preserve = preserve
+
+    def start(self, ctx: Context) -> Pass:
+        return MapPass(ctx.start(self.inputs[0]), self.function, self.preserve)
+
+    def cardinality(self) -> int:
+        return self.inputs[0].cardinality()
+
+
+class MapPass(OnePass):
+    def __init__(self, source: Pass, function: Function, preserve: bool) -> None:
+        super().__init__(source)
+        self.fresh = True
+        self.function = function
+        self.preserve = preserve
+        self._pull = source.__next__
+        self._held: deque[Element] = deque()  # read ahead when a call failed
+
+    def __next__(self) -> Element:
+        element = self._held.popleft() if self._held else self._pull()
+        try:
+            return self.function(*element)
+        except errors.OutOfRangeError as error:
+            if self.preserve:
+                raise cardinality_kept(error) from error
+            raise StopIteration from None
+
+    def many(self, n: int) -> list[Element]:
+        if self._held or not self.source.instant:
+            return list(islice(self, n))
+        elements = self.source.many(n)
+        function, out = self.function, []
+        try:
+            for element in elements:
+                out.append(function(*element))
+        except errors.OutOfRangeError as error:
+            self._held.extend(elements[len(out) + 1 :])
+            if self.preserve:
+                raise cardinality_kept(error) from error
+        except BaseException:
+            self._held.extend(elements[len(out) + 1 :])
+            raise
+        return out
+
+
+class FilterStage(Stage):
+    def __init__(self, source: Stage, predicate: Function) -> None:
+        self.inputs = (source,)
+        self.predicate = predicate
+
+    def start(self, ctx: Context) -> Pass:
+        return FilterPass(ctx.start(self.inputs[0]), self.predicate)
+
+
+class FilterPass(OnePass):
+    def __init__(self, source: Pass, predicate: Function) -> None:
+        super().__init__(source)
+        self.predicate = predicate
+
+    def __next__(self) -> Element:
+        predicate = self.predicate
+        for element in self.source:
+            if predicate(*element)[0]:
+                return element
+        raise StopIteration
+
+
+class TakeWhileStage(Stage):
+    def __init__(self, source: Stage, predicate: Function) -> None:
+        self.inputs = (source,)
+        self.predicate = predicate
+
+    def start(self, ctx: Context) -> Pass:
+        return TakeWhilePass(ctx.start(self.inputs[0]), self.predicate)
+
+
+class TakeWhilePass(FilterPass):
+    ended = False
+
+    def __next__(self) -> Element:
+        if not self.ended:
+            for element in self.source:
+                if self.predicate(*element)[0]:
+                    return element
+                break
+            self.ended = True
+        raise StopIteration
+
+
+class FlatMapStage(Stage):
+    def __init__(self, source: Stage, function: Function) -> None:
+        self.inputs = (source,)
+        self.function = function
+
+    def start(self, ctx: Context) -> Pass:
+        return FlatMapPass(ctx, ctx.start(self.inputs[0]), self.function)
+
+
+class FlatMapPass(OnePass):
+    def __init__(self, ctx: Context, source: Pass, function: Function) -> None:
+        super().__init__(source)
+        self.fresh = False
+        self.ctx = ctx
+        self.function = function
+        self.current: Pass | None = None
+
+    def __next__(self) -> Element:
+        while True:
+            if self.current is not None:
+                for element in self.current:
+                    return element
+                self.current.close()
+                self.current = None
+            self.current = self.ctx.start(self.function(*next(self.source))[0])
+
+    def close(self) -> None:
+        self.source.close()
+        if self.current is not None:
+            self.current.close()
+
+
+class InterleaveStage(Stage):
+    """``open_element`` makes a pass of an element's dataset; the parallel form puts a thread behind it."""
+
+    def __init__(
+        self, source: Stage, function: Function, cycle_length: int, block_length: int
+    ) -> None:
+        for name, value in (("cycle_length", cycle_length), ("block_length", block_length)):
+            if value <= 0:
+                raise errors.InvalidArgumentError(None, None, f"{name} must be greater than zero.")
+        self.inputs = (source,)
+        self.function = function
+        self.cycle_length = cycle_length
+        self.block_length = block_length
+
+    def start(self, ctx: Context) -> Pass:
+        return InterleavePass(self, ctx.start(self.inputs[0]), self.opener(ctx))
+
+    def opener(self, ctx: Context) -> Callable[[Element], Pass]:
+        function = self.function
+        return lambda element: ctx.start(function(*element)[0])
+
+
+class InterleavePass(OnePass):
+    """TensorFlow's order: a place in the cycle keeps its dataset until that ends, then takes the next input."""
+
+    def __init__(
+        self, stage: InterleaveStage, source: Pass, opener: Callable[[Element], Pass]
+    ) -> None:
+        super().__init__(source)
+        self.fresh = False
+        self.opener = opener
+        self.cycle: list[Pass | None] = [None] * stage.cycle_length
+        self.block_length = stage.block_length
+        self.at = 0
+        self.taken = 0
+        self.open = 0
+        self.ended = False
+
+    def __next__(self) -> Element:
+        while not self.ended or self.open:
+            current = self.cycle[self.at]
+            if current is not None:
+                for element in current:
+                    self.taken += 1
+                    if self.taken == self.block_length:
+                        self._advance()
+                    return element
+                current.close()
+                self.cycle[self.at] = None
+                self.open -= 1
+                self._advance()
+            elif not self.ended:
+                self._open()
+            else:
+                self._advance()
+        raise StopIteration
+
+    def _open(self) -> None:
+        for element in self.source:
+            self.cycle[self.at] = self.opener(element)
+            self.open += 1
+            return
+        self.ended = True
+
+    def _advance(self) -> None:
+        self.taken = 0
+        self.at = (self.at + 1) % len(self.cycle)
+
+    def close(self) -> None:
+        self.source.close()
+        for part in self.cycle:
+            if part is not None:
+                part.close()
+
+
+class ScanStage(Stage):
+    """``function(*state, *element)`` returns the new state and the output."""
+
+    def __init__(self, source: Stage, initial: Sequence[Any], function: Function) -> None:
+        self.inputs = (source,)
+        self.initial = tuple(initial)
+        self.function = function
+
+    def start(self, ctx: Context) -> Pass:
+        return ScanPass(ctx.start(self.inputs[0]), self)
+
+    def cardinality(self) -> int:
+        return self.inputs[0].cardinality()
+
+
+class ScanPass(OnePass):
+    def __init__(self, source: Pass, stage: ScanStage) -> None:
+        super().__init__(source)
+        self.fresh = True
+        self.state = stage.initial
+        self.function = stage.function
+
+    def __next__(self) -> Element:
+        element = next(self.source)
+        try:
+            results = self.function(*self.state, *element)
+        except errors.OutOfRangeError:
+            raise StopIteration from None
+        n = len(self.state)
+        self.state = results[:n]
+        return results[n:]
+
+
+def reduce_stage(ctx: Context, stage: Stage, initial: Sequence[Any], function: Function) -> Element:
+    """The last state of a scan without outputs."""
+    state = tuple(initial)
+    source = ctx.start(stage)
+    try:
+        for element in source:
+            state = function(*state, *element)
+    finally:
+        source.close()
+    return state
+
+
+class GroupByWindowStage(Stage):
+    """Elements by key; a full group, or what is left at the end, becomes a dataset by ``reduce``."""
+
+    def __init__(self, source: Stage, key: Function, reduce: Function, window: Function) -> None:
+        self.inputs = (source,)
+        self.key = key
+        self.reduce = reduce
+        self.window = window
+
+    def start(self, ctx: Context) -> Pass:
+        return GroupByWindowPass(ctx, ctx.start(self.inputs[0]), self)
+
+
+class GroupByWindowPass(OnePass):
+    def __init__(self, ctx: Context, source: Pass, stage: GroupByWindowStage) -> None:
+        super().__init__(source)
+        self.fresh = False
+        self.ctx = ctx
+        self.stage = stage
+        self.groups: dict[int, list[Element]] = {}
+        self.sizes: dict[int, int] = {}
+        self.current: Pass | None = None
+        self.ended = False
+
+    def __next__(self) -> Element:
+        while True:
+            if self.current is not None:
+                for element in self.current:
+                    return element
+                self.current.close()
+                self.current = None
+            key = self._full_group()
+            self.current = self._reduced(key)
+
+    def _full_group(self) -> Any:
+        """Read on until a group is full; at the end the groups that are left come in the order of their keys."""
+        for element in () if self.ended else self.source:
+            key = self.stage.key(*element)[0]
+            number = int(key)
+            group = self.groups.setdefault(number, [])
+            group.append(element)
+            if len(group) == self._size(number, key):
+                return key
+        self.ended = True
+        if not self.groups:
+            raise StopIteration
+        return min(self.groups)
+
+    def _size(self, number: int, key: Any) -> int:
+        found = self.sizes.get(number)
+        if found is None:
+            found = self.sizes[number] = int(self.stage.window(key)[0])
+            if found <= 0:
+                raise errors.InvalidArgumentError(
+                    None, None, f"Window size must be greater than zero, but got {found}."
+                )
+        return found
+
+    def _reduced(self, key: Any) -> Pass:
+        import numpy as np
+
+        elements = self.groups.pop(int(key))
+        made = self.stage.reduce(np.int64(key), ElementsStage(elements))[0]
+        return self.ctx.start(made)
+
+    def close(self) -> None:
+        self.source.close()
+        if self.current is not None:
+            self.current.close()
+
+
+class GroupByReducerStage(Stage):
+    """Elements by key, each group reduced to one element; the groups come at the end, in the order of their keys."""
+
+    def __init__(
+        self, source: Stage, key: Function, init: Function, reduce: Function, finalize: Function
+    ) -> None:
+        self.inputs = (source,)
+        self.key = key
+        self.init = init
+        self.reduce = reduce
+        self.finalize = finalize
+
+    def start(self, ctx: Context) -> Pass:
+        return GroupByReducerPass(ctx.start(self.inputs[0]), self)
+
+
+class GroupByReducerPass(OnePass):
+    def __init__(self, source: Pass, stage: GroupByReducerStage) -> None:
+        super().__init__(source)
+        self.fresh = True
+        self.stage = stage
+        self.states: dict[int, Element] = {}
+        self.keys: Any = None
+
+    def __next__(self) -> Element:
+        if self.keys is None:
+            for element in self.source:
+                self._add(element)
+            self.keys = iter(sorted(self.states))
+        return self.stage.finalize(*self.states.pop(next(self.keys)))
+
+    def _add(self, element: Element) -> None:
+        key = self.stage.key(*element)[0]
+        number = int(key)
+        state = self.states.get(number)
+        if state is None:
+            state = self.stage.init(key)
+        self.states[number] = self.stage.reduce(*state, *element)

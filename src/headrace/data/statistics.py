@@ -1,0 +1,53 @@
+"""Where the time of a pipeline goes.
+
+Every iterator knows how long its user waited for elements and how long the user took between calls. With ``measure()`` the
+iterators that are made inside also time each stage.
+
+    with headrace.data.measure():
+        iterator = iter(dataset)
+    ...
+    headrace.data.stats(iterator)
+    {'elements': 468, 'waiting_seconds': 0.4, 'between_seconds': 3.1, 'waiting_share': 0.11, 'stages': {...}}
+
+The stages are nested as in the pipeline. ``seconds`` of a stage includes the stages that it reads from on the same thread;
+``own_seconds`` does not; ``waiting_seconds`` is time without an element ready from a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.data.runtime.iteration import MEASURE, IteratorResource
+
+__all__ = ["measure", "stats"]
+
+
+@contextmanager
+def measure() -> Iterator[None]:
+    """Iterators that begin inside time each of their stages."""
+    before = MEASURE[0]
+    MEASURE[0] = True
+    try:
+        yield
+    finally:
+        MEASURE[0] = before
+
+
+def stats(iterator: Any, session: Any = None) -> dict[str, Any]:
+    """What was measured of an iterator; of a graph's iterator in ``session`` (or the default session)."""
+    return _running(iterator, session).stats()
+
+
+def _running(iterator: Any, session: Any) -> IteratorResource:
+    if isinstance(iterator, IteratorResource):
+        return iterator
+    running = getattr(iterator, "_running", None)
+    if running is not None:
+        return running  # type: ignore[no-any-return]
+    from headrace.core.stacks import session_for
+
+    handle = iterator._iterator_resource
+    found = session_for(session, handle.graph, "read the statistics with `stats()`").run(handle)
+    return found  # type: ignore[no-any-return]

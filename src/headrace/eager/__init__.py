@@ -1,0 +1,1 @@
+"""Eager execution: operations computed at once, variables with values, tapes, functions."""

@@ -1,0 +1,115 @@
+"""``tf.contrib.eager``'s forms of derivatives: functions that give gradients of functions.
+
+grad = gradients_function(lambda x: x * x)
+grad(3.0)      # [6.0]
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
+from headrace.eager.tape import GradientTape
+from headrace.ops.variable_scope_state import _STORE_KEY
+from headrace.ops.variable_store import VariableStore
+
+__all__ = [
+    "EagerVariableStore", "gradients_function", "implicit_gradients", "implicit_value_and_gradients",
+    "value_and_gradients_function",
+]  # fmt: skip
+
+
+def value_and_gradients_function(
+    f: Callable[..., Any], params: Any = None
+) -> Callable[..., tuple[Any, list[Any]]]:
+    """A function that gives f's value and its gradients with respect to (some of) its positional arguments."""
+
+    def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[Any]]:
+        given = [convert_to_tensor(a) for a in args]
+        chosen = [given[i] for i in _positions(f, params, len(given))]
+        with GradientTape() as tape:
+            tape.watch(chosen)
+            value = f(*given, **kwargs)
+        if value is None:
+            raise ValueError(
+                f"Cannot differentiate a function that returns None; did you forget to return a value from {f}?"
+            )
+        return value, tape.gradient(value, chosen, dy)
+
+    return decorated
+
+
+def _positions(f: Callable[..., Any], params: Any, count: int) -> list[int]:
+    if params is None:
+        return list(range(count))
+    wanted = [params] if isinstance(params, (str, int)) else list(params)
+    names = list(inspect.signature(f).parameters)
+    return [names.index(p) if isinstance(p, str) else int(p) for p in wanted]
+
+
+def gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..., list[Any]]:
+    """A function that gives the gradients of f with respect to (some of) its positional arguments."""
+    both = value_and_gradients_function(f, params)
+    return lambda *args, **kwargs: both(*args, **kwargs)[1]
+
+
+def implicit_value_and_gradients(
+    f: Callable[..., Any],
+) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
+    """A function that gives f's value and (gradient, variable) for the trainable variables that f uses."""
+
+    def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+        with GradientTape() as tape:
+            value = f(*args, **kwargs)
+        if value is None:
+            raise ValueError(
+                f"Cannot differentiate a function that returns None; did you forget to return a value from {f}?"
+            )
+        variables = list(tape.watched_variables())
+        if not variables:
+            raise ValueError(
+                "No trainable variables were accessed while the function was being computed."
+            )
+        return value, list(zip(tape.gradient(value, variables), variables))
+
+    return decorated
+
+
+def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
+    """A function that gives (gradient, variable) for the trainable variables that f uses."""
+    both = implicit_value_and_gradients(f)
+    return lambda *args, **kwargs: both(*args, **kwargs)[1]
+
+
+class _KeptVariables(VariableStore):
+    keeps_eager = True
+
+
+class EagerVariableStore:
+    """Keeps the variables that ``tf.get_variable`` makes inside ``with store.as_default():``, and shares them."""
+
+    def __init__(self, store: Any = None) -> None:
+        self._store = _KeptVariables() if store is None else store
+
+    @contextmanager
+    def as_default(self) -> Any:
+        kept = get_default_graph().get_collection_ref(_STORE_KEY)
+        old = list(kept)
+        kept[:] = [self._store]
+        try:
+            yield
+        finally:
+            kept[:] = old
+
+    def variables(self) -> list[Any]:
+        return sorted(self._store._vars.values(), key=lambda v: str(v.name))
+
+    def trainable_variables(self) -> list[Any]:
+        return [v for v in self.variables() if v.trainable]
+
+    def non_trainable_variables(self) -> list[Any]:
+        return [v for v in self.variables() if not v.trainable]

@@ -1,0 +1,497 @@
+"""One operation, computed at once.
+
+``execute`` is what ``core.build.apply`` calls while eager execution is on. A *call plan* (kernel bound to attributes, types of
+the outputs) is kept per op, input types and attributes, so that a repeated call looks up one dictionary, calls the kernel
+and wraps what it returns. Inputs that are not tensors are converted with TF 2's rules: they take the type of the tensors
+beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.arrays import numpy_xp
+from headrace.arrays.blas import held, release_blas
+from headrace.arrays.quiet import restore, silence
+from headrace.core import convert as conversion
+from headrace.core import dtypes, trace
+from headrace.core.build import _attr_value
+from headrace.core.dtypes import DType
+from headrace.core.infer import output_dtypes
+from headrace.core.opdef import Arg, KernelNode, OpDef, bind_kernel
+from headrace.core.tensor import Tensor
+from headrace.eager import operators, states
+from headrace.eager.context import EAGER, STATE
+from headrace.eager.failures import located, not_allowed, wrong_type
+from headrace.eager.record import ACTIVE, Record, record
+from headrace.eager.tensor import EagerTensor, Handle, wrap
+from headrace.executors.state import RunContext
+
+__all__ = ["CallPlan", "execute", "execute_flat"]
+
+_new = EagerTensor.__new__
+_NEVER_KEPT = frozenset(["Const", "PyFunc", "PyFuncStateless", "StringFormat"])
+#: Call plans that are kept.
+_MAX_PLANS = 4096
+
+
+class CallPlan:
+    """An op bound to its attributes."""
+
+    __slots__ = ("attrs", "dtype", "dtypes", "groups", "kernel", "opdef", "stateful", "wants_rt")
+
+    def __init__(self, opdef: OpDef, attrs: dict[str, Any], kernel: Callable[..., Any]) -> None:
+        self.opdef = opdef
+        self.attrs = attrs
+        self.kernel = kernel
+        self.dtypes: list[DType] = output_dtypes(opdef, attrs) if opdef.outputs else []
+        single = opdef.single
+        self.dtype = (
+            self.dtypes[0] if single is not None and self.dtypes[0]._kind not in "sr" else None
+        )
+        self.wants_rt = "rt" in opdef.kernel_params
+        self.stateful = bool(opdef.traits.reads or opdef.traits.writes)
+        self.groups = None if opdef.simple else _groups(opdef, attrs)
+
+
+def _groups(opdef: OpDef, attrs: dict[str, Any]) -> list[int]:
+    """How many outputs each output argument has; -1 for one that is not a list."""
+    out = []
+    for arg in opdef.outputs:
+        if not arg.is_list:
+            out.append(-1)
+        elif arg.number_attr is not None:
+            out.append(attrs[arg.number_attr])
+        else:
+            out.append(len(attrs[arg.type_list_attr]))  # type: ignore[index]
+    return out
+
+
+_plans: dict[Any, CallPlan] = {}
+
+
+def execute(opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict[str, Any]) -> Any:
+    """Compute one op; returns tensors as ``apply`` does, None if the op has no outputs."""
+    key: list[Any] = [opdef]
+    values: list[Any] = []
+    for x in inputs:
+        if type(x) is not EagerTensor:
+            return _execute_mixed(opdef, inputs, name, given)
+        key.append(x._dtype)
+        values.append(x._static)
+    try:
+        key.extend(given.items())
+        plan = _plans.get(tuple(key))
+    except TypeError:  # an attribute that cannot be hashed as it was given
+        return _execute_any(opdef, inputs, name, given)
+    if plan is None:
+        if not opdef.simple or len(inputs) != len(opdef.inputs):
+            return _execute_any(opdef, inputs, name, given)
+        plan = _checked_plan(opdef, inputs, given, name)
+        _remember(tuple(key), plan)
+    dtype = plan.dtype
+    if dtype is None or plan.wants_rt or plan.stateful:
+        return _grouped(plan, _outputs(plan, values, inputs, name))
+    token = silence()
+    try:
+        value = plan.kernel(*values)
+    except Exception as error:
+        raise located(error, opdef, inputs, values, name) from None
+    finally:
+        restore(token)
+        if held[0]:
+            release_blas()
+    out = _new(EagerTensor)
+    out._static = value
+    out._dtype = dtype
+    if ACTIVE[0]:
+        record(opdef, plan.attrs, inputs, (out,))
+    return out
+
+
+def _remember(key: Any, plan: CallPlan) -> None:
+    if plan.opdef.name in _NEVER_KEPT or (plan.opdef.traits.random and plan.attrs.get("seed2")):
+        return  # attributes that are new with every call
+    if len(_plans) >= _MAX_PLANS:
+        _plans.pop(next(iter(_plans)))
+    _plans[key] = plan
+
+
+def _execute_mixed(
+    opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict[str, Any]
+) -> Any:
+    """Single inputs, some of them numbers, arrays or variables: converted, then as above."""
+    args = opdef.inputs
+    if len(inputs) != len(args):
+        return _execute_any(opdef, inputs, name, given)
+    if not opdef.simple:
+        return _execute_lists(opdef, inputs, name, given)
+    tensors = list(inputs)
+    handles = False
+    for i, x in enumerate(inputs):
+        if type(x) is EagerTensor:
+            continue
+        if isinstance(x, Handle):
+            handles = True
+            continue
+        arg = args[i]
+        attr = arg.type_attr
+        want, wish = arg.dtype, None
+        if attr is not None:
+            want = given.get(attr)
+            if want is None:
+                wish = _type_beside(args, tensors, attr)
+            elif type(want) is not DType:
+                want = dtypes.as_dtype(want).base_dtype
+        tensors[i] = _converted(opdef, arg, x, want, wish)
+    if handles:
+        return _execute_handles(opdef, tensors, name, given)
+    return execute(opdef, tuple(tensors), name, given)
+
+
+def _execute_handles(
+    opdef: OpDef, inputs: list[Any], name: str | None, given: dict[str, Any]
+) -> Any:
+    """Tensors and handles of variables."""
+    try:
+        key = (opdef, *[x._dtype for x in inputs], *given.items())
+        plan = _plans.get(key)
+    except TypeError:
+        return _execute_any(opdef, tuple(inputs), name, given)
+    if plan is None:
+        return _execute_any(opdef, tuple(inputs), name, given, key)
+    return _grouped(plan, _outputs(plan, [x._static for x in inputs], inputs, name))
+
+
+def _execute_lists(
+    opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict[str, Any]
+) -> Any:
+    """Lists of tensors, and beside them tensors or numbers."""
+    key: list[Any] = [opdef]
+    flat: list[Any] = []
+    for arg, x in zip(opdef.inputs, inputs):
+        if type(x) in (list, tuple) and arg.is_list:
+            key.append(len(x))
+            for item in x:
+                if type(item) is not EagerTensor:
+                    return _execute_any(opdef, inputs, name, given)
+                key.append(item._dtype)
+                flat.append(item)
+            continue
+        if type(x) is not EagerTensor:
+            if type(x) is not int or arg.type_attr is None or arg.type_attr in given:
+                return _execute_any(opdef, inputs, name, given)
+            x = _converted(opdef, arg, x, None, None)
+        key.append(x._dtype)
+        flat.append(x)
+    try:
+        key.extend(given.items())
+        plan = _plans.get(tuple(key))
+    except TypeError:
+        return _execute_any(opdef, inputs, name, given)
+    if plan is None:
+        return _execute_any(opdef, inputs, name, given, tuple(key))
+    return _grouped(plan, _outputs(plan, [t._static for t in flat], flat, name))
+
+
+def _type_beside(args: tuple[Arg, ...], values: list[Any], attr: str) -> DType | None:
+    """The type that a tensor among the inputs gives to a type attribute."""
+    for arg, value in zip(args, values):
+        if arg.type_attr == attr:
+            if type(value) is EagerTensor:
+                return value._dtype
+            dtype = _tensor_dtype(value)
+            if dtype is not None:
+                return dtype
+    return None
+
+
+def _execute_any(
+    opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict[str, Any], key: Any = None
+) -> Any:
+    """The general way: inputs of any kind, lists, handles. The plan is kept under ``key`` too."""
+    if len(inputs) != len(opdef.inputs):
+        raise TypeError(f"{opdef.name} takes {len(opdef.inputs)} inputs, {len(inputs)} were given")
+    attrs = {
+        k: _attr_value(opdef, k, v) for k, v in given.items() if v is not None or k in opdef.attrs
+    }
+    types = _Types(dict(attrs), _known_types(opdef, inputs, attrs))
+    flat: list[Any] = []
+    for i, (arg, value) in enumerate(zip(opdef.inputs, inputs)):
+        if arg.is_list:
+            flat += _list_input(opdef, arg, value, attrs, types, name)
+        else:
+            flat.append(_one_input(opdef, arg, i, value, attrs, types, name))
+    plan = _plan_for(opdef, attrs, name)
+    if key is not None:
+        _remember(key, plan)
+    return _grouped(plan, _outputs(plan, [t._static for t in flat], flat, name))
+
+
+def execute_flat(
+    opdef: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str
+) -> Record:
+    """For code that adds operations by flat tensors and complete attributes."""
+    flat = [conversion.convert(t) for t in inputs]
+    plan = _plan_for(opdef, attrs, name)
+    outputs = _outputs(plan, [t._static for t in flat], flat, name)
+    return Record(opdef, plan.attrs, flat, outputs)
+
+
+# plans ------------------------------------------------------------------------------------------
+
+
+def _checked_plan(
+    opdef: OpDef, inputs: tuple[Any, ...], given: dict[str, Any], name: str | None
+) -> CallPlan:
+    """The plan for inputs that are all eager tensors: types are inferred and checked."""
+    attrs = {
+        k: _attr_value(opdef, k, v) for k, v in given.items() if v is not None or k in opdef.attrs
+    }
+    for i, (arg, tensor) in enumerate(zip(opdef.inputs, inputs)):
+        _check_type(opdef, arg, i, tensor, attrs, name)
+    return _plan_for(opdef, attrs, name)
+
+
+def _check_type(
+    opdef: OpDef, arg: Arg, i: int, tensor: Any, attrs: dict[str, Any], name: str | None
+) -> None:
+    have = tensor._dtype
+    want = arg.dtype if arg.type_attr is None else attrs.get(arg.type_attr)
+    if want is None:
+        attr = opdef.attrs[arg.type_attr]  # type: ignore[index]
+        if attr.allowed is not None and have not in attr.allowed:
+            raise not_allowed(opdef, attr, have)
+        attrs[arg.type_attr] = have  # type: ignore[index]
+    elif have is not want:
+        raise wrong_type(opdef, i, have, want, name)
+    if arg.is_ref:
+        raise RuntimeError(
+            f"{opdef.name} op does not support eager execution. Arg '{arg.name}' is a ref."
+        )
+
+
+def _plan_for(opdef: OpDef, attrs: dict[str, Any], name: str | None) -> CallPlan:
+    """The plan for complete input types; attributes that were not given get their defaults."""
+    for attr, default in opdef.defaults.items():
+        attrs.setdefault(attr, default)
+    if len(attrs) < len(opdef.attrs):
+        for a in opdef.attrs.values():
+            if a.name not in attrs:
+                if not a.has_default:
+                    raise TypeError(f"{opdef.name}: attribute '{a.name}' is missing")
+                attrs[a.name] = a.default
+    try:
+        key = (opdef, *sorted(attrs.items(), key=_first))
+        found = _plans.get(key)
+    except TypeError:
+        return _new_plan(opdef, attrs, name)
+    if found is None:
+        found = _new_plan(opdef, attrs, name)
+        _remember(key, found)
+    return found
+
+
+def _first(pair: tuple[str, Any]) -> str:
+    return pair[0]
+
+
+def _new_plan(opdef: OpDef, attrs: dict[str, Any], name: str | None) -> CallPlan:
+    if opdef.traits.random or opdef.traits.stateful:  # generators go on where this call stopped
+        name = f"{opdef.name}{sorted((k, repr(v)) for k, v in attrs.items())}"
+    node = KernelNode(name or opdef.name, opdef.name, attrs)
+    return CallPlan(opdef, attrs, bind_kernel(opdef, node, numpy_xp))
+
+
+# inputs -----------------------------------------------------------------------------------------
+
+
+class _Types(NamedTuple):
+    """Types of attributes for values that are no tensors: demanded by the caller, or wished because tensors have them."""
+
+    demanded: dict[str, Any]
+    wished: dict[str, DType]
+
+
+def _known_types(opdef: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> dict[str, DType]:
+    """The types that the tensors among the inputs decide; the other inputs follow them."""
+    known: dict[str, DType] = {}
+    for arg, value in zip(opdef.inputs, inputs):
+        attr = arg.type_attr
+        if attr is None or attr in attrs or attr in known:
+            continue
+        for item in value if arg.is_list and isinstance(value, (list, tuple)) else (value,):
+            dtype = _tensor_dtype(item)
+            if dtype is not None:
+                known[attr] = dtype
+                break
+    return known
+
+
+def _tensor_dtype(value: Any) -> DType | None:
+    if isinstance(value, Tensor):
+        return value._dtype._base
+    if hasattr(value, "_as_graph_element"):  # a variable
+        return value.dtype.base_dtype  # type: ignore[no-any-return]
+    return None
+
+
+def _one_input(
+    opdef: OpDef, arg: Arg, i: int, value: Any, attrs: dict[str, Any], types: _Types, name: str | None
+) -> Any:  # fmt: skip
+    if not isinstance(value, EagerTensor):
+        attr = arg.type_attr
+        want = arg.dtype if attr is None else types.demanded.get(attr)
+        wish = None if attr is None else types.wished.get(attr) or attrs.get(attr)
+        value = _converted(opdef, arg, value, want, wish)
+    _check_type(opdef, arg, i, value, attrs, name)
+    return value
+
+
+def _converted(
+    opdef: OpDef, arg: Arg, value: Any, want: DType | None, wish: DType | None
+) -> EagerTensor:
+    """A value that is no eager tensor, as one: ``want`` is a demand, ``wish`` may fail."""
+    if isinstance(value, Tensor):
+        raise out_of_scope(value)
+    if want is None and wish is None and arg.type_attr is not None:
+        attr = opdef.attrs[arg.type_attr]
+        wish = attr.default if attr.has_default else None
+    if want is not None:
+        return to_tensor(value, want)
+    if wish is not None:
+        try:
+            return to_tensor(value, wish)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return to_tensor(value, None)
+
+
+def to_tensor(value: Any, dtype: DType | None) -> EagerTensor:
+    """Any Python value as an eager tensor."""
+    kind = type(value)
+    if kind is float or kind is int or kind is np.ndarray or kind is bool:
+        try:
+            array = conversion.make_ndarray(value, dtype)
+        except TypeError as error:
+            if kind is np.ndarray or dtype is None:
+                raise
+            raise TypeError(
+                f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}"
+            ) from error
+        return wrap(array, dtype or dtypes.FROM_NUMPY[array.dtype])
+    read = getattr(value, "_eager_read", None)
+    if read is not None:
+        tensor: Any = read()
+        if dtype is not None and tensor._dtype is not dtype:
+            tensor = conversion.convert(value, dtype)
+        return tensor  # type: ignore[no-any-return]
+    if value is None:
+        raise ValueError(
+            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor."
+        )
+    tensor = conversion.convert(value, dtype)
+    if not isinstance(tensor, EagerTensor):
+        raise out_of_scope(tensor)
+    return tensor
+
+
+def out_of_scope(tensor: Tensor) -> TypeError:
+    """A tensor of a graph where values are needed."""
+    where = trace.user_line(tensor._op._frames)
+    return TypeError(
+        f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit Python locals or TensorFlow "
+        "collections to access it.\nPlease see https://www.tensorflow.org/guide/function"
+        "#all_outputs_of_a_tffunction_must_be_return_values for more information."
+        + (f"\n\n{tensor!r} was defined here:\n    {where}" if where else "")
+    )
+
+
+def _list_input(
+    opdef: OpDef, arg: Arg, values: Any, attrs: dict[str, Any], types: _Types, name: str | None
+) -> list[Any]:  # fmt: skip
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(
+            f"Expected list for '{arg.name}' argument to '{opdef.name}' Op, not {values!r}."
+        )
+    if arg.type_list_attr is not None:
+        want = attrs.get(arg.type_list_attr)
+        tensors = [
+            v
+            if isinstance(v, EagerTensor)
+            else _converted(opdef, arg, v, want[i] if want else None, None)
+            for i, v in enumerate(values)
+        ]
+        attrs[arg.type_list_attr] = tuple(t._dtype for t in tensors)
+        return tensors
+    out = [_one_input(opdef, arg, i, v, attrs, types, name) for i, v in enumerate(values)]
+    attrs[arg.number_attr] = len(out)  # type: ignore[index]
+    return out
+
+
+# computing --------------------------------------------------------------------------------------
+
+
+def _outputs(
+    plan: CallPlan, values: list[Any], inputs: Sequence[Any], name: str | None
+) -> list[Any]:
+    """The flat outputs of an op, recorded."""
+    opdef = plan.opdef
+    token = silence()
+    try:
+        if plan.stateful:
+            result = states.call(plan, values, inputs)
+        elif plan.wants_rt:
+            result = plan.kernel(*values, rt=RunContext(STATE))
+        else:
+            result = plan.kernel(*values)
+    except Exception as error:
+        raise located(error, opdef, inputs, values, name) from None
+    finally:
+        restore(token)
+        if held[0]:
+            release_blas()
+    n = len(plan.dtypes)
+    if n == 0:
+        return []
+    results = result if n > 1 or (type(result) is tuple and plan.groups is not None) else (result,)
+    outputs = [_wrapped(r, d) for r, d in zip(results, plan.dtypes)]
+    if ACTIVE[0]:
+        record(opdef, plan.attrs, inputs, outputs)
+    return outputs
+
+
+def _wrapped(value: Any, dtype: DType) -> EagerTensor:
+    kind = dtype._kind
+    if kind == "r":
+        return Handle(value, dtype=dtype)
+    if kind == "s" and not isinstance(value, np.ndarray):
+        value = conversion.make_ndarray(value, dtypes.string)
+    return wrap(value, dtype)
+
+
+def _grouped(plan: CallPlan, outputs: list[Any]) -> Any:
+    """As ``apply`` returns them: list arguments give lists."""
+    if plan.groups is None:
+        if len(outputs) == 1:
+            return outputs[0]
+        return tuple(outputs) if outputs else None
+    parts: list[Any] = []
+    at = 0
+    for n in plan.groups:
+        if n < 0:
+            parts.append(outputs[at])
+            at += 1
+        else:
+            parts.append(outputs[at : at + n])
+            at += n
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(parts) if parts else None
+
+
+operators.install()
+EAGER._execute = execute  # type: ignore[method-assign]

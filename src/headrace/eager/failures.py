@@ -1,0 +1,75 @@
+"""Errors of eager operations: TensorFlow's classes and words, with the op in brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace import errors
+from headrace.core.dtypes import DType
+from headrace.core.opdef import Attr, OpDef
+from headrace.core.shapes import show
+from headrace.eager.record import Record
+from headrace.executors.base import _shape_message
+
+__all__ = ["located", "not_allowed", "wrong_type"]
+
+#: TensorFlow's own names, where a message has them.
+_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+_BECOME_INVALID_ARGUMENT = (ValueError, TypeError, IndexError, ArithmeticError)
+
+
+def located(
+    error: Exception, opdef: OpDef, inputs: Sequence[Any], values: Sequence[Any], name: str | None
+) -> Exception:
+    """The error of a kernel as a user is to see it."""
+    if isinstance(error, errors.OpError):
+        made = type(error).__new__(type(error))
+        errors.OpError.__init__(made, None, None, _with_op(error.message, opdef, name), error.code)
+        return made
+    if isinstance(error, MemoryError):
+        return errors.ResourceExhaustedError(
+            None, None, _with_op(f"Out of memory: {error}", opdef, name)
+        )
+    if not isinstance(error, _BECOME_INVALID_ARGUMENT) and type(error).__name__ != "LinAlgError":
+        return error
+    return errors.InvalidArgumentError(
+        None, None, _with_op(_message(error, opdef, inputs, values), opdef, name)
+    )
+
+
+def _message(error: Exception, opdef: OpDef, inputs: Sequence[Any], values: Sequence[Any]) -> str:
+    """TensorFlow's words for the commonest mistakes, else what the shape rule says, else NumPy's."""
+    found = _shape_message(Record(opdef, {}, (), ()), list(values))
+    if found is not None:
+        return found
+    shapes = ", ".join(show(getattr(v, "shape", ())) for v in values)
+    return f"{error} (input shapes: {shapes})"
+
+
+def _with_op(text: str, opdef: OpDef, name: str | None) -> str:
+    if "[Op:" in text:
+        return text
+    return f"{text} [Op:{opdef.name}]" + (f" name: {name}" if name else "")
+
+
+def wrong_type(opdef: OpDef, i: int, have: DType, want: DType, name: str | None) -> Exception:
+    return errors.InvalidArgumentError(
+        None, None,
+        f"cannot compute {opdef.name} as input #{i}(zero-based) was expected to be a {_called(want)} tensor but is a "
+        f"{_called(have)} tensor [Op:{opdef.name}] name: {name or ''}",
+    )  # fmt: skip
+
+
+def not_allowed(opdef: OpDef, attr: Attr, have: DType) -> Exception:
+    names = ", ".join(sorted(_called(d) for d in attr.allowed or ()))
+    return errors.InvalidArgumentError(
+        None, None,
+        f"Value for attr '{attr.name}' of {_called(have)} is not in the list of allowed values: {names} "
+        f"[Op:{opdef.name}]",
+    )  # fmt: skip
+
+
+def _called(dtype: DType) -> str:
+    return _NAMES.get(dtype.name, dtype.name)
