@@ -28,7 +28,7 @@ _ALL = {"must": Target({"tf": 1, "torch": 1})}
 _TORCH = {"must": Target({"torch": 1})}
 
 ROWS = [
-    Row("60,000×784 floats: slices, shuffle, batch, prefetch", "slices", Best("epoch"), _ALL, short="slices"),
+    Row("60,000x784 floats: slices, shuffle, batch, prefetch", "slices", Best("epoch"), _ALL, short="slices"),
     Row("256 JPEG files: read, decode, resize, batch", "jpeg", Best("epoch"), _TORCH, short="JPEG"),
     Row("20,000 TFRecords of floats: parse each, batch", "records", Best("epoch"), _ALL, short="TFRecord"),
     Row("… batch, parse together", "records_batched", Best("epoch"), _ALL, short="batched"),
@@ -193,7 +193,10 @@ def overlap(
         samples: Samples = {"loop": [], "alone": [], "input": [], "model": []}
         for _ in range(count):
             samples["loop"].append(seconds_after_collecting(loop))
-            alone = {"input": seconds_after_collecting(read), "model": seconds_after_collecting(train)}
+            alone = {
+                "input": seconds_after_collecting(read),
+                "model": seconds_after_collecting(train),
+            }
             for name, seconds in alone.items():
                 samples[name].append(seconds)
             samples["alone"].append(max(alone.values()))

@@ -85,7 +85,7 @@ def _make_records(files: Files, count: int) -> None:
         tf.io.TFRecordWriter(files.floats) as floats,
         tf.io.TFRecordWriter(files.bytes) as in_bytes,
     ):
-        for label, x in plain:
+        for label, x in zip(plain["label"], plain["x"]):
             numbers = tf.train.Feature(float_list=tf.train.FloatList(value=x.tolist()))
             floats.write(_example(tf, label, numbers))
             data = (x * 255).astype(np.uint8).tobytes()

@@ -65,7 +65,9 @@ class Driver:
         if case.startswith("memory"):  # is looked at where nothing else has been done
             workers.close()
         rows = [row for row in group.rows if row.case == case]
-        wanted = {library for row in rows for library in group.libraries(row)} or set(group.libraries())
+        wanted = {library for row in rows for library in group.libraries(row)} or set(
+            group.libraries()
+        )
         rounds = self._rounds(group, case)
         for turn in range(rounds):
             for library in group.libraries():

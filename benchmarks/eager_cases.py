@@ -6,6 +6,7 @@ Below them the same for PyTorch, NumPy and jax, where they have it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ RATE = 0.01
 def _arrays() -> tuple[list[Any], Any, Any]:
     random = np.random.RandomState(0)
     weights: list[Any] = []
-    for inputs, outputs in zip(SIZES, SIZES[1:]):
+    for inputs, outputs in pairwise(SIZES):
         weights.append((random.standard_normal((inputs, outputs)) * 0.1).astype(np.float32))
         weights.append(np.zeros(outputs, np.float32))
     x = random.standard_normal((BATCH, SIZES[0])).astype(np.float32)

@@ -66,7 +66,7 @@ ROWS = [
         short="tanh",
     ),
     Row(
-        "conv net 28×28, 5×5×32, 5×5×64, batch 64, forward",
+        "conv net 28x28, 5x5x32, 5x5x64, batch 64, forward",
         "conv_forward",
         Best("run"),
         _times(None, 1),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rows import Rate, Row
-from benchmarks.scale import QUICK, Samples, Scale
+from benchmarks.scale import Samples, Scale
 from benchmarks.session_cases import Case, Measure
 from benchmarks.timing import per_call, seconds_of
 
@@ -38,16 +38,15 @@ ROWS = [
 ]
 
 
-def _matrices(scale: Scale) -> tuple[Any, Any]:
-    side = 64 if scale is QUICK else SIDE
+def _matrices() -> tuple[Any, Any]:
     random = np.random.RandomState(0)
-    a, b = (random.random_sample((side, side)).astype(np.float32) for _ in range(2))
+    a, b = (random.random_sample((SIDE, SIDE)).astype(np.float32) for _ in range(2))
     return a, b
 
 
 def _gemm(product: Callable[[Any, Any, Any], Callable[[], Any]]) -> Case:
     def case(module: Any, scale: Scale) -> Measure:
-        call = product(module, *_matrices(scale))
+        call = product(module, *_matrices())
         return lambda: {"run": per_call(call, scale.seconds)}
 
     return case
@@ -82,7 +81,7 @@ def _copy(floats: int, repeats: int) -> Case:
 
     def case(module: Any, scale: Scale) -> Measure:
         threads = len(os.sched_getaffinity(0))
-        size = (IN_CACHE if scale is QUICK else floats) // threads
+        size = floats // threads
         pairs = [(np.zeros(size, np.float32), np.ones(size, np.float32)) for _ in range(threads)]
 
         def work(pair: tuple[Any, Any]) -> None:
@@ -91,8 +90,10 @@ def _copy(floats: int, repeats: int) -> Case:
 
         pool = ThreadPoolExecutor(threads)
 
+        def copy() -> None:
+            list(pool.map(work, pairs))
+
         def measure() -> Samples:
-            copy = lambda: list(pool.map(work, pairs))
             copy()
             return {"run": [seconds_of(copy) / repeats for _ in range(8)]}
 

@@ -46,7 +46,9 @@ def draw(results: Results, directory: Path) -> dict[str, list[Path]]:
             _bars(path, panels, group.libraries())
             pictures[group.name] = [path]
     machine = Machine.of(results, min)
-    limited = [panel for name in ("models", "inference") for panel in _panels(GROUPS[name], results)]
+    limited = [
+        panel for name in ("models", "inference") for panel in _panels(GROUPS[name], results)
+    ]
     if machine is not None and limited:
         path = directory / "roofline.png"
         _roofline(path, limited, machine)
@@ -61,14 +63,18 @@ def _panels(group: Group, results: Results) -> list[Panel]:
         title = {"models": "training step"}.get(group.name, group.title)
         return [(title, lines)] if lines else []
     kinds = {"latency": "inference, batch 1", "throughput": "inference, batch 64"}
-    panels = [(title, [ln for ln in lines if ln.row.case.endswith(k)]) for k, title in kinds.items()]
+    panels = [
+        (title, [ln for ln in lines if ln.row.case.endswith(k)]) for k, title in kinds.items()
+    ]
     return [panel for panel in panels if panel[1]]
 
 
 def _bars(path: Path, panels: list[Panel], libraries: list[str]) -> None:
     import matplotlib.pyplot as plt
 
-    shown = [name for name in libraries if any(name in ln.best for _, lines in panels for ln in lines)]
+    shown = [
+        name for name in libraries if any(name in ln.best for _, lines in panels for ln in lines)
+    ]
     most = max(len(lines) for _, lines in panels)
     size = (max(7.0, 1.2 + most * (0.5 + 0.17 * len(shown))), 0.9 + 3.0 * len(panels))
     figure, all_axes = plt.subplots(len(panels), 1, figsize=size, squeeze=False)

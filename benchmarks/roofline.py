@@ -26,6 +26,8 @@ class Machine:
 
     @classmethod
     def of(cls, results: Results, statistic: Statistic) -> Machine | None:
+        if results.quick:
+            return None  # tiny models have no limits
         rates: list[float] = []
         for row in machine_cases.ROWS:
             measured = [results.rounds[key] for key in results.rounds if key[1] == row.case]

@@ -160,7 +160,9 @@ class Target:
 
     def text(self, labels: dict[str, str]) -> str:
         parts = [
-            f"faster than {labels[name]}" if least == 1 and name != "tf" else f"{least:g}x {labels[name]}"
+            f"faster than {labels[name]}"
+            if least == 1 and name != "tf"
+            else f"{least:g}x {labels[name]}"
             for name, least in self.over.items()
         ]
         parts += [f"{self.of_best:g}x the best"] if self.of_best is not None else []

@@ -64,7 +64,8 @@ def _both(best: float, median: float) -> str:
     """ "2.58 / 2.66 ms": in the unit of the first."""
     number, unit = time_text(best).split()
     scale = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}[unit]
-    return f"{number} / {median / scale:.3g} {unit}"
+    other = median / scale
+    return f"{number} / {f'{other:.0f}' if other >= 100 else f'{other:.3g}'} {unit}"
 
 
 def make_table(group: Group, results: Results, statistic: Statistic = min) -> Table:
@@ -86,7 +87,9 @@ def _cells(line: Line, shown: list[str], targets: tuple[str, ...]) -> list[str]:
         target = line.row.targets.get(heading)
         known = target is not None and OWN in line.best
         cells.append(target.text(LABELS) if target is not None else "")
-        cells.append(target.met(line.best[OWN], line.ratios) if target is not None and known else "")
+        cells.append(
+            target.met(line.best[OWN], line.ratios) if target is not None and known else ""
+        )
     return cells
 
 

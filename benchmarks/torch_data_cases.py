@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.data_cases import BATCH, ELEMENTS, LOOP_BATCH, SIDE, overlap, slices_arrays, small_function
+from benchmarks.data_cases import (
+    BATCH,
+    ELEMENTS,
+    LOOP_BATCH,
+    SIDE,
+    overlap,
+    slices_arrays,
+    small_function,
+)
 from benchmarks.data_files import RECORD, find_files
 from benchmarks.scale import QUICK, Scale
 from benchmarks.session_cases import Case, Measure

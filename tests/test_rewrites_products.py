@@ -229,3 +229,32 @@ def test_log_of_softmax_keeps_its_meaning() -> None:
     got = tf.Session().run(loss, {x: [[-200.0, 0.0]]})
     assert got == np.inf
     same(loss, {x: [[-200.0, 0.0]]})
+
+
+def unrolled(rows: int | None, extra: bool) -> tuple[Any, Any, Any]:
+    """A weight that is used at four steps; its gradient, and the penalty's if ``extra``."""
+    x = tf.placeholder(tf.float32, [4, rows, 6])
+    w = tf.Variable(np.linspace(-1, 1, 36, dtype=np.float32).reshape(6, 6))
+    h = tf.zeros([tf.shape(x)[1], 6])
+    for t in range(4):
+        h = tf.tanh(tf.matmul(x[t] + h, w))
+    loss = tf.reduce_sum(tf.square(h)) + (tf.nn.l2_loss(w) if extra else 0.0)
+    return x, w, tf.gradients(loss, w)[0]
+
+
+@pytest.mark.parametrize("rows", [None, 3])
+@pytest.mark.parametrize("extra", [False, True])
+def test_sum_of_products(rows: int | None, extra: bool) -> None:
+    x, _, gradient = unrolled(rows, extra)
+    ops, before = ops_of(gradient, [x]), ops_of(gradient, [x], without="sum of products")
+    assert before.count("AddN") == 1 and before.count("MatMul") == ops.count("MatMul") + 3
+    assert ops.count("AddN") == int(extra)
+    same(gradient, {x: np.random.default_rng(0).normal(size=(4, 3, 6))}, 1e-5)
+
+
+def test_a_product_that_is_fetched_stays_in_a_sum() -> None:
+    a = [tf.placeholder(tf.float32, [2, 5]) for _ in range(3)]
+    each = [tf.matmul(v, v, transpose_a=True) for v in a]
+    fetches = [tf.add_n(each), each[1]]
+    assert ops_of(fetches, a).count("MatMul") == 3
+    same(fetches, {v: np.random.default_rng(i).normal(size=(2, 5)) for i, v in enumerate(a)}, 1e-6)

@@ -121,3 +121,27 @@ def test_shapes_inside_loops_follow_the_round() -> None:
         lambda i, a: i < 3, body, [0, x], [tf.TensorShape([]), tf.TensorShape([None])]
     )[1]
     same([grown, tf.shape(grown)], {x: [1.0, 2.0]})
+
+
+def test_known_broadcast() -> None:
+    """Gradients of operations on one batch sum over nothing, though its length is not known."""
+    x = tf.placeholder(tf.float32, [None, 4])
+    w = tf.Variable(np.ones((4, 3), np.float32))
+    h = tf.tanh(tf.matmul(x, w))
+    centred = h - tf.reduce_mean(h, 1, keepdims=True)
+    gradient = tf.gradients(tf.reduce_sum(centred * h * centred), w)[0]
+    before = ops_of(gradient, [x], without="known broadcast")
+    ops = ops_of(gradient, [x])
+    assert "BroadcastGradientArgs" in before and "BroadcastGradientArgs" not in ops
+    assert ops.count("Sum") < before.count("Sum")
+    same(gradient, {x: np.random.default_rng(0).normal(size=(5, 4))}, 1e-5)
+    same(gradient, {x: np.random.default_rng(0).normal(size=(1, 4))}, 1e-5)
+
+
+def test_lengths_that_may_differ_are_looked_at_in_the_run() -> None:
+    x, y = (tf.placeholder(tf.float32, [None, 4]) for _ in range(2))
+    gradients = tf.gradients(tf.reduce_sum(x * y), [x, y])
+    assert "BroadcastGradientArgs" in ops_of(gradients, [x, y])
+    rng = np.random.default_rng(0)
+    same(gradients, {x: rng.normal(size=(1, 4)), y: rng.normal(size=(5, 4))}, 1e-5)
+    same(gradients, {x: rng.normal(size=(5, 4)), y: rng.normal(size=(5, 4))}, 1e-5)

@@ -145,6 +145,19 @@ NOT_IN_TENSORFLOW: dict[str, str] = {
     **dict.fromkeys(
         ["_Attention", "_Gelu", "_LayerNorm"], "Headrace's own; made by rewriting only"
     ),
+    **dict.fromkeys(
+        [
+            "AssertCardinalityDataset",
+            "ParallelBatchDataset",
+            "ParallelInterleaveDatasetV4",
+            "ParallelMapDatasetV2",
+        ],
+        "is TensorFlow 2's",
+    ),
+    **dict.fromkeys(
+        ["_LoadDataset", "_RerandomDataset", "_SaveDataset", "_StoppingInterleaveDataset"],
+        "is Headrace's own, for what TensorFlow 2's datasets can say",
+    ),
 }
 
 

@@ -21,11 +21,10 @@ from benchmarks.models.transformer import GPT
 
 __all__ = ["MODELS", "TINY"]
 
-_LOOP = {
-    "loop": True,
-    "name": "lstm_loop",
-    "title": "the same LSTM as a loop (while_loop or scan), clipped descent",
-}
+
+def _as_loop(model: LSTM) -> LSTM:
+    title = "the same LSTM as a loop (while_loop or scan), clipped descent"
+    return replace(model, loop=True, name="lstm_loop", title=title)
 
 
 def _by_name(*models: Model) -> dict[str, Model]:
@@ -35,13 +34,13 @@ def _by_name(*models: Model) -> dict[str, Model]:
 _TINY_LSTM = LSTM(vocabulary=17, hidden=6, steps=4, batch=3)
 
 #: As measured.
-MODELS = _by_name(MLP(), LeNet(), ResNet(), LSTM(), replace(LSTM(), **_LOOP), GPT())
+MODELS = _by_name(MLP(), LeNet(), ResNet(), LSTM(), _as_loop(LSTM()), GPT())
 #: The same models so small that a check or a test takes no time.
 TINY = _by_name(
     MLP(sizes=(12, 9, 8, 5), batch=7),
     LeNet(side=8, filters=(3, 4), dense=10, batch=3),
     ResNet(side=8, widths=(4, 6), depth=2, batch=4),
     _TINY_LSTM,
-    replace(_TINY_LSTM, **_LOOP),
+    _as_loop(_TINY_LSTM),
     GPT(vocabulary=23, tokens=6, layers=2, width=8, heads=2, batch=3),
 )

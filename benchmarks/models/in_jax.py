@@ -60,7 +60,9 @@ def inference(jax: Any, model: Model, batch: int) -> Callable[[], Any]:
 
 
 def _slots(jax: Any, optimizer: Optimizer, trained: Weights) -> list[Any]:
-    zeros = lambda: jax.tree.map(jax.numpy.zeros_like, trained)
+    def zeros() -> Any:
+        return jax.tree.map(jax.numpy.zeros_like, trained)
+
     if optimizer.kind == "adam":
         return [zeros(), zeros(), jax.numpy.zeros(())]
     return [zeros()] if optimizer.kind == "momentum" else []

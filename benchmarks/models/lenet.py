@@ -20,6 +20,8 @@ from benchmarks.models.spec import (
 
 __all__ = ["LeNet"]
 
+OPTIMIZER = Optimizer("adam", 1e-4)
+
 
 @dataclass(frozen=True)
 class LeNet(Model):
@@ -30,9 +32,9 @@ class LeNet(Model):
     dense: int = 1024
     classes: int = 10
     batch: int = 64
-    optimizer: Optimizer = Optimizer("adam", 1e-4)
+    optimizer: Optimizer = OPTIMIZER
     name: str = "lenet"
-    title: str = "LeNet-style, 5×5×32, 5×5×64, dense 1024, Adam"
+    title: str = "LeNet-style, 5x5x32, 5x5x64, dense 1024, Adam"
 
     @property
     def flat(self) -> int:

@@ -16,6 +16,8 @@ __all__ = ["LSTM"]
 
 State = list[tuple[Any, Any]]  # of each layer: what it put out, and its cells
 
+OPTIMIZER = Optimizer("descent", 1.0, clip=5.0)
+
 
 @dataclass(frozen=True)
 class LSTM(Model):
@@ -27,9 +29,9 @@ class LSTM(Model):
     steps: int = 20
     loop: bool = False
     batch: int = 20
-    optimizer: Optimizer = Optimizer("descent", 1.0, clip=5.0)
+    optimizer: Optimizer = OPTIMIZER
     name: str = "lstm"
-    title: str = "LSTM 2×200, 20 steps, vocabulary 10k, clipped descent"
+    title: str = "LSTM 2x200, 20 steps, vocabulary 10k, clipped descent"
 
     def parameters(self) -> dict[str, Array]:
         random = np.random.RandomState(7)

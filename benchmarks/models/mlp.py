@@ -14,6 +14,8 @@ from benchmarks.models.spec import Array, Model, Optimizer, Weights, Work, dense
 
 __all__ = ["MLP"]
 
+OPTIMIZER = Optimizer("adam", 1e-3)
+
 
 @dataclass(frozen=True)
 class MLP(Model):
@@ -21,7 +23,7 @@ class MLP(Model):
 
     sizes: tuple[int, ...] = (784, 512, 512, 10)
     batch: int = 128
-    optimizer: Optimizer = Optimizer("adam", 1e-3)
+    optimizer: Optimizer = OPTIMIZER
     name: str = "mlp"
     title: str = "MLP 784-512-512-10, Adam"
 

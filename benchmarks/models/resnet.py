@@ -31,6 +31,8 @@ __all__ = ["DECAY", "EPSILON", "Block", "Conv", "ResNet"]
 EPSILON = 1e-5
 DECAY = 0.9
 
+OPTIMIZER = Optimizer("momentum", 0.05)
+
 
 @dataclass(frozen=True)
 class Conv:
@@ -62,9 +64,9 @@ class ResNet(Model):
     depth: int = 2  # blocks of a stage
     classes: int = 10
     batch: int = 32
-    optimizer: Optimizer = Optimizer("momentum", 0.05)
+    optimizer: Optimizer = OPTIMIZER
     name: str = "resnet"
-    title: str = "ResNet-18-style, 32×32, batch norm, momentum"
+    title: str = "ResNet-18-style, 32x32, batch norm, momentum"
 
     @property
     def stem(self) -> Conv:

@@ -6,7 +6,7 @@ libraries have texts of their own (``in_jax``, ``in_torch``, …) over the same 
 
     model = MLP(sizes=(784, 512, 512, 10))
     model.parameters()["dense0/weights"].shape    # (784, 512)
-    model.forward_work(batch=128).flops           # 171,704,320
+    model.forward_work(batch=128).flops           # 171,180,032
 """
 
 from __future__ import annotations

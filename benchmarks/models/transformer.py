@@ -14,6 +14,8 @@ __all__ = ["EPSILON", "GPT"]
 
 EPSILON = 1e-5  # of the norms
 
+OPTIMIZER = Optimizer("adam", 3e-4)
+
 
 @dataclass(frozen=True)
 class GPT(Model):
@@ -25,7 +27,7 @@ class GPT(Model):
     width: int = 256
     heads: int = 4
     batch: int = 8
-    optimizer: Optimizer = Optimizer("adam", 3e-4)
+    optimizer: Optimizer = OPTIMIZER
     name: str = "gpt"
     title: str = "transformer, 4 layers of 256, 4 heads, 128 tokens, Adam"
 

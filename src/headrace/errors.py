@@ -13,7 +13,7 @@ from typing import Any
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
     "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
-    "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
+    "OperatorNotAllowedInGraphError", "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
     "UnavailableError", "UnimplementedError", "UnknownError", "error_class_for_code",
 ]  # fmt: skip
 
@@ -184,6 +184,10 @@ class DataLossError(_CodedError):
     """Data that was read is damaged."""
 
     code = DATA_LOSS
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """A tensor of a graph, whose value is not known yet, was used where Python needs the value."""
 
 
 _BY_CODE: dict[int, type[OpError]] = {

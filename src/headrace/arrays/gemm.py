@@ -27,7 +27,7 @@ SPLIT_FROM = 1 << 22
 #: From here on the kernel library is faster (float32).
 LIBRARY_FROM = 600_000
 #: Few rows are a matter of reading the right side: from this many elements there parts pay as well.
-FEW_ROWS, FEW_ROWS_FROM = 8, 1 << 19
+FEW_ROWS, FEW_ROWS_FROM = 8, 300_000
 #: Multiply-adds from which a batch of products is worth a primitive of the kernel library.
 BATCH_FROM = 1 << 20
 
@@ -45,13 +45,13 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
         result = _many(a, b, out)
         if result is not None:
             return result
-    if work >= LIBRARY_FROM and a.ndim == 2 == b.ndim and a.dtype == b.dtype == np.float32:
+    few = a.shape[-2] <= FEW_ROWS and b.size >= FEW_ROWS_FROM
+    if (work >= LIBRARY_FROM or few) and a.ndim == 2 == b.ndim and a.dtype == b.dtype == np.float32:
         found = library()
         result = None if found is None else found.matmul(a, b, out)
         if result is not None:
             return result
     threads = thread_count()
-    few = a.shape[-2] <= FEW_ROWS and b.size >= FEW_ROWS_FROM
     if (
         (work < SPLIT_FROM and not few)
         or threads == 1

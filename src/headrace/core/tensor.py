@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.core import shapes, stacks, trace
 from headrace.core.dtypes import DType
 from headrace.core.shapes import Shape, TensorShape
+from headrace.errors import OperatorNotAllowedInGraphError
 
 if TYPE_CHECKING:
     from headrace.core.graph import Graph
@@ -127,14 +128,14 @@ class Tensor:
         return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{device})'
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise OperatorNotAllowedInGraphError(
             "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to test "
             "if a tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the "
             "value of a tensor."
         )
 
     def __iter__(self) -> Any:
-        raise TypeError(
+        raise OperatorNotAllowedInGraphError(
             "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use "
             "tf.map_fn, or tf.unstack if its first dimension is known."
         )

@@ -29,10 +29,10 @@ def choose_from_datasets(
             "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` tensors but are "
             f"{choice_dataset.element_spec}."
         )
-    return _directed(choice_dataset, datasets)
+    return _directed(choice_dataset, datasets, stop_on_empty_dataset)
 
 
-def _directed(selector: Any, datasets: Sequence[Any]) -> Any:
+def _directed(selector: Any, datasets: Sequence[Any], stop_on_empty: bool) -> Any:
     first = datasets[0]
     spec = first.element_spec
     for other in datasets[1:]:
@@ -47,7 +47,7 @@ def _directed(selector: Any, datasets: Sequence[Any]) -> Any:
             check_types=False,
         )
     variant = apply_op(
-        "DirectedInterleaveDataset", selector._variant_tensor, [d._variant_tensor for d in datasets],
+        "_StoppingInterleaveDataset" if stop_on_empty else "DirectedInterleaveDataset", selector._variant_tensor, [d._variant_tensor for d in datasets],
         output_types=structure.component_types(spec), output_shapes=structure.component_shapes(spec),
     )  # fmt: skip
     return first._new(variant, spec, *datasets[1:])
@@ -58,6 +58,7 @@ def sample_from_datasets(
     weights: Any = None,
     seed: Any = None,
     stop_on_empty_dataset: bool = False,
+    rerandomize_each_iteration: bool | None = None,
 ) -> Any:
     """Elements of datasets that are drawn with probabilities ``weights`` (or a dataset of them)."""
     if not datasets:
@@ -65,11 +66,11 @@ def sample_from_datasets(
     base = datasets[0]._base
     if len(datasets) == 1:
         return datasets[0]
-    seeds = base.random(seed).batch(2)
+    seeds = base.random(seed, rerandomize_each_iteration).batch(2)
     if weights is not None and isinstance(weights, base):
         pairs = base.zip((seeds, weights))
         selector = pairs.map(lambda s, w: _draw(_log(w), s))
-        return _directed(selector, datasets)
+        return _directed(selector, datasets, stop_on_empty_dataset)
     if weights is None:
         weights = np.full(len(datasets), 1.0 / len(datasets), np.float32)
     weights = convert_to_tensor(weights, name="weights")
@@ -84,7 +85,8 @@ def sample_from_datasets(
             f"{weights.shape.as_list()[0]} weights."
         )
     logits = _log(weights)
-    return _directed(seeds.map(lambda s: _draw(logits, s)), datasets)
+    drawn = seeds.map(lambda s: _draw(logits, s))
+    return _directed(drawn, datasets, stop_on_empty_dataset)
 
 
 def _log(weights: Any) -> Any:
@@ -99,25 +101,57 @@ def _draw(logits: Any, seed: Any) -> Any:
 def rejection_resample(
     dataset: Any, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
 ) -> Any:
-    """(class, element) pairs, accepted with the probability that turns the initial distribution into the target's."""
+    """(class, element) pairs, accepted with the probability that turns the initial distribution into the target's.
+
+    Without ``initial_dist`` it is estimated from the elements that went by.
+    """
     from headrace.ops.random import random_uniform
 
     target = convert_to_tensor(target_dist, name="target_dist")
-    if initial_dist is None:
-        raise ValueError(
-            "rejection_resample needs `initial_dist`, the distribution of the classes in the dataset: estimating it while "
-            "reading is not supported."
+    known: Any = None
+    if initial_dist is not None:
+        known = _accepted(
+            target, convert_to_tensor(initial_dist, target.dtype, name="initial_dist")
         )
-    initial = convert_to_tensor(initial_dist, target.dtype, name="initial_dist")
-    ratios = apply_op("DivNoNan", target, initial)
-    accept = apply_op("DivNoNan", ratios, apply_op("Max", ratios, [0], keep_dims=False))
 
     def with_class(*element: Any) -> Any:
         value = element[0] if len(element) == 1 else element
         return call_with(class_func, value), value
 
-    def kept(label: Any, _: Any) -> Any:
-        chance = apply_op("GatherV2", accept, label, 0)
+    def kept(chances: Any, label: Any) -> Any:
+        chance = apply_op("GatherV2", chances, label, 0)
         return apply_op("Less", random_uniform([], seed=seed, dtype=target.dtype), chance)
 
-    return dataset.map(with_class).filter(kept)
+    pairs = dataset.map(with_class)
+    if known is not None:
+        return pairs.filter(lambda label, _: kept(known, label))
+    counted = pairs.scan(*_counting(target))
+    chosen = counted.filter(lambda chances, label, _: kept(chances, label))
+    return chosen.map(lambda chances, label, value: (label, value))
+
+
+def _accepted(target: Any, initial: Any) -> Any:
+    """How likely an element of each class is kept."""
+    ratios = apply_op("DivNoNan", target, initial)
+    return apply_op("DivNoNan", ratios, apply_op("Max", ratios, [0], keep_dims=False))
+
+
+#: Elements of every class that are taken for seen before the first.
+_SEEN_BEFORE = 10
+
+
+def _counting(target: Any) -> tuple[Any, Any]:
+    """The state and the function of a scan that puts the chances before (class, element)."""
+    n = target.shape.as_list()[0] if target.shape.rank else None
+    if n is None:
+        raise ValueError("rejection_resample needs to know the number of classes of `target_dist`.")
+
+    def count(seen: Any, element: Any) -> Any:
+        label = element[0]
+        hot = apply_op("OneHot", label, n, np.int64(1), np.int64(0), axis=-1)
+        seen = apply_op("AddV2", seen, hot)
+        share = apply_op("Cast", seen, DstT=target.dtype)
+        share = apply_op("RealDiv", share, apply_op("Sum", share, [0], keep_dims=False))
+        return seen, (_accepted(target, share), *element)
+
+    return np.full(n, _SEEN_BEFORE, np.int64), count

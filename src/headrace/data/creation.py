@@ -168,7 +168,7 @@ class Creation:
         spec = TensorSpec((), dtypes.int64)
         first, second = seed_pair(seed)
         variant = apply_op(
-            "RandomDataset",
+            "_RerandomDataset" if rerandomize_each_iteration else "RandomDataset",
             first,
             second,
             output_types=[dtypes.int64],
@@ -207,7 +207,9 @@ class Creation:
         """Elements of ``datasets`` drawn at random."""
         from headrace.data.choosing import sample_from_datasets
 
-        return sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+        return sample_from_datasets(
+            datasets, weights, seed, stop_on_empty_dataset, rerandomize_each_iteration
+        )
 
 
 def _int64(value: Any, name: str) -> Any:

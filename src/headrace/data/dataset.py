@@ -22,8 +22,10 @@ from headrace.core.tensor import Tensor
 from headrace.data import (
     functions,
     ops,
+    ops_files,
     ops_functions,
     ops_iterators,
+    ops_later,
     ops_sparse,
     structure,
 )
@@ -36,7 +38,7 @@ from headrace.data.transformed import Transformed
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "DatasetSpec", "DatasetV2"]
 
 # (importing them defines the ops)
-_OPS = (functions, ops, ops_functions, ops_iterators, ops_sparse)
+_OPS = (functions, ops, ops_files, ops_functions, ops_iterators, ops_later, ops_sparse)
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = INFINITE

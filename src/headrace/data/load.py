@@ -9,5 +9,5 @@ __all__ = ["load_ops"]
 
 def load_ops() -> None:
     """Import every module that defines ops."""
-    for name in ("ops", "ops_functions", "ops_iterators", "ops_sparse"):
+    for name in ("ops", "ops_files", "ops_functions", "ops_iterators", "ops_later", "ops_sparse"):
         importlib.import_module(f"headrace.data.{name}")

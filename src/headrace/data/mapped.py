@@ -47,7 +47,11 @@ class Mapped:
         keep = {"f": f, "preserve_cardinality": preserve, "spec": f.output_spec, "name": name}
         if calls is None:
             return self._unary("MapDataset", f.captured, **keep)
-        sloppy = deterministic is not None and not deterministic
+        if deterministic:  # whatever the options say, which 1.15's op cannot
+            return self._unary(
+                "ParallelMapDatasetV2", f.captured, _int64(calls), deterministic="true", **keep
+            )
+        sloppy = deterministic is not None
         return self._unary("ParallelMapDataset", f.captured, _int32(calls), sloppy=sloppy, **keep)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
@@ -78,7 +82,12 @@ class Mapped:
             return self._unary(
                 "InterleaveDataset", f.captured, cycle_length, block, f=f, spec=_inner(f), name=name
             )
-        sloppy = deterministic is not None and not deterministic
+        if deterministic:
+            return self._unary(
+                "ParallelInterleaveDatasetV4", f.captured, cycle_length, block, 0, 1, num_parallel_calls, f=f,
+                spec=_inner(f), deterministic="true", name=name,
+            )  # fmt: skip
+        sloppy = deterministic is not None
         return self._unary(
             "ParallelInterleaveDatasetV2", f.captured, cycle_length, block, num_parallel_calls, f=f,
             spec=_inner(f), sloppy=sloppy, name=name,
@@ -156,6 +165,11 @@ class Mapped:
 def _int32(value: Any) -> Any:
     tensor = convert_to_tensor(value)
     return tensor if tensor.dtype is dtypes.int32 else apply_op("Cast", tensor, DstT=dtypes.int32)
+
+
+def _int64(value: Any) -> Any:
+    tensor = convert_to_tensor(value)
+    return tensor if tensor.dtype is dtypes.int64 else apply_op("Cast", tensor, DstT=dtypes.int64)
 
 
 def _predicate(predicate: Any, spec: Any, what: str) -> DataFunction:

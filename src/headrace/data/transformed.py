@@ -121,10 +121,16 @@ class Transformed:
         self, batch_size: Any, drop_remainder: Any = False, num_parallel_calls: Any = None,
         deterministic: Any = None, name: str | None = None,
     ) -> Any:  # fmt: skip
-        """Batches of ``batch_size`` elements."""
+        """Batches of ``batch_size`` elements; with ``num_parallel_calls`` a thread puts them together ahead."""
         known = _known(batch_size)
         fixed = known if _known(drop_remainder) else None
         spec = structure.batched(self.element_spec, fixed)
+        if num_parallel_calls is not None:
+            ordered = "default" if deterministic is None else str(bool(deterministic)).lower()
+            return self._unary(
+                "ParallelBatchDataset", batch_size, num_parallel_calls, drop_remainder, spec=spec,
+                deterministic=ordered, name=name,
+            )  # fmt: skip
         return self._unary("BatchDatasetV2", batch_size, drop_remainder, spec=spec, name=name)
 
     def unbatch(self, name: str | None = None) -> Any:

@@ -51,6 +51,7 @@ class ConcreteFunction:
         self.signature = signature
         self.call_args = args
         self.call_kwargs = kwargs
+        self.flat_call = nest.flatten((args, kwargs))
         self.name = f"__inference_{traced.graph.name}_{next(_numbers)}"
         self._captured = tuple(
             [c._static if c._op.graph._is_eager else None for c in traced.graph.external_captures]

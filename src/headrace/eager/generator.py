@@ -1,8 +1,8 @@
 """``tf.random.Generator``: a stream of random numbers with a state that the program holds.
 
 The state is TensorFlow's for Philox, ``[counter, counter, key]`` in an int64 variable; equal states give TensorFlow's numbers.
-A call that makes n numbers moves the counter on by 256 n. Generators work eagerly; a function that is traced would draw
-once for all calls, so it is refused there (``tf.random.stateless_uniform`` with a seed from ``make_seeds`` works everywhere).
+A call that makes n numbers moves the counter on by 256 n. In a function that is traced a call is an operation that draws
+when the function runs.
 
     >>> g = tf.random.Generator.from_seed(1)
     >>> g.normal([2, 2])
@@ -19,11 +19,14 @@ import numpy as np
 
 from headrace.arrays import philox
 from headrace.core import dtypes
+from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
+from headrace.core.infer import static_value
 from headrace.eager.context import STATE, eager_mode
 from headrace.eager.tensor import EagerTensor, wrap
 from headrace.eager.variables import EagerVariable
+from headrace.ops import script
 from headrace.ops.random import int_range
 
 __all__ = ["Generator", "get_global_generator", "set_global_generator"]
@@ -96,14 +99,12 @@ class Generator:
 
     def skip(self, delta: Any) -> EagerTensor:
         """Move on as if ``delta`` numbers had been made."""
+        if not get_default_graph()._is_eager:
+            raise NotImplementedError("Generator.skip works eagerly, not in a tf.function")
         self._take(int(delta))
         return wrap(self._words(), dtypes.int64)
 
     def _take(self, count: int) -> philox.Philox:
-        if not get_default_graph()._is_eager:
-            raise NotImplementedError(
-                "tf.random.Generator works eagerly, not in the body of a tf.function"
-            )
         with self._lock:
             low, high, key = (int(w) & _MASK for w in self._words())
             start = philox.Philox(key, high, low)
@@ -132,12 +133,7 @@ class Generator:
         if kind.is_integer:
             if maxval is None:
                 raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
-            size = _size(shape)
-            bits = philox.words(self._take(math.prod(size)), math.prod(size), kind.np_dtype)
-            low, high = int_range(
-                np.asarray(minval, kind.np_dtype), np.asarray(maxval, kind.np_dtype)
-            )
-            return wrap(philox.into_range(bits, low, high, kind.np_dtype).reshape(size), kind)
+            return self._made(self._integers, kind, shape, _as(minval, kind), _as(maxval, kind))
         numbers = self._drawn(philox.uniform, shape, kind)
         high_value = _as(1 if maxval is None else maxval, kind)
         low_value = _as(minval, kind)
@@ -147,23 +143,48 @@ class Generator:
         self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None
     ) -> Any:
         """Integers over the whole range of the type."""
-        kind, size = dtypes.as_dtype(dtype), _size(shape)
-        bits = philox.words(self._take(math.prod(size)), math.prod(size), kind.np_dtype)
-        return wrap(bits.view(kind.np_dtype).reshape(size), kind)
+        kind = dtypes.as_dtype(dtype)
+        return self._made(self._words_of, kind, shape)
 
     def _drawn(self, make: Any, shape: Any, dtype: Any) -> Any:
-        kind, size = dtypes.as_dtype(dtype), _size(shape)
-        count = math.prod(size)
-        return wrap(make(self._take(count), count, kind.np_dtype).reshape(size), kind)
+        def numbers(count: int, kind: Any) -> Any:
+            return make(self._take(count), count, kind.np_dtype)
+
+        return self._made(numbers, dtypes.as_dtype(dtype), shape)
+
+    def _words_of(self, count: int, kind: dtypes.DType) -> Any:
+        return philox.words(self._take(count), count, kind.np_dtype).view(kind.np_dtype)
+
+    def _integers(self, count: int, kind: dtypes.DType, minval: Any, maxval: Any) -> Any:
+        bits = philox.words(self._take(count), count, kind.np_dtype)
+        low, high = int_range(minval, maxval)
+        return philox.into_range(bits, low, high, kind.np_dtype)
+
+    def _made(self, make: Any, kind: dtypes.DType, shape: Any, *inputs: Any) -> Any:
+        """A tensor of the numbers that ``make(count, kind, *inputs)`` gives: now, or whenever the function runs."""
+        size = convert_to_tensor(shape, dtype_hint=dtypes.int32)
+
+        def draw(wanted: Any, *values: Any) -> Any:
+            dims = tuple(int(d) for d in np.asarray(wanted).reshape(-1))
+            return make(math.prod(dims), kind, *values).reshape(dims)
+
+        if get_default_graph()._is_eager:
+            return wrap(draw(size, *[np.asarray(t) for t in inputs]), kind)
+        out = script.py_func(draw, [size, *inputs], kind)
+        known = static_value(size)
+        out.set_shape(None if known is None else tuple(known.reshape(-1).tolist()))
+        return out
 
     # more generators ----------------------------------------------------------------------------
     def make_seeds(self, count: int = 1) -> EagerTensor:
         """Seeds for stateless ops, a column each."""
-        keys = self.uniform_full_int([count], dtypes.int64)._static
-        return wrap(np.stack([keys, np.zeros_like(keys)]), dtypes.int64)
+        keys = self.uniform_full_int([count], dtypes.int64)
+        return apply_op("Pack", [keys, apply_op("ZerosLike", keys)], axis=0)  # type: ignore[no-any-return]
 
     def split(self, count: int = 1) -> list[Generator]:
         """Independent generators."""
+        if not get_default_graph()._is_eager:
+            raise NotImplementedError("Generator.split works eagerly, not in a tf.function")
         keys = self.uniform_full_int([count], dtypes.int64)._static
         return [Generator(state=np.array([0, 0, k], np.int64), alg="philox") for k in keys]
 
@@ -174,12 +195,6 @@ def _state_of(seed: Any) -> Any:
     given = np.atleast_1d(np.asarray(seed)).astype(np.int64)
     words[: len(given)] = given
     return words
-
-
-def _size(shape: Any) -> tuple[int, ...]:
-    return tuple(
-        int(d) for d in np.asarray(convert_to_tensor(shape, dtype_hint=dtypes.int32)).reshape(-1)
-    )
 
 
 def _as(value: Any, dtype: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,6 +21,9 @@ __all__ = ["History", "covering", "generalised", "same"]
 
 #: Traces after which a function is told about.
 _MANY = 5
+#: Traces that a new one is compared with, and traces that are told about.
+_KEPT = 16
+_TOLD = 256
 _LOGGER = logging.getLogger("tensorflow")
 #: Traces per place in the user's code: functions that are made in a loop count together.
 _by_code: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -31,8 +35,8 @@ class History:
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name = name
         self.count = 0
-        self.kept: list[dict[str, str]] = []
-        self.reasons: list[str] = []
+        self.kept: deque[dict[str, str]] = deque(maxlen=_KEPT)
+        self.reasons: deque[str] = deque(maxlen=_TOLD)
         inner = getattr(function, "__func__", function)
         self.code = getattr(inner, "__code__", inner)
 
@@ -50,7 +54,7 @@ class History:
     def _reason(self, shown: dict[str, str]) -> str:
         if not self.kept:
             return "the first call"
-        nearest = min(self.kept, key=lambda old: len(_differences(old, shown)))
+        nearest = min(reversed(self.kept), key=lambda old: len(_differences(old, shown)))
         changed = _differences(nearest, shown)
         return (
             "; ".join(changed) if changed else "the function makes its variables in the first trace"
@@ -77,7 +81,9 @@ class History:
 
     def explained(self) -> str:
         lines = [f"{self.name} was traced {self.count} time{'s' if self.count != 1 else ''}:"]
-        lines += [f"  {i + 1}. {reason}" for i, reason in enumerate(self.reasons)]
+        first = self.count - len(self.reasons) + 1
+        lines += [f"  (of the last {_TOLD})"] if first > 1 else []
+        lines += [f"  {i}. {reason}" for i, reason in enumerate(self.reasons, first)]
         return "\n".join(lines)
 
 
@@ -102,7 +108,11 @@ def _differences(old: dict[str, str], new: dict[str, str]) -> list[str]:
 def covering(traces: Iterable[Any], wanted: Any) -> Any:
     """The narrowest trace that serves a call; None if there is none."""
     best = None
+    leaves = nest.flatten(wanted)
     for trace in dict.fromkeys(traces):
+        flat = trace.flat_call
+        if len(flat) != len(leaves) or not all(map(_leaf_covers, flat, leaves)):
+            continue  # most traces go here, before structures are compared
         have = (trace.call_args, trace.call_kwargs)
         if _covers(have, wanted) and (
             best is None or _covers((best.call_args, best.call_kwargs), have)

@@ -24,7 +24,7 @@ __all__ = ["FUSED_FILENAME", "compiled", "make_fused"]
 #: Elements from which blocks over threads pay.
 LARGE = 128 * 1024
 #: Elements from which a single function is the kernel library's, if it has it.
-ALONE_FROM = 32 * 1024
+ALONE_FROM = 64 * 1024
 
 FUSED_FILENAME = "<headrace fused>"
 _code: dict[str, Any] = {}

@@ -79,14 +79,14 @@ class ColumnReader:
         padding = bytes(16 + max(map(len, order), default=0))
         joined = b"".join([*records, padding])
         walk = _Walk(np.frombuffer(joined, _U1), np.array([len(r) for r in records]))
-        walk.enter(0x0A)
+        walk.enter()
         wanted = frozenset(self.keys)
         found: dict[bytes, tuple[int, Any, Any]] = {}
         for key in order:
             if key in wanted:
                 found[key] = walk.feature(key)
             else:
-                walk.skip(key)
+                walk.entry(key)
         walk.finish()
         return [_column(joined, *found[k]) if k in found else None for k in self.keys]
 
@@ -99,85 +99,78 @@ def _keys_of(record: bytes) -> tuple[bytes, ...]:
 
 
 class _Walk:
-    """The current place in each record."""
+    """The current place in each record. What is unusual is noted, and looked at in the end."""
 
     def __init__(self, data: Any, sizes: Any) -> None:
         self.data = data
-        self.ends = np.cumsum(sizes)
+        self.ends = sizes.cumsum()
         self.at = self.ends - sizes
+        self.bad = np.zeros(len(sizes), np.bool_)
+
+    def byte(self, at: Any) -> Any:
+        return self.data.take(at, mode="clip")
 
     def length(self, at: Any) -> tuple[Any, Any]:
         """The lengths that are stored at ``at``, and the places after them."""
-        byte = self.data[at].astype(np.int64)
+        byte = self.byte(at).astype(np.int64)
         at = at + 1
         if byte.max() < 0x80:
             return byte, at
         value, more = byte & 0x7F, byte >= 0x80
         for i in range(1, _LENGTH_BYTES):
-            byte = np.where(more, self.data[at], 0).astype(np.int64)
+            byte = self.byte(at) * more.astype(np.int64)
             value |= (byte & 0x7F) << (7 * i)
-            at = at + more
+            at += more
             more = byte >= 0x80
             if not more.any():
                 return value, at
         raise _Unusual
 
-    def tagged(self, at: Any, tag: int, stop: Any) -> tuple[Any, Any]:
-        """Start and end of what follows a tag; it may not go beyond ``stop``."""
-        if (self.data[at] != tag).any():
-            raise _Unusual
+    def tagged(self, at: Any, tag: int) -> tuple[Any, Any]:
+        """Start and end of what follows a tag."""
+        self.bad |= self.byte(at) != tag
         size, at = self.length(at + 1)
-        end = at + size
-        if (end > stop).any():
-            raise _Unusual
-        return at, end
+        return at, at + size
 
-    def enter(self, tag: int) -> None:
+    def enter(self) -> None:
         """Into the one field that each record consists of."""
-        self.at, end = self.tagged(self.at, tag, self.ends)
-        if (end != self.ends).any():
-            raise _Unusual
+        self.at, end = self.tagged(self.at, 0x0A)
+        self.bad |= end != self.ends
 
     def entry(self, key: bytes) -> tuple[Any, Any]:
         """Start and end of the value of the next entry, which must have this key."""
-        if (self.at >= self.ends).any():
+        if len(key) >= 0x80:
             raise _Unusual
-        at, stop = self.tagged(self.at, 0x0A, self.ends)
+        at, stop = self.tagged(self.at, 0x0A)
         head = np.frombuffer(bytes([0x0A, len(key)]) + key, _U1)
-        if len(key) >= 0x80 or (self.data[at[:, None] + np.arange(len(head))] != head).any():
-            raise _Unusual
-        start, end = self.tagged(at + len(head), 0x12, stop)
-        if (end != stop).any():
-            raise _Unusual
+        places = at + np.arange(len(head))[:, None]
+        self.bad |= (self.byte(places) != head[:, None]).any(axis=0)
+        start, end = self.tagged(at + len(head), 0x12)
+        self.bad |= end != stop
         self.at = stop
         return start, stop
-
-    def skip(self, key: bytes) -> None:
-        self.entry(key)
 
     def feature(self, key: bytes) -> tuple[int, Any, Any]:
         """Kind, starts and ends of the values: one byte string, or packed numbers, or nothing."""
         at, stop = self.entry(key)
-        tag = int(self.data[at[0]])
+        tag = int(self.byte(at[:1])[0])
         if tag not in (0x0A, 0x12, 0x1A):
             raise _Unusual
-        at, end = self.tagged(at, tag, stop)
-        if (end != stop).any():
-            raise _Unusual
-        empty = at == stop
-        if not empty.any():
-            at, end = self.tagged(at, 0x0A, stop)
-        elif not empty.all():
-            some = ~empty
-            inner, last = _Walk.tagged(self, at[some], 0x0A, stop[some])
-            at, end = at.copy(), end.copy()
-            at[some], end[some] = inner, last
-        if (end != stop).any():
-            raise _Unusual
+        start, end = self.tagged(at, tag)
+        self.bad |= end != stop
+        empty = start == stop
+        if empty.all():
+            return tag >> 3, start, end
+        bad = self.bad.copy()
+        at, end = self.tagged(start, 0x0A)
+        if empty.any():  # an empty list has nothing inside
+            at, end = np.where(empty, stop, at), np.where(empty, stop, end)
+            self.bad = np.where(empty, bad, self.bad)
+        self.bad |= end != stop
         return tag >> 3, at, end
 
     def finish(self) -> None:
-        if (self.at != self.ends).any():
+        if (self.bad | (self.at != self.ends)).any():
             raise _Unusual
 
 
@@ -204,11 +197,11 @@ def _integers(raw: bytes, sizes: Any) -> tuple[Any, Any]:
     if raw.isascii():  # every number is one byte
         return np.frombuffer(raw, _U1).astype(np.int64), sizes
     last = np.frombuffer(raw, _U1) < 0x80
-    stops = np.cumsum(sizes)
+    stops = sizes.cumsum()
     if not last[stops[sizes > 0] - 1].all():
         raise _Unusual
     before = np.zeros(len(raw) + 1, np.int64)
-    np.cumsum(last, out=before[1:])
+    last.cumsum(out=before[1:])
     return decode_varints(raw), before[stops] - before[stops - sizes]
 
 

@@ -59,13 +59,13 @@ def _write_kernel(xp: Any, filename: Any, contents: Any) -> tuple[()]:
 
 
 def _matching_kernel(xp: Any, pattern: Any) -> Any:
-    """Sorted. A folder that is not there is an error, as in TensorFlow; no file that fits is not."""
-    found: set[bytes] = set()
+    """Sorted; what fits two patterns is there twice. A folder that is not there is an error, as in TensorFlow; no file that fits is not."""
+    found: list[bytes] = []
     for text in pattern.reshape(-1).tolist():
         folder = os.path.dirname(text)
         if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
             _raise(folder, FileNotFoundError(2, "No such file or directory"))
-        found.update(glob.glob(text))
+        found += glob.glob(text)
     return object_array(sorted(found), len(found))
 
 

@@ -8,6 +8,7 @@ Coordinates are expected in row-major order; ``sparse_reorder`` brings them into
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headrace.core import convert, dtypes, shapes
@@ -27,7 +28,7 @@ from headrace.ops.array_shape import const, one_of, shape
 __all__ = [
     "SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor", "sparse_add", "sparse_add_v2",
     "sparse_concat", "sparse_concat_v2", "sparse_expand_dims", "sparse_eye", "sparse_fill_empty_rows",
-    "sparse_from_dense", "sparse_mask", "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
+    "sparse_from_dense", "sparse_map_values", "sparse_mask", "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
     "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse",
     "sparse_reorder", "sparse_reset_shape", "sparse_reshape", "sparse_retain", "sparse_slice", "sparse_softmax",
     "sparse_split", "sparse_split_v2", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
@@ -232,6 +233,19 @@ def sparse_tensor_to_dense(
     return sparse_to_dense(
         sp.indices, sp.dense_shape, sp.values, default_value, validate_indices, name
     )
+
+
+def sparse_map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
+    """``op`` of the values of sparse tensors that all have the same indices, and of other arguments as they are."""
+    given = [a for a in (*args, *kwargs.values()) if isinstance(a, SparseTensor)]
+    if not given:
+        raise ValueError("No SparseTensor in argument list of map_values")
+
+    def values(argument: Any) -> Any:
+        return argument.values if isinstance(argument, SparseTensor) else argument
+
+    made = op(*map(values, args), **{k: values(v) for k, v in kwargs.items()})
+    return SparseTensor(given[0].indices, made, given[0].dense_shape)
 
 
 def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:

@@ -24,6 +24,7 @@ __all__ = [
     "conv_scale",
     "even_loss_gradient",
     "matmul_bias",
+    "sum_of_products",
 ]
 
 _CROSS_ENTROPY = frozenset(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"])
@@ -300,3 +301,54 @@ def conv_activation(node: Node, state: RewriteState) -> Node | None:
         return state.no(WRITTEN)
     attrs = {**conv.attrs, "fused_ops": ("BiasAdd", "Relu")}
     return Node(conv.opdef, conv.inputs, node.outputs, attrs, conv.op)
+
+
+# sums of products ---------------------------------------------------------------------------------
+
+#: Products that must come together, and the longest inner axis (where it is known) of one of them.
+MIN_PRODUCTS, MAX_INNER = 3, 256
+
+
+def sum_of_products(node: Node, state: RewriteState) -> Node | None:
+    """The gradient of a weight that an unrolled network uses at every step: one product of all steps' rows.
+
+    ``a1.T @ b1 + a2.T @ b2 + …`` is ``concat(a).T @ concat(b)``: the matrices that would be added are never made.
+    """
+    taken = [p for p in (_outer_product(v, state) for v in node.inputs) if p is not None]
+    if len(taken) < MIN_PRODUCTS:
+        return None
+    first = state.values[taken[0].outputs[0]]
+    taken = [p for p in taken if state.values[p.outputs[0]].shape == first.shape]
+    if len(taken) < MIN_PRODUCTS:
+        return None
+    if not state.mutable.isdisjoint([i for p in taken for i in p.inputs]):
+        return state.no(WRITTEN)
+    axis = state.new_constant(np.array(0, np.int32), dtypes.int32)
+    rows = []
+    for side in (0, 1):
+        parts = [p.inputs[side] for p in taken]
+        info = state.values[parts[0]]
+        shape = (None, None if info.shape is None else info.shape[1])
+        attrs = {"N": len(parts), "T": info.dtype, "Tidx": dtypes.int32}
+        rows.append(state.add("ConcatV2", (*parts, axis), info.dtype, shape, node.op, **attrs))
+    made = {p.outputs[0] for p in taken}
+    rest = [v for v in node.inputs if v not in made]
+    if not rest:
+        return Node(taken[0].opdef, tuple(rows), node.outputs, taken[0].attrs, node.op)
+    product = state.add("MatMul", rows, first.dtype, first.shape, node.op, **taken[0].attrs)
+    attrs = {**node.attrs, "N": len(rest) + 1}
+    return Node(node.opdef, (product, *rest), node.outputs, attrs, node.op)
+
+
+def _outer_product(value: int, state: RewriteState) -> Node | None:
+    """``matmul(a, b, transpose_a=True)`` over few rows, which nobody else uses."""
+    product = state.producer(value, "MatMul")
+    if product is None or not state.once(value):
+        return None
+    if not product.attrs["transpose_a"] or product.attrs["transpose_b"]:
+        return None
+    shape, left = state.shape(value), state.shape(product.inputs[0])
+    if state.dtype(value) not in _SINGLE_OR_DOUBLE or shape is None or None in shape:
+        return None
+    inner = None if left is None else left[0]
+    return product if inner is None or inner <= MAX_INNER else None

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping
 from headrace.ops import array_shape as _array_shape  # noqa: F401  the rules make operations of these families
 from headrace.ops import basic as _basic  # noqa: F401
 from headrace.ops import fused_ops as _fused_ops  # noqa: F401
+from headrace.ops import joining as _joining  # noqa: F401
 from headrace.ops import math_binary as _math_binary  # noqa: F401
 from headrace.ops import math_unary as _math_unary  # noqa: F401
 from headrace.program.nodes import Node
@@ -77,6 +78,11 @@ RULES: tuple[Rule, ...] = (
         ("StridedSlice", "Pack", "ConcatV2", "Slice", "GatherV2", "Gather", "Prod", "Cast", "Squeeze", "ExpandDims"),
         shapes.known_parts, "Elements of a shape that are known though the whole shape is not are constants.",
         "tf.shape(x)[1] -> 4, for x of shape [?, 4]",
+    ),
+    Rule(
+        "known broadcast", ("BroadcastGradientArgs",), shapes.broadcast_axes,
+        "The axes over which a gradient is summed are constants where it is certain which lengths are equal.",
+        "BroadcastGradientArgs(shape(x), shape(tanh(x))) -> [], []",
     ),
     Rule(
         "length at its source", ("StridedSlice",), shapes.length_at_source,
@@ -211,6 +217,11 @@ RULES: tuple[Rule, ...] = (
         "product and activation", products.ACTIVATIONS, products.activated_product,
         "An activation after a product with bias is computed with it.",
         "relu(_FusedMatMul(x, w, b)) -> _FusedMatMul(x, w, b, relu)", exact=False, after=("_FusedMatMul", "Reshape"),
+    ),
+    Rule(
+        "sum of products", ("AddN",), products.sum_of_products,
+        "Products over the rows of several steps, added up, are one product over all rows.",
+        "a1.T @ b1 + a2.T @ b2 + a3.T @ b3 -> concat(a).T @ concat(b)", exact=False, after=("MatMul",),
     ),
     *windows.WINDOW_RULES,
     # rounding

@@ -10,10 +10,11 @@ from headrace.arrays import numpy_xp
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.program.nodes import Node
-from headrace.rewrite.dims import DEPTH, INDEX, PARTS, Dim
+from headrace.rewrite.dims import DEPTH, INDEX, PARTS, Dim, parts_of
 from headrace.rewrite.state import RewriteState, is_pure
 
 __all__ = [
+    "broadcast_axes",
     "equal_constants",
     "fold",
     "known_parts",
@@ -138,3 +139,33 @@ def _too_large(node: Node, state: RewriteState) -> bool:
         if n is not None and n * state.values[o].dtype.size > 64 * MAX_FOLDED_BYTES:
             return True
     return False
+
+
+def broadcast_axes(node: Node, state: RewriteState) -> tuple[int, ...] | None:
+    """The axes over which the gradients of a broadcasting operation are summed, where the shapes tell.
+
+    Lengths that are not known but certainly the same (those of one batch) are not broadcast.
+    """
+    left, right = (parts_of(value, state) for value in node.inputs)
+    if left is None or right is None:
+        return None
+    rank = max(len(left), len(right))
+    axes: tuple[list[int], list[int]] = ([], [])
+    padded = [(1,) * (rank - len(p)) + tuple(p) for p in (left, right)]
+    for i, (a, b) in enumerate(zip(*padded)):
+        if a == b:
+            # a leading axis that one side does not have is summed away even if it has length 1
+            for side, p in enumerate((left, right)):
+                if i < rank - len(p):
+                    axes[side].append(i)
+        elif a == 1:
+            axes[0].append(i)
+        elif b == 1:
+            axes[1].append(i)
+        else:
+            return state.no("two lengths are not known to be equal")
+    made = []
+    for own, out in zip(axes, node.outputs):
+        dtype = state.dtype(out)
+        made.append(state.new_constant(np.array(own, dtype.np_dtype), dtype))
+    return tuple(made)

@@ -31,4 +31,12 @@ def list_devices() -> list[str]:
     return ["/job:localhost/replica:0/task:0/device:CPU:0"]
 
 
-__getattr__ = module_getattr("contrib.eager", __name__, names={"defun": "headrace.eager.function"})
+__getattr__ = module_getattr(
+    "contrib.eager",
+    __name__,
+    names={
+        "Iterator": "headrace.data.iterators:OwnedIterator",
+        "defun": "headrace.eager.function:function",
+        "function": "headrace.eager.function:function",
+    },
+)

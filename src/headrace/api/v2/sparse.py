@@ -11,7 +11,8 @@ from headrace.api.v2.adapted import (
 )
 from headrace.ops.sparse import (
     sparse_add as add, sparse_expand_dims as expand_dims, sparse_eye as eye,
-    sparse_fill_empty_rows as fill_empty_rows, sparse_mask as mask, sparse_maximum as maximum,
+    sparse_fill_empty_rows as fill_empty_rows, sparse_from_dense as from_dense, sparse_map_values as map_values,
+    sparse_mask as mask, sparse_maximum as maximum,
     sparse_minimum as minimum, sparse_reorder as reorder, sparse_reset_shape as reset_shape,
     sparse_reshape as reshape, sparse_retain as retain, sparse_slice as slice,
     sparse_softmax as softmax, sparse_tensor_dense_matmul as sparse_dense_matmul,
@@ -20,7 +21,7 @@ from headrace.ops.sparse import (
 )
 
 __all__ = [
-    "add", "concat", "expand_dims", "eye", "fill_empty_rows", "mask", "maximum", "minimum",
+    "add", "concat", "expand_dims", "eye", "fill_empty_rows", "from_dense", "map_values", "mask", "maximum", "minimum",
     "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape", "retain", "segment_mean",
     "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "SparseTensor",
     "split", "to_dense", "to_indicator", "transpose",

@@ -1,13 +1,15 @@
 """``cache``: the elements of the first complete pass, in memory or in a file.
 
 In memory, elements of one shape are stacked when they are all there, so that shuffling and batching them afterwards works
-on row numbers (indexed.py). In a file they are NumPy arrays one after the other; strings have their lengths in front.
+on row numbers (indexed.py). In a file they are one after the other, in a form that is Headrace's own.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,7 +21,7 @@ from headrace.data.runtime.simple import OnePass
 from headrace.data.runtime.sources import ListPass
 from headrace.data.runtime.stacking import stack
 
-__all__ = ["FileCacheStage", "MemoryCacheStage"]
+__all__ = ["FileCacheStage", "MemoryCacheStage", "read_from", "write_element"]
 
 #: Stacking needs the memory of all elements once more for a moment.
 MAX_STACKED = 1 << 30
@@ -145,37 +147,62 @@ class FileCachePass(OnePass):
         self.close()
 
 
+# An element is the number of its parts and the parts; a part is a head (rank, length of the type's name), the name, the
+# dimensions, and the bytes of the array. Strings have the name "" and the lengths of all of them in front of the bytes.
+_COUNT, _HEAD = struct.Struct("<I"), struct.Struct("<BB")
+
+
 def write_element(file: BinaryIO, element: Element) -> None:
-    np.save(file, np.int64(len(element)), allow_pickle=False)
+    """Add one element to a file."""
+    pieces = [_COUNT.pack(len(element))]
     for part in element:
         array = np.asarray(part)
-        if array.dtype.kind != "O":
-            np.save(file, np.zeros(0, np.int64), allow_pickle=False)
-            np.save(file, array, allow_pickle=False)
+        name = b"" if array.dtype.kind == "O" else array.dtype.name.encode()
+        pieces += [_HEAD.pack(array.ndim, len(name)), name, _numbers(array.shape)]
+        if name:
+            pieces.append(array.tobytes())
             continue
         texts = array.reshape(-1).tolist()
         if not all(isinstance(t, bytes) for t in texts):
             raise errors.UnimplementedError(
                 None, None, "Only dense tensors can be cached in a file; cache in memory instead."
             )
-        head = np.array([array.ndim, *array.shape, *map(len, texts)], np.int64)
-        np.save(file, head, allow_pickle=False)
-        file.write(b"".join(texts))
+        pieces += [_numbers(list(map(len, texts))), *texts]
+    file.write(b"".join(pieces))
+
+
+def _numbers(values: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(values)}q", *values)
 
 
 def read_elements(path: str) -> Iterator[Element]:
+    """The elements of a file."""
     with open(path, "rb") as file:
-        end = os.fstat(file.fileno()).st_size
-        while file.tell() < end:
-            yield tuple(_read_part(file) for _ in range(int(np.load(file))))
+        yield from read_from(file)
+
+
+def read_from(file: Any) -> Iterator[Element]:
+    """The elements from a file's current place on."""
+    while head := file.read(_COUNT.size):
+        try:
+            yield tuple([_read_part(file) for _ in range(_COUNT.unpack(head)[0])])
+        except (struct.error, TypeError, ValueError):
+            raise errors.DataLossError(None, None, "The cached elements are damaged.") from None
 
 
 def _read_part(file: BinaryIO) -> Any:
-    head = np.load(file).tolist()
-    if not head:
-        array = np.load(file)
-        return array if array.ndim else array[()]
-    rank = head[0]
-    out = np.empty(len(head) - 1 - rank, object)
-    out[:] = [file.read(n) for n in head[1 + rank :]]
-    return out.reshape(head[1 : 1 + rank])
+    rank, length = _HEAD.unpack(file.read(_HEAD.size))
+    name = file.read(length).decode()
+    shape = _read_numbers(file, rank)
+    size = math.prod(shape)
+    if name:
+        dtype = np.dtype(name)
+        array = np.frombuffer(bytearray(file.read(size * dtype.itemsize)), dtype).reshape(shape)
+        return array if rank else array[()]
+    out = np.empty(size, object)
+    out[:] = [file.read(n) for n in _read_numbers(file, size)]
+    return out.reshape(shape)
+
+
+def _read_numbers(file: BinaryIO, n: int) -> tuple[int, ...]:
+    return struct.unpack(f"<{n}q", file.read(8 * n))

@@ -84,5 +84,5 @@ class MatchingFilesStage(Stage):
         self.find = find
 
     def start(self, ctx: Context) -> Pass:
-        names = sorted({name for p in self.patterns for name in self.find(p)})
+        names = sorted([name for p in self.patterns for name in self.find(p)])
         return ListPass([(text_scalar(os.fsencode(n)),) for n in names])

@@ -15,6 +15,7 @@ from headrace import errors
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.batching import ElementsStage
 from headrace.data.runtime.simple import OnePass
+from headrace.data.runtime.stacking import stack
 
 __all__ = [
     "FilterStage", "FlatMapStage", "GroupByReducerStage", "GroupByWindowStage", "InterleaveStage", "MapStage",
@@ -139,23 +140,57 @@ class FlatMapPass(OnePass):
     def __init__(self, ctx: Context, source: Pass, function: Function) -> None:
         super().__init__(source)
         self.fresh = False
+        self.live = True
         self.ctx = ctx
         self.function = function
         self.current: Pass | None = None
 
     def __next__(self) -> Element:
         while True:
-            if self.current is not None:
-                for element in self.current:
-                    return element
-                self.current.close()
-                self.current = None
+            for element in self._dataset():
+                return element
+            self._ended()
+
+    def _dataset(self) -> Pass:
+        """The dataset that is read now; StopIteration when there is no further one."""
+        if self.current is None:
             self.current = self.ctx.start(self.function(*next(self.source))[0])
+        return self.current
+
+    def _ended(self) -> None:
+        if self.current is not None:
+            self.current.close()
+            self.current = None
+
+    def many(self, n: int) -> list[Element]:
+        out: list[Element] = []
+        while len(out) < n:
+            try:
+                got = self._dataset().many(n - len(out))
+            except StopIteration:
+                break
+            out += got
+            if len(out) < n:
+                self._ended()
+        return out
+
+    def block(self, n: int) -> Element:  # type: ignore[override]
+        while True:
+            dataset = self._dataset()
+            try:
+                if dataset.block is not None:
+                    return dataset.block(n)
+                got = dataset.many(n)
+            except StopIteration:
+                self._ended()
+                continue
+            if got:
+                return stack(got)
+            self._ended()
 
     def close(self) -> None:
         self.source.close()
-        if self.current is not None:
-            self.current.close()
+        self._ended()
 
 
 class InterleaveStage(Stage):

@@ -14,9 +14,11 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from headrace import errors
+from headrace.arrays.pool import limited
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.mapping import Function, cardinality_kept
 from headrace.data.runtime.prefetch import AUTOTUNE
@@ -29,8 +31,10 @@ MAX_WORKERS = max(16, 4 * cpu_count())
 #: A job is to take about this long, in seconds.
 SHORT, LONG = 0.5e-3, 4e-3
 MAX_JOB = 16
-#: Jobs between two looks of the tuner, the waiting share that makes it try, and the gain that a worker must bring.
-WINDOW, WAITING, GAIN = 32, 0.1, 1.05
+#: Between two looks of the tuner are so many jobs, or a few jobs and so many seconds.
+WINDOW, FEW, SECONDS = 32, 8, 0.02
+#: The waiting share that makes it try another worker, and the gain that this one must bring.
+WAITING, GAIN = 0.1, 1.05
 
 
 class ParallelMapStage(Stage):
@@ -131,7 +135,8 @@ def _work(crew: Crew) -> None:
                     break
                 if crew.ordered:
                     crew.channel.ready.put(job)
-            _compute(crew, elements, job)
+            with limited(max(1, cpu_count() // crew.workers)):  # the cores are for the workers
+                _compute(crew, elements, job)
             if not crew.ordered:
                 crew.channel.ready.put(job)
             _resize(crew, time.perf_counter() - start)
@@ -239,11 +244,14 @@ class ParallelPass(Pass):
 class Tuner:
     """Decides how many workers there are, from what the reader saw."""
 
-    def __init__(self, crew: Crew, most: int = MAX_WORKERS) -> None:
+    def __init__(
+        self, crew: Crew, most: int = MAX_WORKERS, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self.crew = crew
+        self.clock = clock
         self.most = max(1, min(cpu_count(), most))
         self.jobs = self.elements = 0
-        self.start = time.perf_counter()
+        self.start = clock()
         self.waits = 0.0
         self.rate_before: float | None = None  # with one worker less
         self.settled = self.most == 1
@@ -251,11 +259,13 @@ class Tuner:
     def job_read(self, elements: int) -> None:
         self.jobs += 1
         self.elements += elements
-        if self.jobs >= WINDOW and not self.settled:
-            self._look()
+        if self.settled or self.jobs < FEW:
+            return
+        now = self.clock()
+        if self.jobs >= WINDOW or now - self.start >= SECONDS:
+            self._look(now)
 
-    def _look(self) -> None:
-        now = time.perf_counter()
+    def _look(self, now: float) -> None:
         rate = self.elements / max(now - self.start, 1e-9)
         waits = self.crew.channel.consumer_waits
         waiting = (waits - self.waits) / max(now - self.start, 1e-9)

@@ -30,7 +30,7 @@ from headrace.data.runtime.indexed import (
 from headrace.data.runtime.sources import ListPass
 
 __all__ = [
-    "ConcatenateStage", "DirectedInterleaveStage", "IgnoreErrorsStage", "RepeatStage", "ShardStage", "SkipStage",
+    "AssertCardinalityStage", "ConcatenateStage", "DirectedInterleaveStage", "IgnoreErrorsStage", "RepeatStage", "ShardStage", "SkipStage",
     "TakeStage", "UniqueStage", "ZipStage",
 ]  # fmt: skip
 
@@ -360,13 +360,17 @@ def exactly(source: Pass, n: int) -> Element:
 
 
 class DirectedInterleaveStage(Stage):
-    """Elements of several datasets in the order that a selector gives."""
+    """Elements of several datasets in the order that a selector gives; an empty one is passed over, or is the end."""
 
-    def __init__(self, selector: Stage, parts: Sequence[Stage]) -> None:
+    def __init__(
+        self, selector: Stage, parts: Sequence[Stage], stop_on_empty: bool = False
+    ) -> None:
         self.inputs = (selector, *parts)
+        self.stop_on_empty = stop_on_empty
 
     def start(self, ctx: Context) -> Pass:
-        return DirectedInterleavePass(*[ctx.start(s) for s in self.inputs])
+        selector, *parts = [ctx.start(s) for s in self.inputs]
+        return DirectedInterleavePass(selector, parts, self.stop_on_empty)
 
     def cardinality(self) -> int:
         sizes = [s.cardinality() for s in self.inputs[1:]]
@@ -374,9 +378,10 @@ class DirectedInterleaveStage(Stage):
 
 
 class DirectedInterleavePass(Pass):
-    def __init__(self, selector: Pass, *parts: Pass) -> None:
+    def __init__(self, selector: Pass, parts: Sequence[Pass], stop_on_empty: bool) -> None:
         self.selector = selector
         self.parts: list[Pass | None] = list(parts)
+        self.stop_on_empty = stop_on_empty
         self.open = len(parts)
 
     def __next__(self) -> Element:
@@ -393,7 +398,7 @@ class DirectedInterleavePass(Pass):
                 return element
             part.close()
             self.parts[which] = None
-            self.open -= 1
+            self.open = 0 if self.stop_on_empty else self.open - 1
         raise StopIteration
 
     def close(self) -> None:
@@ -444,3 +449,44 @@ class IgnoreErrorsPass(OnePass):
                 return next(self.source)
             except errors.OpError:
                 continue
+
+
+class AssertCardinalityStage(Stage):
+    """An error at the end if there were fewer elements than was said, and at the first that is too many."""
+
+    def __init__(self, source: Stage, expected: int) -> None:
+        self.inputs = (source,)
+        self.expected = expected
+
+    def start(self, ctx: Context) -> Pass:
+        return AssertCardinalityPass(ctx.start(self.inputs[0]), self.expected)
+
+    def cardinality(self) -> int:
+        return self.expected
+
+
+class AssertCardinalityPass(OnePass):
+    def __init__(self, source: Pass, expected: int) -> None:
+        super().__init__(source)
+        self.expected = expected
+        self.seen = 0
+
+    def __next__(self) -> Element:
+        for element in self.source:
+            self.seen += 1
+            if 0 <= self.expected < self.seen:
+                raise self._wrong(f"at least {self.seen} elements")
+            return element
+        if self.expected not in (self.seen, UNKNOWN):
+            raise self._wrong(f"only {self.seen} element{'' if self.seen == 1 else 's'}")
+        raise StopIteration
+
+    def _wrong(self, found: str) -> errors.FailedPreconditionError:
+        plural = "" if self.expected == 1 else "s"
+        wanted = (
+            "an infinite number of elements" if self.expected == INFINITE
+            else f"{self.expected} element{plural}"
+        )  # fmt: skip
+        return errors.FailedPreconditionError(
+            None, None, f"Input dataset was expected to contain {wanted} but contained {found}."
+        )

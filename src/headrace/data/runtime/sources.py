@@ -10,7 +10,7 @@ import numpy as np
 from headrace import errors
 from headrace.data.runtime.base import INFINITE, Context, Element, Pass, Stage
 from headrace.data.runtime.indexed import ArrayRows, IndexPass, RangeRows, Rows, Span
-from headrace.data.runtime.random_words import Words, seeds_or_any
+from headrace.data.runtime.random_words import SeedGenerator, Words, seeds_or_any
 
 __all__ = [
     "RandomStage",
@@ -115,13 +115,14 @@ class SparseSliceStage(Stage):
 
 
 class RandomStage(Stage):
-    """Random 32-bit words as int64, without end."""
+    """Random 32-bit words as int64, without end; ``again``: others in every pass."""
 
-    def __init__(self, seed: int, seed2: int) -> None:
+    def __init__(self, seed: int, seed2: int, again: bool = False) -> None:
         self.seeds = seeds_or_any(seed, seed2)
+        self.generator = SeedGenerator(*self.seeds) if again else None
 
     def start(self, ctx: Context) -> Pass:
-        return RandomPass(Words(*self.seeds))
+        return RandomPass(Words(*(self.seeds if self.generator is None else self.generator.pair())))
 
     def cardinality(self) -> int:
         return INFINITE

@@ -20,7 +20,7 @@ from headrace.kernels.onednn.primitive import Cache, Call, contiguous_float32
 __all__ = ["GRADIENTS", "UNARY", "Elementwise"]
 
 #: Arrays below this size are left to NumPy.
-MIN_SIZE = 32 * 1024
+MIN_SIZE = 64 * 1024
 MAX_KEPT = 256
 
 #: Op -> (kind, alpha, beta).
