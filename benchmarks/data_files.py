@@ -15,12 +15,10 @@ import numpy as np
 
 from benchmarks.scale import Scale
 
-__all__ = ["FILES_VARIABLE", "RECORD", "Files", "find_files", "make_files"]
+__all__ = ["FILES_VARIABLE", "Files", "find_files", "make_files"]
 
 #: Tells a worker the directory.
 FILES_VARIABLE = "HEADRACE_BENCHMARK_FILES"
-#: Of the file for PyTorch, which has no TFRecords.
-RECORD = np.dtype([("label", np.int64), ("x", np.float32, 784)])
 IMAGES = 256
 EXAMPLES = 20_000
 
@@ -42,11 +40,6 @@ class Files:
     @property
     def bytes(self) -> str:
         return str(self.directory / "bytes.tfrecord")
-
-    @property
-    def plain(self) -> str:
-        """The same as ``floats``: labels and floats one after another, without a format."""
-        return str(self.directory / "plain.bin")
 
 
 def find_files() -> Files:
@@ -77,15 +70,13 @@ def _make_records(files: Files, count: int) -> None:
     import headrace as tf
 
     random = np.random.RandomState(1)
-    plain = np.zeros(count, RECORD)
-    plain["label"] = random.randint(0, 10, count)
-    plain["x"] = random.random_sample((count, 784))
-    plain.tofile(files.plain)
+    labels = random.randint(0, 10, count)
+    rows = random.random_sample((count, 784)).astype(np.float32)
     with (
         tf.io.TFRecordWriter(files.floats) as floats,
         tf.io.TFRecordWriter(files.bytes) as in_bytes,
     ):
-        for label, x in zip(plain["label"], plain["x"]):
+        for label, x in zip(labels, rows):
             numbers = tf.train.Feature(float_list=tf.train.FloatList(value=x.tolist()))
             floats.write(_example(tf, label, numbers))
             data = (x * 255).astype(np.uint8).tobytes()

@@ -126,6 +126,20 @@ ROWS = [
         _FLAT,
         peers=(),
     ),
+    Row(
+        "… 100,000 over 5,000 ops",
+        "long_graph",
+        Quotient("large_first", "small_first"),
+        _times(None, Target(at_most=FLAT)),
+        peers=(),
+    ),
+    Row(
+        "later runs per op, 100,000 over 5,000 ops",
+        "long_graph",
+        Quotient("large_later", "small_later"),
+        _times(None, Target(at_most=FLAT)),
+        peers=(),
+    ),
     Row("training step with a new batch size", "new_sizes", Best("new"), short="new size"),
     Row(
         "… worst of 1,000 over the settled step",

@@ -106,6 +106,27 @@ def first_run_size(tf: Any, scale: Scale) -> Measure:
     return measure
 
 
+def long_graph(tf: Any, scale: Scale) -> Measure:
+    """100,000 ops: their first and later runs per op, beside those of 5,000."""
+
+    def runs(count: int) -> tuple[float, float]:
+        chain = Chain(tf)
+        chain.extend(count)
+        first = seconds_after_collecting(chain.run) / count
+        return first, min(per_call(chain.run, scale.seconds)) / count
+
+    def measure() -> Samples:
+        small, large = (runs(scale.count(count)) for count in (OPS, 20 * OPS))
+        return {
+            "small_first": [small[0]],
+            "large_first": [large[0]],
+            "small_later": [small[1]],
+            "large_later": [large[1]],
+        }
+
+    return measure
+
+
 def new_sizes(tf: Any, scale: Scale) -> Measure:
     """A training step with a batch size not seen before, a thousand times; and each size when it has settled."""
     sizes = _sizes(scale)
@@ -149,5 +170,6 @@ CASES: dict[str, Case] = {
     "many_scalars": many_scalars,
     "build_long": build_long,
     "first_run_size": first_run_size,
+    "long_graph": long_graph,
     "new_sizes": new_sizes,
 }

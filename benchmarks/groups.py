@@ -20,6 +20,15 @@ __all__ = ["GROUPS", "Group", "find_group"]
 #: Ahead of TensorFlow's sessions, and at most 5 % behind the best of the peers.
 _BAR = {"must": Target({"tf": 1}, of_best=0.95)}
 
+_SHORT = {
+    "mlp": "MLP",
+    "lenet": "LeNet",
+    "resnet": "ResNet",
+    "lstm": "LSTM",
+    "lstm_loop": "LSTM loop",
+    "gpt": "transformer",
+}
+
 
 @dataclass(frozen=True)
 class Group:
@@ -48,7 +57,7 @@ def _training_rows() -> list[Row]:
             Best("run"),
             _BAR,
             work=model.training_work,
-            short=model.name,
+            short=_SHORT[model.name],
         )
         for model in MODELS.values()
     ]
@@ -62,7 +71,7 @@ def _inference_rows() -> list[Row]:
             Best("run"),
             _BAR,
             work=partial(model.forward_work, batch),
-            short=model.name,
+            short=_SHORT[model.name],
         )
         for kind, batch in (("latency", LATENCY), ("throughput", THROUGHPUT))
         for model in MODELS.values()

@@ -30,7 +30,10 @@ ENVIRONMENTS = {
     "jax": Environment("HEADRACE_PEER_JAX", [["jax"]]),
     "torch": Environment(
         "HEADRACE_PEER_TORCH",
-        [[torch, "numpy", "pillow"] for torch in ("torch==2.13.0+cpu", "torch==2.13.0", "torch")],
+        [
+            [torch, "numpy", "pillow", "tfrecord", "crc32c", "protobuf"]
+            for torch in ("torch==2.13.0+cpu", "torch==2.13.0", "torch")
+        ],
     ),
     "pytensor": Environment("HEADRACE_PEER_PYTENSOR", [["pytensor", "numba"]]),
     "ort": Environment(

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.groups import GROUPS, Group
 from benchmarks.libraries import LABELS, OWN
+from benchmarks.models.spec import Work
 from benchmarks.results import Results
 from benchmarks.roofline import Machine
 from benchmarks.table import Line, make_lines
@@ -72,56 +73,60 @@ def _panels(group: Group, results: Results) -> list[Panel]:
 def _bars(path: Path, panels: list[Panel], libraries: list[str]) -> None:
     import matplotlib.pyplot as plt
 
-    shown = [
-        name for name in libraries if any(name in ln.best for _, lines in panels for ln in lines)
-    ]
+    lines = [line for _, lines in panels for line in lines]
+    shown = [name for name in libraries if name != "tf" and any(name in ln.best for ln in lines)]
     most = max(len(lines) for _, lines in panels)
-    size = (max(7.0, 1.2 + most * (0.5 + 0.17 * len(shown))), 0.9 + 3.0 * len(panels))
+    size = (max(7.0, 1.2 + most * (0.45 + 0.17 * len(shown))), 0.7 + 2.8 * len(panels))
     figure, all_axes = plt.subplots(len(panels), 1, figsize=size, squeeze=False)
     for axes, (title, lines) in zip(all_axes[:, 0], panels):
         _bar_panel(axes, lines, shown)
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
-    _legend(figure, all_axes[0, 0])
+    _legend(figure, all_axes[:, 0])
     _save(figure, path)
 
 
 def _bar_panel(axes: Any, lines: list[Line], shown: list[str]) -> None:
-    """Speeds relative to TensorFlow; a logarithmic axis when they are far apart."""
+    """Speeds relative to TensorFlow, which is the line at 1: bars go up from it, or down."""
     width = 0.86 / len(shown)
-    speeds: list[float] = []
-    for i, name in enumerate(shown):
-        at = [
-            (place, line.best["tf"] / line.best[name])
-            for place, line in enumerate(lines)
-            if name in line.best
-        ]
-        offset = (i - (len(shown) - 1) / 2) * width
-        places = [place + offset for place, _ in at]
-        heights = [speed for _, speed in at]
-        speeds += heights
-        axes.bar(places, heights, width * 0.92, color=COLOURS[name], label=LABELS[name], zorder=3)
-        for place, height in zip(places, heights):
-            text = f"{height:.0f}" if height >= 20 else f"{height:.2g}"
-            axes.annotate(
-                text,
-                (place, height),
-                (0, 2),
-                textcoords="offset points",
-                ha="center",
-                fontsize=6.5,
-                color="#333333",
-                fontweight="bold" if name == OWN else "normal",
+    speeds = [1.0]
+    for place, line in enumerate(lines):
+        present = [name for name in shown if name in line.best]
+        for i, name in enumerate(present):
+            speed = line.best["tf"] / line.best[name]
+            at = place + (i - (len(present) - 1) / 2) * width
+            axes.bar(
+                at,
+                speed - 1,
+                width * 0.92,
+                bottom=1,
+                color=COLOURS[name],
+                label=LABELS[name],
+                zorder=3,
             )
-    if max(speeds) / min(speeds) > 12:
-        axes.set_yscale("log")
-        axes.set_ylim(min(speeds) * 0.7, max(speeds) * 1.6)
-    else:
-        axes.set_ylim(0, max(speeds) * 1.12)
-    axes.axhline(1, color="#333333", linewidth=0.8, linestyle="--", zorder=4)
+            _write_speed(axes, at, speed, name == OWN)
+            speeds.append(speed)
+    axes.set_yscale("log")
+    axes.set_ylim(min(speeds) / 1.45, max(speeds) * 1.45)
+    axes.axhline(1, color="#333333", linewidth=0.9, zorder=4)
     axes.set_xticks(range(len(lines)), [line.row.short for line in lines], fontsize=9)
     axes.set_xlim(-0.5, len(lines) - 0.5)
     axes.set_ylabel("speed, TF = 1", fontsize=9)
+    _plain_numbers(axes.yaxis)
     _clean(axes)
+
+
+def _write_speed(axes: Any, at: float, speed: float, own: bool) -> None:
+    axes.annotate(
+        f"{speed:.0f}" if speed >= 20 else f"{speed:.2g}",
+        (at, speed),
+        (0, 2 if speed >= 1 else -2),
+        textcoords="offset points",
+        ha="center",
+        va="bottom" if speed >= 1 else "top",
+        fontsize=6.5,
+        color="#333333",
+        fontweight="bold" if own else "normal",
+    )
 
 
 def _roofline(path: Path, panels: list[Panel], machine: Machine) -> None:
@@ -129,51 +134,61 @@ def _roofline(path: Path, panels: list[Panel], machine: Machine) -> None:
 
     count = len(panels)
     figure, all_axes = plt.subplots(
-        1, count, figsize=(1.4 + 4.1 * count, 4.6), sharey=True, squeeze=False
+        1, count, figsize=(1.4 + 4.1 * count, 4.4), sharey=True, squeeze=False
     )
     for axes, (title, lines) in zip(all_axes[0], panels):
         _roofline_panel(axes, lines, machine)
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
+    reached = [_rate(line, s) for _, lines in panels for line in lines for s in line.best.values()]
+    all_axes[0, 0].set_ylim(min(reached) / 4, max([*reached, machine.flops / 1e9]) * 1.6)
     all_axes[0, 0].set_ylabel("GFlop/s reached", fontsize=9)
-    handles: dict[str, Any] = {}
-    for axes in all_axes[0]:
-        for handle, label in zip(*axes.get_legend_handles_labels()):
-            handles.setdefault(label, handle)
-    figure.legend(
-        handles.values(),
-        handles.keys(),
-        loc="upper center",
-        ncols=len(handles),
-        frameon=False,
-        fontsize=8,
-        bbox_to_anchor=(0.5, 1.05),
-        columnspacing=1.2,
-        handletextpad=0.3,
-    )
+    _plain_numbers(all_axes[0, 0].yaxis)
+    _legend(figure, all_axes[0])
     _save(figure, path)
 
 
+def _rate(line: Line, seconds: float) -> float:
+    return _work(line).flops / seconds / 1e9
+
+
+def _work(line: Line) -> Work:
+    return line.row.work() if line.row.work is not None else Work()
+
+
 def _roofline_panel(axes: Any, lines: list[Line], machine: Machine) -> None:
-    works = [line.row.work() for line in lines if line.row.work is not None]
-    intensities = [work.flops / work.bytes for work in works]
-    low, high = min(intensities) / 2.5, max(intensities) * 2.5
-    for rate, style, name in (
-        (machine.bytes, "-", "memory"),
-        (machine.cache_bytes, "--", "cache"),
-    ):
-        ridge = machine.flops / rate
-        xs = [low, min(max(ridge, low), high), high]
-        ys = [min(rate * x, machine.flops) / 1e9 for x in xs]
-        axes.plot(xs, ys, color="#888888", linewidth=1.2, linestyle=style, zorder=1)
-        if low < ridge:
-            axes.annotate(
-                f"{name}, {rate / 1e9:.0f} GB/s",
-                (xs[0], ys[0]),
-                (3, 4),
-                textcoords="offset points",
-                fontsize=7,
-                color="#666666",
+    intensities = {line.row.short: _work(line).flops / _work(line).bytes for line in lines}
+    low, high = min(intensities.values()) / 2.5, max(intensities.values()) * 2.5
+    _draw_roof(axes, machine, low, high)
+    for line in lines:
+        for name, seconds in sorted(line.best.items(), key=lambda item: item[0] == OWN):
+            own = name == OWN
+            axes.scatter(
+                intensities[line.row.short],
+                _rate(line, seconds),
+                s=60 if own else 26,
+                marker="D" if own else "o",
+                color=COLOURS[name],
+                edgecolors="white",
+                linewidths=0.6,
+                label=LABELS[name],
+                zorder=4 if own else 3,
             )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(low, high)
+    axes.set_xlabel("flops a byte that must move", fontsize=9)
+    _plain_numbers(axes.xaxis)
+    _clean(axes)
+    _name_models(axes, lines, intensities)
+
+
+def _draw_roof(axes: Any, machine: Machine, low: float, high: float) -> None:
+    roofs = {"memory": (machine.bytes, "-"), "cache": (machine.cache_bytes, "--")}
+    for name, (rate, style) in roofs.items():
+        xs = [low, min(max(machine.flops / rate, low), high), high]
+        ys = [min(rate * x, machine.flops) / 1e9 for x in xs]
+        label = f"{name}, {rate / 1e9:.0f} GB/s"
+        axes.plot(xs, ys, style, color="#888888", linewidth=1.2, label=label, zorder=1)
     axes.annotate(
         f"large products, {machine.flops / 1e9:.0f} GFlop/s",
         (high, machine.flops / 1e9),
@@ -183,39 +198,21 @@ def _roofline_panel(axes: Any, lines: list[Line], machine: Machine) -> None:
         fontsize=7,
         color="#666666",
     )
-    for line, work, x in zip(lines, works, intensities):
-        for name, seconds in sorted(line.best.items(), key=lambda item: item[0] == OWN):
-            own = name == OWN
-            axes.scatter(
-                x,
-                work.flops / seconds / 1e9,
-                s=60 if own else 26,
-                marker="D" if own else "o",
-                color=COLOURS[name],
-                edgecolors="white",
-                linewidths=0.6,
-                label=LABELS[name],
-                zorder=4 if own else 3,
-            )
-    _name_models(axes, lines, works, intensities)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(low, high)
-    axes.set_xlabel("flops a byte that must move", fontsize=9)
-    _clean(axes)
 
 
-def _name_models(axes: Any, lines: list[Line], works: list[Any], intensities: list[float]) -> None:
-    """Under the lowest point of each; models with the same intensity share a name."""
-    named: dict[float, tuple[list[str], float]] = {}
-    for line, work, x in zip(lines, works, intensities):
-        lowest = min(work.flops / seconds / 1e9 for seconds in line.best.values())
-        key = round(x, 3)
-        names, lower = named.get(key, ([], lowest))
-        named[key] = ([*names, line.row.short], min(lower, lowest))
-    for x, (names, lowest) in named.items():
+def _name_models(axes: Any, lines: list[Line], intensities: dict[str, float]) -> None:
+    """Under the lowest point; models whose points are beside each other share a place."""
+    places: list[tuple[float, list[Line]]] = []
+    for line in sorted(lines, key=lambda line: intensities[line.row.short]):
+        x = intensities[line.row.short]
+        if places and x < places[-1][0] * 1.4:
+            places[-1][1].append(line)
+        else:
+            places.append((x, [line]))
+    for x, together in places:
+        lowest = min(_rate(line, s) for line in together for s in line.best.values())
         axes.annotate(
-            ",\n".join(names),
+            "\n".join(line.row.short for line in together),
             (x, lowest),
             (0, -8),
             textcoords="offset points",
@@ -223,23 +220,43 @@ def _name_models(axes: Any, lines: list[Line], works: list[Any], intensities: li
             va="top",
             fontsize=8,
         )
-    axes.set_ymargin(0.18)
 
 
-def _legend(figure: Any, axes: Any) -> None:
-    handles, labels = axes.get_legend_handles_labels()
+def _plain_numbers(axis: Any) -> None:
+    """0.5, 1, 2, 5, 10 … instead of powers; fewer of them over many decades."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = sorted(axis.get_view_interval())
+    steps = (1.0, 2.0, 5.0) if high / low < 200 else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _legend(figure: Any, all_axes: Any) -> None:
+    """Each library once, ours first."""
+    handles: dict[str, Any] = {}
+    for axes in all_axes:
+        for handle, label in zip(*axes.get_legend_handles_labels()):
+            handles.setdefault(label, handle)
+    labels = sorted(handles, key=_order)
     figure.legend(
-        handles,
+        [handles[label] for label in labels],
         labels,
         loc="lower left",
         ncols=len(labels),
         frameon=False,
         fontsize=8,
-        bbox_to_anchor=(0.02, 1.0),
+        bbox_to_anchor=(0.02, 0.98),
         columnspacing=1.2,
-        handlelength=1.0,
+        handlelength=1.2,
         handletextpad=0.4,
     )
+
+
+def _order(label: str) -> int:
+    labels = list(LABELS.values())
+    return labels.index(label) if label in labels else len(labels)
 
 
 def _clean(axes: Any) -> None:

@@ -138,7 +138,7 @@ def _by_step(rounds: list[Samples], name: str, statistic: Statistic) -> list[flo
 
 def time_text(seconds: float) -> str:
     for unit, scale in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= scale:
+        if seconds >= 0.9995 * scale:  # else it would be rounded to 1e+03 of the next
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
 

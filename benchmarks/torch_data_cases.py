@@ -1,7 +1,7 @@
 """The input pipelines with PyTorch's ``DataLoader``: without workers or with two, whichever is faster here.
 
-PyTorch has no TFRecords and no JPEG reader of its own: it reads the same numbers from a plain file (which is less work), and
-images with Pillow, as torchvision's datasets do.
+PyTorch itself reads neither TFRecords nor JPEG files: the package ``tfrecord`` does the one, and Pillow the other, as in
+torchvision's datasets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.data_cases import (
     slices_arrays,
     small_function,
 )
-from benchmarks.data_files import RECORD, find_files
+from benchmarks.data_files import find_files
 from benchmarks.scale import QUICK, Scale
 from benchmarks.session_cases import Case, Measure
 from benchmarks.timing import each_call, seconds_of
@@ -50,11 +50,19 @@ def _run(loader: Any) -> Callable[[], None]:
     return run
 
 
-def _passes(torch: Any, scale: Scale, dataset: Any, batch: int = BATCH, **options: Any) -> Measure:
-    """The faster of the two ways to load, after a pass that starts the workers."""
+def _passes(
+    torch: Any,
+    scale: Scale,
+    dataset: Any,
+    batch: int = BATCH,
+    shared: bool = False,
+    **options: Any,
+) -> Measure:
+    """The faster of the two ways to load, after a pass that starts the workers. Workers would each yield all of an
+    iterable dataset, unless it is ``shared``."""
     load = torch.utils.data.DataLoader
     runs = [_run(load(dataset, batch, **options))]
-    if not isinstance(dataset, torch.utils.data.IterableDataset):
+    if shared or not isinstance(dataset, torch.utils.data.IterableDataset):
         runs.append(_run(load(dataset, batch, num_workers=2, persistent_workers=True, **options)))
     for run in runs:
         run()
@@ -84,13 +92,41 @@ def jpeg(torch: Any, scale: Scale) -> Measure:
     return _passes(torch, scale, _images(torch), 32)
 
 
+def _records(
+    torch: Any, scale: Scale, path: str, description: dict[str, str], then: Any
+) -> Measure:
+    """With the index that lets two workers share a file."""
+    from tfrecord.tools.tfrecord2idx import create_index
+    from tfrecord.torch.dataset import TFRecordDataset
+
+    index = f"{path}.index"
+    create_index(path, index)
+    dataset = TFRecordDataset(path, index, description, transform=then)
+    return _passes(torch, scale, dataset, shared=True)
+
+
 def records(torch: Any, scale: Scale) -> Measure:
-    table = np.memmap(find_files().plain, RECORD, "r")
-    return _passes(torch, scale, _Mapped(len(table), lambda i: _row(table[i])))
+    return _records(
+        torch,
+        scale,
+        find_files().floats,
+        {"x": "float", "label": "int"},
+        lambda values: (values["x"], values["label"]),
+    )
 
 
-def _row(record: Any) -> tuple[Any, int]:
-    return np.array(record["x"]), int(record["label"])
+def records_bytes(torch: Any, scale: Scale) -> Measure:
+    return _records(
+        torch,
+        scale,
+        find_files().bytes,
+        {"x": "byte", "label": "int"},
+        lambda values: (_pixels(values["x"]), values["label"]),
+    )
+
+
+def _pixels(data: bytes) -> Any:
+    return np.frombuffer(data, np.uint8).astype(np.float32) / np.float32(255)
 
 
 def generator(torch: Any, scale: Scale) -> Measure:
@@ -147,7 +183,7 @@ CASES: dict[str, Case] = {
     "jpeg": jpeg,
     "records": records,
     "records_batched": records,
-    "records_bytes": records,
+    "records_bytes": records_bytes,
     "generator": generator,
     "python_map": python_map,
     "input_loop": input_loop,

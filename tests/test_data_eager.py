@@ -322,7 +322,7 @@ def test_options() -> None:
         (lambda d: d.zip([d, d]), TypeError, "tuple instead"),
         (lambda d: d.zip((d, 1)), TypeError, "nested structure of `Dataset`"),
         (lambda d: d.apply(lambda _: 1), TypeError, "must return a `tf.data.Dataset`"),
-        (lambda d: d.shard(2, 2), ValueError, "index must be"),
+        (lambda d: d.shard(2, 2), tf.errors.InvalidArgumentError, "Index must be"),
         (lambda d: d.padded_batch(2, padded_shapes=[3]), ValueError, "not compatible"),
         (lambda d: d.from_tensor_slices(([1, 2], [1, 2, 3])), ValueError, "not compatible"),
         (lambda d: d.from_tensor_slices(3), ValueError, "rank >= 1"),
@@ -364,3 +364,21 @@ def test_iterators_of_functions_shuffle_anew() -> None:
         return s
 
     assert firsts().numpy() != firsts().numpy()
+
+
+def test_pythons_functions_on_datasets_in_a_function() -> None:
+    """``enumerate``, ``zip``, ``map``, ``filter`` and ``len`` of datasets are those of datasets (and so they end)."""
+
+    @tf.function
+    def f(ds: Any) -> Any:
+        total = tf.constant(0, tf.int64)
+        for i, x in enumerate(ds):
+            total += i * x
+        for x, y in zip(ds, ds):
+            total += x * y
+        for x in map(lambda v: v * 100, filter(lambda v: v > 2, ds)):
+            total += x
+        return total, len(ds)
+
+    total, n = f(tf.data.Dataset.range(4))
+    assert int(total) == 14 + 14 + 300 and int(n) == 4

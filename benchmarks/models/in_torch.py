@@ -6,6 +6,7 @@ model; the optimizer's own fused step stays outside, as in PyTorch's examples.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def training(torch: Any, model: Model, compiled: bool = False) -> Callable[[], f
             logits.reshape(-1, logits.shape[-1]), labels.reshape(-1)
         )
 
-    call = torch.compile(loss_of) if compiled else loss_of
+    call = _compiled(torch, loss_of, f"train_{model.name}") if compiled else loss_of
     trained = [value for value in weights.values() if value.requires_grad]
     optimizer = _optimizer(torch, model.optimizer, trained)
     x, labels = model.examples(model.batch)
@@ -55,8 +56,11 @@ def training(torch: Any, model: Model, compiled: bool = False) -> Callable[[], f
 def inference(torch: Any, model: Model, batch: int, compiled: bool = False) -> Callable[[], Any]:
     weights = _parameters(torch, model)
     text = _TEXTS[type(model)]
-    call = lambda x: text(torch, model, weights, x, False)
-    call = torch.compile(call) if compiled else call
+
+    def logits_of(x: Any) -> Any:
+        return text(torch, model, weights, x, False)
+
+    call = _compiled(torch, logits_of, f"{model.name}_{batch}") if compiled else logits_of
     x = _tensor(torch, model.examples(batch)[0])
 
     def run() -> Any:
@@ -64,6 +68,15 @@ def inference(torch: Any, model: Model, batch: int, compiled: bool = False) -> C
             return call(x).numpy()
 
     return run
+
+
+def _compiled(torch: Any, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """For the shapes that it will see. The compiler remembers by code and name how often something was compiled anew, and
+    gives up in the end: models must not count as one another."""
+    code = function.__code__.replace(co_name=name, co_qualname=name)
+    own = FunctionType(code, function.__globals__, name, None, function.__closure__)
+    call: Callable[..., Any] = torch.compile(own, dynamic=False)
+    return call
 
 
 def _tensor(torch: Any, x: Any) -> Any:

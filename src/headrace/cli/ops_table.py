@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import headrace.api.v1  # noqa: F401 (defines the ops)
-from headrace.core.opdef import ALL_OPS, OpDef
+from headrace.core.opdef import ALL_OPS, LOADERS, OpDef
 
 __all__ = ["add_arguments", "rows"]
 
@@ -34,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def rows(family: str | None = None) -> list[dict[str, Any]]:
     """One dictionary per op, by name."""
+    while LOADERS:  # ops that a program gets when it first uses them
+        LOADERS.pop()()
     table = [_row(opdef) for _, opdef in sorted(ALL_OPS.items())]
     return [r for r in table if family is None or r["family"] == family]
 

@@ -64,6 +64,8 @@ def sample_from_datasets(
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
     base = datasets[0]._base
+    if isinstance(weights, (list, tuple, np.ndarray)) and not base._own_seeds:
+        datasets, weights = _likely(datasets, weights)
     if len(datasets) == 1:
         return datasets[0]
     seeds = base.random(seed, rerandomize_each_iteration).batch(2)
@@ -87,6 +89,16 @@ def sample_from_datasets(
     logits = _log(weights)
     drawn = seeds.map(lambda s: _draw(logits, s))
     return _directed(drawn, datasets, stop_on_empty_dataset)
+
+
+def _likely(datasets: Sequence[Any], weights: Any) -> tuple[Sequence[Any], Any]:
+    """Those with a weight, as TensorFlow 2 does (1.15 draws among all of them)."""
+    if len(datasets) != len(weights):
+        return datasets, weights
+    kept = [(d, w) for d, w in zip(datasets, weights) if w != 0]
+    if not kept:
+        return datasets[:1], weights[:1]
+    return [d for d, _ in kept], [w for _, w in kept]
 
 
 def _log(weights: Any) -> Any:

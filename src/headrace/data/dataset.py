@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace.autograph.loops import FOR_HANDLERS
+from headrace.autograph.py_builtins import BUILTIN_HANDLERS
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
 from headrace.core.graph import get_default_graph
@@ -177,6 +178,42 @@ class DatasetV2(Creation, Transformed, Mapped):
 
         return reduce(self, initial_state, reduce_func, name)
 
+    def save(
+        self,
+        path: str,
+        compression: str | None = None,
+        shard_func: Any = None,
+        checkpoint_args: Any = None,
+    ) -> None:
+        """Write all elements to a directory, in a form of Headrace's own."""
+        from headrace.data.saving import save
+
+        save(self, path, compression)
+
+    @classmethod
+    def load(
+        cls, path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None,
+        wait: bool = False,
+    ) -> Any:  # fmt: skip
+        """The dataset that ``save`` wrote."""
+        from headrace.data.saving import load
+
+        return load(cls, path, element_spec, compression)
+
+    def snapshot(
+        self, path: Any, compression: str = "AUTO", reader_func: Any = None, shard_func: Any = None,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """The dataset; what its first complete pass gives is kept in a directory, and read from there afterwards."""
+        from headrace.data.saving import snapshot
+
+        return snapshot(self, path, compression)
+
+    def ragged_batch(self, *args: Any, **kwargs: Any) -> Any:
+        from headrace.data.experimental import dense_to_ragged_batch
+
+        return dense_to_ragged_batch(*args, **kwargs)
+
     # others ---------------------------------------------------------------------------------------
     def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
         """``transformation_func(dataset)``."""
@@ -257,4 +294,22 @@ def _loops(value: Any) -> bool:
 
 DatasetV2._base = DatasetV2
 FOR_HANDLERS.append((_loops, _loop))
+
+
+def _is_dataset(value: Any) -> bool:
+    return isinstance(value, DatasetV2)
+
+
+def _all_datasets(*datasets: Any) -> Any:
+    if not all(map(_is_dataset, datasets)):
+        raise TypeError("zip() in a tf.function takes datasets only, or none")
+    return datasets[0].zip(datasets)
+
+
+#: Python's own functions on datasets, in code that AutoGraph converts.
+BUILTIN_HANDLERS["enumerate"].append((_is_dataset, lambda ds, start=0: ds.enumerate(start)))
+BUILTIN_HANDLERS["zip"].append((_is_dataset, _all_datasets))
+BUILTIN_HANDLERS["map"].append((_is_dataset, lambda function, ds: ds.map(function)))
+BUILTIN_HANDLERS["filter"].append((_is_dataset, lambda function, ds: ds.filter(function)))
+BUILTIN_HANDLERS["len"].append((_is_dataset, lambda ds: ds.cardinality()))
 register_type_spec(DatasetV2, DatasetSpec.from_value)

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.specs import TensorSpec
 from headrace.data import grouping
 from headrace.data.choosing import choose_from_datasets, sample_from_datasets
 from headrace.data.creation import seed_pair
+from headrace.data.csv_files import CsvDatasetV1, make_csv_dataset
 from headrace.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.data.dataset_v1 import DatasetV1
+from headrace.data.examples import make_batched_features_dataset, parse_example_dataset
 from headrace.data.grouping import Reducer
 from headrace.data.optional import Optional, OptionalSpec
 from headrace.data.options import (
@@ -24,16 +25,19 @@ from headrace.data.options import (
     StatsOptions,
     ThreadingOptions,
 )
+from headrace.data.saving import TFRecordWriter, save
+from headrace.data.saving import load as _load
 
 __all__ = [
-    "AUTOTUNE", "AutoShardPolicy", "Counter", "DistributeOptions", "INFINITE_CARDINALITY", "MapVectorizationOptions",
-    "OptimizationOptions", "Optional", "OptionalSpec", "RandomDataset", "Reducer", "StatsOptions", "ThreadingOptions",
-    "UNKNOWN_CARDINALITY", "assert_cardinality", "batch_and_drop_remainder", "bucket_by_sequence_length",
-    "cardinality", "choose_from_datasets", "copy_to_device", "dense_to_sparse_batch", "enumerate_dataset", "from_variant",
+    "AUTOTUNE", "AutoShardPolicy", "Counter", "CsvDataset", "DistributeOptions", "INFINITE_CARDINALITY", "MapVectorizationOptions",
+    "OptimizationOptions", "Optional", "OptionalSpec", "RandomDataset", "Reducer", "StatsOptions", "TFRecordWriter",
+    "ThreadingOptions",    "UNKNOWN_CARDINALITY", "assert_cardinality", "batch_and_drop_remainder", "bucket_by_sequence_length",
+    "cardinality", "choose_from_datasets", "copy_to_device", "dense_to_ragged_batch",
+    "dense_to_sparse_batch", "enumerate_dataset", "from_variant",
     "get_next_as_optional", "get_single_element", "get_structure", "group_by_reducer", "group_by_window",
-    "ignore_errors", "map_and_batch", "map_and_batch_with_legacy_function", "padded_batch_and_drop_remainder",
-    "parallel_interleave", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "scan",
-    "shuffle_and_repeat", "take_while", "to_variant", "unbatch", "unique",
+    "ignore_errors", "load", "make_batched_features_dataset", "make_csv_dataset", "map_and_batch", "map_and_batch_with_legacy_function", "padded_batch_and_drop_remainder",
+    "parallel_interleave", "parse_example_dataset", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "save", "scan",
+    "shuffle_and_repeat", "snapshot", "take_while", "to_variant", "unbatch", "unique",
 ]  # fmt: skip
 
 Transformation = Callable[[Any], Any]
@@ -163,19 +167,22 @@ def unique() -> Transformation:
 
 
 def assert_cardinality(expected_cardinality: Any) -> Transformation:
-    """The dataset, with an error if it has another number of elements."""
-    from headrace.ops.checks import assert_equal
+    """The dataset, with an error where it turns out to have another number of elements."""
+    return lambda dataset: dataset._unary("AssertCardinalityDataset", expected_cardinality)
 
-    def check(dataset: Any) -> Any:
-        n = dataset.cardinality()
-        known = apply_op("Equal", n, UNKNOWN_CARDINALITY)
-        wanted = apply_op(
-            "SelectV2", known, n, convert_to_tensor(expected_cardinality, dtypes.int64)
-        )
-        assert_equal(n, wanted)
-        return dataset
 
-    return check
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+) -> Transformation:
+    raise NotImplementedError(
+        "dense_to_ragged_batch makes RaggedTensors, which Headrace does not have. Use padded_batch, dense_to_sparse_batch "
+        "or bucket_by_sequence_length."
+    )
+
+
+def snapshot(path: Any, compression: str = "AUTO", **_: Any) -> Transformation:
+    """What ``Dataset.snapshot`` does; settings of readers and writers have no meaning here."""
+    return lambda dataset: dataset.snapshot(path, compression)
 
 
 # functions ------------------------------------------------------------------------------------------
@@ -203,6 +210,11 @@ def get_next_as_optional(iterator: Any) -> Optional:
     return iterator.get_next_as_optional()  # type: ignore[no-any-return]
 
 
+def load(path: str, element_spec: Any = None, compression: str | None = None) -> Any:
+    """What ``save`` wrote."""
+    return _load(DatasetV1, path, element_spec, compression)
+
+
 def to_variant(dataset: Any) -> Any:
     return dataset._variant_tensor
 
@@ -220,3 +232,6 @@ class RandomDataset(DatasetV1):
 
     def __init__(self, seed: Any = None) -> None:
         super().__init__(DatasetV1.random(seed)._variant_tensor, TensorSpec((), dtypes.int64))
+
+
+CsvDataset = CsvDatasetV1

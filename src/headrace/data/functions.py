@@ -23,9 +23,11 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.data import structure
 from headrace.data.direct import python_function
 from headrace.data.runtime.files import text_scalar
+from headrace.data.vectorized import over_batches
 from headrace.eager.tracing import TracedFunction, converted, trace_into
+from headrace.session.function import GraphFunction
 
-__all__ = ["DataFunction", "bound", "call_with", "traced"]
+__all__ = ["DataFunction", "bound", "bound_batches", "call_with", "traced"]
 
 
 class DataGraph(FuncGraph):
@@ -73,16 +75,27 @@ class DataGraph(FuncGraph):
             self._context, self._control_ops = context, controls
 
 
+_UNKNOWN: Any = object()
+
+
 class DataFunction:
     """A traced function between elements."""
 
-    __slots__ = ("__weakref__", "output_spec", "output_value", "traced")
+    __slots__ = ("__weakref__", "_batched", "output_spec", "output_value", "traced")
     __hash__ = None  # type: ignore[assignment]  # nothing that looks ops up by attributes may keep it
 
     def __init__(self, function: TracedFunction, output_spec: Any, output_value: Any) -> None:
         self.traced = function
         self.output_spec = output_spec
         self.output_value = output_value
+        self._batched: Any = _UNKNOWN
+
+    @property
+    def batched(self) -> GraphFunction | None:
+        """The function on a batch of elements, if that is the same (vectorized.py)."""
+        if self._batched is _UNKNOWN:
+            self._batched = over_batches(self.traced.graph, self.traced.outputs)
+        return self._batched  # type: ignore[no-any-return]
 
     @property
     def name(self) -> str:
@@ -147,8 +160,18 @@ def bound(
     python = python_function(function.traced.graph, function.traced.outputs)
     if python is not None:
         return python
-    compiled = function.traced.compiled
-    state_of = weakref.ref(rt.state)
+    call = _over_state(function.traced.compiled, weakref.ref(rt.state), captured)
+    texts = [
+        i
+        for i, t in enumerate(function.traced.outputs)
+        if t._dtype is dtypes.string and not t._shape
+    ]
+    return _with_texts(call, texts) if texts else call
+
+
+def _over_state(
+    compiled: GraphFunction, state_of: Callable[[], Any], captured: Sequence[Any]
+) -> Callable[..., tuple[Any, ...]]:
     extra = tuple(captured)
 
     def call(*arrays: Any) -> tuple[Any, ...]:
@@ -157,12 +180,20 @@ def bound(
             raise errors.CancelledError(None, None, "The session of this iterator was closed.")
         return compiled(state, *arrays, *extra)
 
-    texts = [
-        i
-        for i, t in enumerate(function.traced.outputs)
-        if t._dtype is dtypes.string and not t._shape
-    ]
-    return _with_texts(call, texts) if texts else call
+    return call
+
+
+def bound_batches(
+    function: DataFunction, rt: Any, captured: Sequence[Any]
+) -> Callable[[], Callable[..., tuple[Any, ...]] | None]:
+    """What gives the function on batches, when it is wanted; None if the function has no such form."""
+    state_of = weakref.ref(rt.state)
+
+    def make() -> Callable[..., tuple[Any, ...]] | None:
+        compiled = function.batched
+        return None if compiled is None else _over_state(compiled, state_of, captured)
+
+    return make
 
 
 def _with_texts(call: Callable[..., Any], texts: list[int]) -> Callable[..., tuple[Any, ...]]:

@@ -123,11 +123,8 @@ def _array(value: Any, dtype: DType) -> Any:
     try:
         if dtype is dtypes.string:
             return _string_array(np.asarray(value, object))
-        array = np.array(value)
-        if array.dtype.kind in "OSU" or (array.dtype.kind in "fc" and dtype.is_integer):
-            raise TypeError("no conversion")
-        array = array.astype(dtype.np_dtype)
-    except (TypeError, ValueError) as error:
+        array = np.array(value, dtype.np_dtype)
+    except (OverflowError, TypeError, ValueError) as error:
         raise errors.InvalidArgumentError(
             None, None,
             f"TypeError: `generator` yielded an element that could not be converted to the expected type. The expected "

@@ -83,7 +83,7 @@ def bucket_by_sequence_length(
         size = apply_op("GatherV2", sizes, number, 0)
         if no_padding:
             return group.batch(size, drop_remainder=drop_remainder)
-        shapes: Any = padded_shapes
+        shapes = padded_shapes
         if shapes is None:
             shapes = nest.map_structure(lambda s: s.shape, dataset.element_spec)
         if pad_to_bucket_boundary:

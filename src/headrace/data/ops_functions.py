@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
-from headrace.data.functions import bound
+from headrace.data.functions import bound, bound_batches
 from headrace.data.ops import ONE, OUT, dataset_op, stage_of
 from headrace.data.runtime.base import Context, Stage
 from headrace.data.runtime.batching import BatchStage
@@ -33,7 +33,8 @@ ARGS = f"{ONE}, other_arguments: *Targuments"
 
 
 def _map(xp: Any, source: Any, *args: Any, f: Any, preserve_cardinality: bool, rt: Any) -> Stage:
-    return MapStage(stage_of(source), bound(f, rt, args), preserve_cardinality)
+    batches = bound_batches(f, rt, args)
+    return MapStage(stage_of(source), bound(f, rt, args), preserve_cardinality, batches)
 
 
 _MAP = f"f: func, {OUT}, use_inter_op_parallelism: bool=True, preserve_cardinality: bool=False"

@@ -14,6 +14,8 @@ from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.specs import SparseTensorSpec, TensorSpec
 from headrace.data import structure
 from headrace.data.creation import seed_pair
+from headrace.data.runtime.shuffle import check_buffer_size
+from headrace.data.runtime.simple import check_shard
 
 if TYPE_CHECKING:
     from headrace.data.dataset import DatasetV2
@@ -57,10 +59,8 @@ class Transformed:
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
         """Every ``num_shards``-th element, from number ``index`` on."""
         shards, at = _known(num_shards), _known(index)
-        if shards is not None and shards < 1:
-            raise ValueError(f"num_shards must be >= 1, got {shards}")
-        if shards is not None and at is not None and not 0 <= at < shards:
-            raise ValueError(f"index must be between 0 and {shards - 1}, got {at}")
+        if shards is not None and at is not None:
+            check_shard(shards, at)
         return self._unary("ShardDataset", num_shards, index, name=name)
 
     def shuffle(
@@ -70,8 +70,8 @@ class Transformed:
         """The elements in random order, drawn from ``buffer_size`` at a time."""
         size = convert_to_tensor(buffer_size, dtypes.int64, name="buffer_size")
         known = _known(size)
-        if known is not None and known <= 0:
-            raise ValueError(f"`buffer_size` must be greater than zero, got {known}.")
+        if known is not None:
+            check_buffer_size(known)
         first, second = seed_pair(seed)
         again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
         return self._unary(
@@ -212,6 +212,10 @@ def _wider(a: Any, b: Any) -> Any:
 def _beside(spec: Any, values: Any) -> list[Any]:
     """What stands in ``values`` where ``spec`` has its leaves (a leaf may itself be a list)."""
     if not nest.is_nested(spec):
+        if isinstance(values, dict) or (
+            isinstance(values, (list, tuple)) and any(isinstance(v, (list, tuple)) for v in values)
+        ):
+            raise ValueError(f"The shape of one tensor is wanted, got the structure {values}.")
         return [values]
     if isinstance(spec, dict):
         if not hasattr(values, "keys") or set(values) != set(spec):

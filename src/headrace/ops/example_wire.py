@@ -295,17 +295,17 @@ class ExampleReader:
         return values
 
     def read_together(self, records: Sequence[bytes]) -> list[Any] | None:
-        """Values of records that all have one known layout: for each key (kind, matrix or list of bytes) or None.
+        """Values of records that all have one layout: for each key (kind, matrix or list of bytes) or None.
 
         None if they have not, or if a number of theirs does not have the usual size.
         """
         size = len(records[0])
-        layout = self._layouts.get(size)
-        if layout is None:
-            return None
         for record in records:
             if len(record) != size:
                 return None
+        layout = self._layouts.get(size) or self._learned(records[0])
+        if layout is None:
+            return None
         matrix = np.frombuffer(b"".join(records), _U1).reshape(len(records), size)
         for text, at in layout.fixed:
             part = matrix[:, at : at + len(text)]
@@ -325,6 +325,14 @@ class ExampleReader:
             span = (0, 0, 0) if place is None else feature_span(data, *place)
             found.append(span if span[0] else None)
         return found
+
+    def _learned(self, data: bytes) -> _Layout | None:
+        """The layout of a record of which others seem to have the same."""
+        try:
+            self._learn(data, self._find(data), seen=True)
+        except WireError:
+            return None
+        return self._layouts.get(len(data))
 
     def _learn(self, data: bytes, found: list[tuple[int, int, int] | None], seen: bool) -> None:
         """A length that comes again is worth a layout."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pprint
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array_shape import invalid
 
-__all__ = ["Print", "print_v2", "string_format", "summarize_value"]
+__all__ = ["Print", "print_v2", "string_format", "summarize_value", "timestamp"]
 
 
 def _text(value: Any, quoted: bool) -> str:
@@ -252,3 +253,15 @@ def _stream_name(stream: Any) -> str:
     if isinstance(stream, str) and (stream in _STREAMS or stream.startswith("file://")):
         return stream
     raise ValueError(f"Unsupported output stream, logging level, or file: {stream}. Supported streams are sys.stdout, sys.stderr and 'file://...'")  # fmt: skip
+
+
+TIMESTAMP = define(
+    "Timestamp", "-> ts: float64",
+    shape=shape_fns.scalar, kernel=lambda xp: np.float64(time.time()), grad=NOT_DIFFERENTIABLE, stateful=True,
+    host_only=True,
+)  # fmt: skip
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """Seconds since 1970, at the moment when the operation runs."""
+    return apply(TIMESTAMP, name=name)  # type: ignore[no-any-return]

@@ -481,7 +481,11 @@ _BAD_INDEX = (
 
 
 def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
-    """``tensor[slice_spec]``."""
+    """``tensor[slice_spec]``; a boolean tensor or array is a mask."""
+    if _is_mask(slice_spec):
+        from headrace.ops.gathering import boolean_mask
+
+        return boolean_mask(tensor, slice_spec)
     items = slice_spec if isinstance(slice_spec, (list, tuple)) else (slice_spec,)
     spec = _Spec(items)
     tensor = tensor if isinstance(tensor, Tensor) else convert_to_tensor(tensor)
@@ -498,6 +502,12 @@ def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
     if var is not None:
         _attach_assign(out, var, parts[0], parts[1], parts[2], masks)
     return out  # type: ignore[no-any-return]
+
+
+def _is_mask(spec: Any) -> bool:
+    if isinstance(spec, Tensor):
+        return spec._dtype._base is dtypes.bool
+    return spec is True or spec is False or (isinstance(spec, np.ndarray) and spec.dtype == bool)
 
 
 def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:

@@ -156,14 +156,19 @@ class BaseSession:
 
     # life ---------------------------------------------------------------------------------------
     def close(self) -> None:
-        """Give everything back. A run under way on another thread finishes first."""
+        """Give everything back. A run under way on another thread finishes first, or fails if it waits for a dataset."""
         if not self._closed:
             self._closed = True
             self._calls = OrderedDict()
             EVENTS.sessions_closed += 1
             self._partial_runs.clear()
             large = self._state.nbytes() + buffers.held_bytes() >= _LARGE
-            self._state = State()
+            old, self._state = self._state, State()
+            for resource in list(old.resources.values()):
+                cancel = getattr(resource, "cancel", None)
+                if cancel is not None:  # a run on another thread may be waiting for an iterator
+                    cancel()
+            del old
             buffers.clear()
             if large:
                 give_back()

@@ -238,7 +238,7 @@ LAZY_NAMES = late({
         "variable_axis_size_partitioner"
     ),
     "headrace.ops.printing": (
-        "Print print=print_v2"
+        "Print print=print_v2 timestamp"
     ),
     "headrace.ops.random_rejection": (
         "random_gamma random_poisson"

@@ -89,7 +89,7 @@ from headrace.ops.math_unary import (
     abs, acos, acosh, asin, asinh, atan, atanh, cos, cosh, exp, floor, negative, round, sigmoid,
     sign, sin, sinh, sqrt, square, tan, tanh,
 )
-from headrace.ops.printing import print_v2 as print
+from headrace.ops.printing import print_v2 as print, timestamp
 from headrace.ops.ranges import (
     histogram_fixed_width, histogram_fixed_width_bins, linspace_v2 as linspace, range,
 )
@@ -171,7 +171,7 @@ __all__ = [
     "SparseTensorSpec", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
     "strided_slice", "string", "strings", "subtract", "switch_case", "tan", "tanh", "Tensor",
     "tensor_scatter_nd_add", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "TensorArray",
-    "tensordot", "TensorShape", "TensorSpec", "tile", "transpose", "truediv", "truncatediv",
+    "tensordot", "TensorShape", "TensorSpec", "tile", "timestamp", "transpose", "truediv", "truncatediv",
     "truncatemod", "tuple", "type_spec_from_value", "TypeSpec", "uint16", "uint32", "uint64",
     "uint8", "UnconnectedGradients", "unique", "unique_with_counts", "unravel_index", "unstack",
     "Variable", "variable_creator_scope", "VariableAggregation", "VariableSynchronization",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.data.runtime.base import Context, Element, Pass, Stage, unmeasured
+from headrace.data.runtime.base import UNKNOWN, Context, Element, Pass, Stage, unmeasured
 from headrace.data.runtime.indexed import ArrayRows, IndexPass
 from headrace.data.runtime.simple import OnePass, exactly
 from headrace.data.runtime.sources import ListPass
@@ -122,6 +122,12 @@ class UnbatchStage(Stage):
 
     def start(self, ctx: Context) -> Pass:
         return UnbatchPass(ctx.start(self.inputs[0]))
+
+    def cardinality(self) -> int:
+        rows = self.inputs[0].rows()
+        if isinstance(rows, ArrayRows) and rows.arrays and rows.arrays[0].ndim > 1:
+            return len(rows) * int(rows.arrays[0].shape[1])
+        return UNKNOWN
 
 
 class UnbatchPass(OnePass):

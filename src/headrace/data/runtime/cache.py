@@ -110,12 +110,14 @@ class FileCacheStage(Stage):
 class FileCachePass(OnePass):
     """Writes beside the final name; the file is there once the last element was read."""
 
+    file: Any = None
+
     def __init__(self, source: Pass, stage: FileCacheStage) -> None:
         super().__init__(source)
         self.path = stage.path
         self.lock = stage.filename + ".lockfile"
         try:
-            self.file: Any = open(self.lock, "xb")  # noqa: SIM115
+            self.file = open(self.lock, "xb")  # noqa: SIM115
         except FileExistsError:
             raise errors.AlreadyExistsError(
                 None, None,

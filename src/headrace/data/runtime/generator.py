@@ -6,6 +6,7 @@ again), so that it is copied once.
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -107,7 +108,8 @@ class GeneratorPass(Pass):
     def close(self) -> None:
         finish = getattr(self.values, "close", None)
         if finish is not None and not self.done:
-            finish()
+            with contextlib.suppress(ValueError):  # another thread is inside it right now
+                finish()
         self.values = iter(())
 
 

@@ -119,11 +119,13 @@ class IteratorResource:
             out["stages"] = self._pass.stats.as_dict()
         return out
 
-    def close(self) -> None:
-        with self._lock:
-            if self._pass is not None:
-                self._pass.close()
-            self.ended = True
+    def cancel(self) -> None:
+        """End it, whoever waits for an element: without the lock, which that thread holds."""
+        self.ended = True
+        if self._pass is not None:
+            self._pass.close()
+
+    close = cancel
 
     def __del__(self) -> None:
         if self._pass is not None:

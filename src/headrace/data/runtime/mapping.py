@@ -14,7 +14,7 @@ from typing import Any
 from headrace import errors
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.batching import ElementsStage
-from headrace.data.runtime.simple import OnePass
+from headrace.data.runtime.simple import OnePass, exactly
 from headrace.data.runtime.stacking import stack
 
 __all__ = [
@@ -33,15 +33,24 @@ def cardinality_kept(error: errors.OutOfRangeError) -> errors.InvalidArgumentErr
 
 
 class MapStage(Stage):
-    """``preserve``: the function may not end the dataset with an OutOfRangeError."""
+    """``preserve``: the function may not end the dataset with an OutOfRangeError; ``batches`` gives the function on
+    batches of elements, or None."""
 
-    def __init__(self, source: Stage, function: Function, preserve: bool) -> None:
+    def __init__(
+        self, source: Stage, function: Function, preserve: bool,
+        batches: Callable[[], Function | None] = lambda: None,
+    ) -> None:  # fmt: skip
         self.inputs = (source,)
         self.function = function
         self.preserve = preserve
+        self.batches = batches
 
     def start(self, ctx: Context) -> Pass:
-        return MapPass(ctx.start(self.inputs[0]), self.function, self.preserve)
+        source = ctx.start(self.inputs[0])
+        batched = self.batches() if source.block is not None else None
+        if batched is None:
+            return MapPass(source, self.function, self.preserve)
+        return BatchMapPass(source, self.function, batched)
 
     def cardinality(self) -> int:
         return self.inputs[0].cardinality()
@@ -81,6 +90,17 @@ class MapPass(OnePass):
             self._held.extend(elements[len(out) + 1 :])
             raise
         return out
+
+
+class BatchMapPass(MapPass):
+    """With a function that is the same on a batch of elements."""
+
+    def __init__(self, source: Pass, function: Function, batched: Function) -> None:
+        super().__init__(source, function, True)
+        self.batched = batched
+
+    def block(self, n: int) -> Element:  # type: ignore[override]
+        return self.batched(*exactly(self.source, n))
 
 
 class FilterStage(Stage):

@@ -11,6 +11,7 @@ if more elements came through with it.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import weakref
@@ -22,7 +23,14 @@ from headrace.arrays.pool import limited
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.mapping import Function, cardinality_kept
 from headrace.data.runtime.prefetch import AUTOTUNE
-from headrace.data.runtime.threads import END, Channel, Failure, cpu_count, start_thread
+from headrace.data.runtime.threads import (
+    END,
+    Channel,
+    Failure,
+    cancelled,
+    cpu_count,
+    start_thread,
+)
 
 __all__ = ["ParallelMapStage", "ParallelPass"]
 
@@ -30,7 +38,7 @@ __all__ = ["ParallelMapStage", "ParallelPass"]
 MAX_WORKERS = max(16, 4 * cpu_count())
 #: A job is to take about this long, in seconds.
 SHORT, LONG = 0.5e-3, 4e-3
-MAX_JOB = 16
+MAX_JOB, MAX_LIVE_JOB = 256, 16
 #: Between two looks of the tuner are so many jobs, or a few jobs and so many seconds.
 WINDOW, FEW, SECONDS = 32, 8, 0.02
 #: The waiting share that makes it try another worker, and the gain that this one must bring.
@@ -75,6 +83,13 @@ class Job:
         self.done.acquire()
         self.results: list[Any] = []
 
+    def finish(self, results: list[Any]) -> None:
+        """Whoever comes first, the worker or the end of the pass, says what the reader gets."""
+        if self.done.locked():
+            self.results = results
+            with contextlib.suppress(RuntimeError):
+                self.done.release()
+
 
 class Crew:
     """What the workers share. It does not refer to the pass that reads from it."""
@@ -116,7 +131,7 @@ class Crew:
             self.workers -= 1
             last = not self.workers
         if self.ended or self.channel.stopped:
-            self.channel.stop()  # for the next one
+            self.channel.no_more()  # for the next one
         if last:
             self.channel.ready.put(END)
             self.source.close()
@@ -157,7 +172,7 @@ def _pull(crew: Crew, start: float) -> list[Any]:
         except StopIteration:
             crew.ended = True
             break
-        except Exception as error:
+        except BaseException as error:  # sys.exit() of the user's code as well: it may not get lost
             elements.append(Failure(error))
         if time.perf_counter() - start > LONG:
             break
@@ -178,15 +193,15 @@ def _compute(crew: Crew, elements: list[Any], job: Job) -> None:
                     results.append(END)
                     break
                 results.append(Failure(cardinality_kept(error)))
-            except Exception as error:
+            except BaseException as error:
                 results.append(Failure(error))
     finally:
-        job.results = results
-        job.done.release()
+        job.finish(results)
 
 
 def _resize(crew: Crew, seconds: float) -> None:
-    if seconds < SHORT and crew.job_size < MAX_JOB:
+    most = MAX_LIVE_JOB if crew.source.live else MAX_JOB
+    if seconds < SHORT and crew.job_size < most:
         crew.job_size *= 2
     elif seconds > LONG and crew.job_size > 1:
         crew.job_size //= 2
@@ -202,6 +217,7 @@ class ParallelPass(Pass):
         self.tuner = Tuner(self.crew, most) if tuned else None
         self.results: Any = iter(())
         self.ended = False
+        self.waited_for: Job | None = None
         self._closer = weakref.finalize(self, self.crew.channel.stop)
         for _ in range(workers):
             self.crew.hire()
@@ -215,7 +231,9 @@ class ParallelPass(Pass):
                 return self._given(job)
             if not job.done.acquire(blocking=False):
                 start = time.perf_counter()
+                self.waited_for = job
                 job.done.acquire()
+                self.waited_for = None
                 self.crew.channel.consumer_waits += time.perf_counter() - start
             if self.tuner is not None:
                 self.tuner.job_read(len(job.results))
@@ -239,6 +257,9 @@ class ParallelPass(Pass):
         self.ended = True
         self.results = iter(())
         self._closer()
+        job = self.waited_for
+        if job is not None:  # by another thread
+            job.finish([cancelled()])
 
 
 class Tuner:

@@ -1,11 +1,14 @@
 """``prefetch``: a thread produces ahead of the reader.
 
-With AUTOTUNE the number of elements ahead grows from measured waits: when the reader found nothing ready although the
-thread had been held up for want of room before, bursts are longer than the buffer, and the buffer doubles, up to a
-number of elements and a number of bytes.
+With AUTOTUNE the number of elements ahead grows from measured waits: when the reader found nothing ready for a share of its
+time although the thread had been held up for want of room before, bursts are longer than the buffer, and the buffer
+doubles, up to a number of elements and a number of bytes.
 """
 
 from __future__ import annotations
+
+import time
+from collections.abc import Callable
 
 from headrace import errors
 from headrace.data.runtime.base import Context, Element, Pass, Stage
@@ -18,6 +21,8 @@ AUTOTUNE = -1
 FIRST_DEPTH = 2
 MAX_DEPTH = 64
 MAX_BYTES = 256 << 20
+#: The share of the time that both sides must have waited for the other.
+SHARE = 0.02
 
 
 class PrefetchStage(Stage):
@@ -44,10 +49,14 @@ class PrefetchStage(Stage):
 class TunedPass(ChannelPass):
     """With a depth that follows from the waits."""
 
-    def __init__(self, source: Pass, size: int, name: str) -> None:
+    def __init__(
+        self, source: Pass, size: int, name: str, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         super().__init__(source, size, name)
+        self.clock = clock
         self._seen = 0
         self._waits = (0.0, 0.0)
+        self._start = clock()
 
     def __next__(self) -> Element:
         element = super().__next__()
@@ -59,8 +68,10 @@ class TunedPass(ChannelPass):
     def _tune(self, element: Element) -> None:
         channel = self.channel
         waits = (channel.producer_waits, channel.consumer_waits)
-        both = all(now > before for now, before in zip(waits, self._waits))
-        self._seen, self._waits = 0, waits
+        end = self.clock()
+        least = SHARE * (end - self._start)
+        both = all(now - before > least for now, before in zip(waits, self._waits))
+        self._seen, self._waits, self._start = 0, waits, end
         if both and (2 * channel.size) * nbytes(element) <= MAX_BYTES:
             channel.grow(min(channel.size, MAX_DEPTH - channel.size))
 

@@ -31,7 +31,7 @@ def elements_path(path: str, compression: str) -> str:
 
 
 def _opened(path: str, mode: str) -> Any:
-    return gzip.open(path, mode) if path.endswith(".gz") else open(path, mode)  # noqa: SIM115
+    return gzip.open(path, mode) if path.endswith(".gz") else open(path, mode)
 
 
 def saved_elements(path: str) -> Iterator[Element]:

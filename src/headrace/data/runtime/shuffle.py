@@ -11,6 +11,7 @@ element by element (:class:`ShufflePass`). Both give the same order.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -235,6 +236,9 @@ def _shuffled(source: Stage, ctx: Context, count: int, size: int, words: Words) 
 
 
 def check_buffer_size(buffer_size: int) -> int:
+    """The number of elements in the ring. An unknown cardinality stands for all elements, as in TensorFlow 2."""
+    if buffer_size == UNKNOWN:
+        return sys.maxsize
     if buffer_size <= 0:
         raise errors.InvalidArgumentError(
             None, None, f"buffer_size must be greater than zero, got {buffer_size}."

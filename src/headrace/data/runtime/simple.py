@@ -131,18 +131,21 @@ class SkipPass(OnePass):
         return next(self.source)
 
 
+def check_shard(shards: int, index: int) -> None:
+    if shards < 1:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"Number of shards must be greater than zero (currently num_shards = {shards}).",
+        )  # fmt: skip
+    if not 0 <= index < shards:
+        raise errors.InvalidArgumentError(
+            None, None, f"Index must be between 0 and {shards - 1} (currently index = {index})."
+        )
+
+
 class ShardStage(Stage):
     def __init__(self, source: Stage, shards: int, index: int) -> None:
-        if shards < 1:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Number of shards must be greater than zero (currently num_shards = {shards}).",
-            )
-        if not 0 <= index < shards:
-            raise errors.InvalidArgumentError(
-                None, None, f"Index must be between 0 and {shards - 1} (currently index = {index})."
-            )
+        check_shard(shards, index)
         self.inputs = (source,)
         self.shards = shards
         self.index = index

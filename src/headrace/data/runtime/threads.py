@@ -53,6 +53,11 @@ class Failure:
         self.error = error
 
 
+def cancelled() -> Failure:
+    text = "The iterator was closed while an element was waited for."
+    return Failure(errors.CancelledError(None, None, text))
+
+
 class Channel:
     """Elements from one thread to another."""
 
@@ -75,10 +80,16 @@ class Channel:
             self.free.put(None)
 
     def stop(self) -> None:
+        """No more elements. A reader that waits for one on another thread is told."""
         self.stopped = True
         self.free.put(_STOP)
+        self.ready.put(cancelled())
 
     # the producing side -------------------------------------------------------------------------
+    def no_more(self) -> None:
+        """For the other producers: the source has ended."""
+        self.free.put(_STOP)
+
     def may_produce(self) -> bool:
         """Wait for a place; False if the channel was stopped."""
         try:
@@ -123,7 +134,8 @@ def _stop_all() -> None:
         channel.stop()
     deadline = time.monotonic() + PATIENCE
     for thread in list(_threads):
-        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.ident is not None:  # a worker may be starting another one right now
+            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 _LOST = "This iterator has threads, which a forked process does not inherit. Make the iterator in the process that uses it."
@@ -151,7 +163,9 @@ def _produce(channel: Channel, source: Pass) -> None:
                 item: Any = next(source)
             except StopIteration:
                 break
-            except Exception as error:
+            except (
+                BaseException
+            ) as error:  # sys.exit() of the user's code as well: it may not get lost
                 item = Failure(error)
             ready.put(item)
             item = None

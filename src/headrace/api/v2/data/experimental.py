@@ -1,10 +1,16 @@
 """``tf.data.experimental`` of TensorFlow 2."""
 
+import functools
+
 from headrace.api.v2.lookup import module_getattr
+from headrace.data.csv_files import CsvDatasetV2
 from headrace.data.dataset import DatasetV2
 from headrace.data.experimental import *  # noqa: F403
 from headrace.data.experimental import __all__ as __all__
 
+CsvDataset = CsvDatasetV2  # type: ignore[misc,assignment]
+make_csv_dataset = functools.partial(make_csv_dataset, kind=DatasetV2)  # noqa: F405
+make_batched_features_dataset = functools.partial(make_batched_features_dataset, kind=DatasetV2)  # noqa: F405
 Counter = DatasetV2.counter  # type: ignore[misc]
 RandomDataset = DatasetV2.random  # type: ignore[misc,assignment]
 
