@@ -43,7 +43,7 @@ EXEMPT: dict[str, str] = {
     **dict.fromkeys(
         ["_Attention", "_Gelu", "_LayerNorm"], "made by rewriting only; test_rewrites_models.py"
     ),
-    "Timestamp": "another value each time; test_issue4_programs.py",
+    "Timestamp": "another value each time; test_eager_programs.py",
     "Placeholder": "has no value of its own: every sample is fed through it",
     **dict.fromkeys(
         ["Variable", "VariableV2", "VarHandleOp"],
