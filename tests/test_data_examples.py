@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace as tf
-from headrace.ops.example_columns import FEWEST, PATIENCE, ColumnReader, decode_varints
-from headrace.ops.example_wire import BYTES, FLOAT, INT64, ExampleReader, WireError
+from headrace.ops.example_columns import FEWEST, PATIENCE, ColumnReader
+from headrace.ops.example_wire import (
+    BYTES,
+    FLOAT,
+    INT64,
+    ExampleReader,
+    WireError,
+    packed_integers,
+)
 
 KEYS = (b"ids", b"x", b"text", b"none")
 
@@ -39,13 +46,13 @@ def test_decoding_numbers(values: list[int]) -> None:
     raw = data[1:] if data else b""
     while raw and raw[0] >= 0x80:
         raw = raw[1:]
-    assert decode_varints(raw[1:] if values else b"").tolist() == values
+    assert packed_integers(raw[1:] if values else b"").tolist() == values
 
 
 def test_numbers_that_are_too_long_or_cut_off() -> None:
     for raw in (b"\x80", b"\x01\x80", b"\xff" * 10 + b"\x01"):
         with pytest.raises(WireError):
-            decode_varints(raw)
+            packed_integers(raw)
 
 
 rows = st.lists(

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from headrace import errors
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors.base import op_error
-from headrace.ops.script import call_python, find
+from headrace.ops.script import failure, find, for_user, from_python
 
 __all__ = ["python_function"]
 
@@ -41,13 +43,34 @@ def _origin(tensor: Tensor) -> Tensor:
 
 def _caller(op: Operation) -> Callable[..., Any]:
     function, types = find(op._attrs["token"]), tuple(op._attrs["Tout"])
-    several = len(types) > 1
+    several, one = len(types) > 1, len(op._inputs) == 1
+    # a NumPy scalar of the right type is a result as it is
+    kind = types[0].np_dtype.type if len(types) == 1 else None
+    python = function.call
+
+    def failed(error: Exception, arrays: tuple[Any, ...]) -> BaseException:
+        return op_error(failure(error), op, list(arrays))
+
+    def finish(result: Any, arrays: tuple[Any, ...]) -> Any:
+        try:
+            found = from_python(result, types)
+        except errors.OpError as error:
+            raise failed(error, arrays) from None
+        return found if several else (found,)
+
+    def call_one(x: Any) -> Any:
+        try:
+            result = python(x if isinstance(x, np.generic) else for_user(x))
+        except Exception as error:
+            raise failed(error, (x,)) from error
+        return (result,) if type(result) is kind else finish(result, (x,))
 
     def call(*arrays: Any) -> Any:
         try:
-            found = call_python(function.call, types, arrays)
-        except errors.OpError as error:
-            raise op_error(error, op, list(arrays)) from error.__cause__
-        return found if several else (found,)
+            result = python(*map(for_user, arrays))
+        except Exception as error:
+            raise failed(error, arrays) from error
+        return (result,) if type(result) is kind else finish(result, arrays)
 
-    return call
+    call.function = call_one.function = function  # type: ignore[attr-defined]  # keeps it alive
+    return call_one if one else call

@@ -21,12 +21,13 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.scopes import control_dependencies
-from headrace.core.specs import TensorSpec, TypeSpec, register_type_spec
+from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, register_type_spec
 from headrace.data import structure
 from headrace.data.optional import Optional
 from headrace.data.runtime.base import Context
 from headrace.data.runtime.iteration import MEASURE, IteratorResource
 from headrace.eager.tensor import Handle, wrap
+from headrace.ops.sparse import SparseTensor
 
 __all__ = ["IteratorBase", "IteratorSpec", "IteratorV1", "OwnedIterator", "numpy_elements"]
 
@@ -286,6 +287,13 @@ def _maker(spec: Any) -> Callable[[Any], Any]:
     if type(spec) is tuple and all(isinstance(s, TensorSpec) for s in spec) and _plain(types):
         return lambda element: tuple([wrap(a, t) for a, t in zip(element, types)])
 
+    makers = [_leaf_maker(leaf) for leaf in nest.flatten(spec)]
+    if all(m is not None for m in makers):
+        return lambda element: nest.pack_sequence_as(
+            spec,
+            [m(a) for m, a in zip(makers, element)],  # type: ignore[misc]
+        )
+
     def make(element: Any) -> Any:
         tensors = [
             Handle(a, dtype=t) if t._kind == "r" else wrap(a, t) for a, t in zip(element, types)
@@ -293,6 +301,25 @@ def _maker(spec: Any) -> Callable[[Any], Any]:
         return structure.from_components(spec, tensors)
 
     return make
+
+
+def _leaf_maker(leaf: Any) -> Callable[[Any], Any] | None:
+    """For a leaf that travels as one component."""
+    dtype = leaf.dtype if isinstance(leaf, (TensorSpec, SparseTensorSpec)) else None
+    if isinstance(leaf, TensorSpec) and leaf.dtype._kind != "r":
+        return lambda array: wrap(array, dtype)
+    if not isinstance(leaf, SparseTensorSpec):
+        return None
+
+    def sparse(parts: Any) -> Any:
+        if parts.shape != (3,):  # a batch of sparse tensors, which are joined
+            return structure.from_components(leaf, [Handle(parts, dtype=dtypes.variant)])
+        indices, values, dense_shape = parts
+        return SparseTensor(
+            wrap(indices, dtypes.int64), wrap(values, dtype), wrap(dense_shape, dtypes.int64)
+        )
+
+    return sparse
 
 
 def _plain(types: list[Any]) -> bool:

@@ -19,9 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.ops.example_wire import BYTES, FLOAT, WireError, entries, fields
+from headrace.ops.example_wire import (
+    BYTES,
+    FLOAT,
+    WireError,
+    entries,
+    fields,
+    packed_integers,
+)
 
-__all__ = ["Column", "ColumnReader", "decode_varints"]
+__all__ = ["Column", "ColumnReader"]
 
 _F4 = np.dtype("<f4")
 _U1 = np.dtype(np.uint8)
@@ -197,34 +204,10 @@ def _integers(raw: bytes, sizes: Any) -> tuple[Any, Any]:
     if raw.isascii():  # every number is one byte
         return np.frombuffer(raw, _U1).astype(np.int64), sizes
     last = np.frombuffer(raw, _U1) < 0x80
-    stops = sizes.cumsum()
-    if not last[stops[sizes > 0] - 1].all():
+    some = sizes > 0
+    stops = sizes.cumsum()[some]
+    if not last.take(stops - 1).all():
         raise _Unusual
-    before = np.zeros(len(raw) + 1, np.int64)
-    last.cumsum(out=before[1:])
-    return decode_varints(raw), before[stops] - before[stops - sizes]
-
-
-def decode_varints(raw: bytes) -> Any:
-    """Numbers of 7 bits a byte, the lowest first; the last byte of each is below 128. WireError if one is too long."""
-    data = np.frombuffer(raw, _U1)
-    ends = np.flatnonzero(data < 0x80)
-    starts = np.empty_like(ends)
-    starts[:1] = 0
-    np.add(ends[:-1], 1, out=starts[1:])
-    extra = ends - starts
-    low = data & 0x7F
-    values = low[starts].astype(np.uint64)
-    longest = int(extra.max(initial=0))
-    if longest > 9 or len(raw) != (ends[-1] + 1 if len(ends) else 0):
-        raise WireError("number too long")
-    for i in range(1, longest + 1):
-        if 2 * np.count_nonzero(extra >= i) > len(
-            starts
-        ):  # most have this byte: a product is cheaper than a choice
-            byte = low.take(starts + i, mode="clip") * (extra >= i)
-            values |= byte.astype(np.uint64) << np.uint64(7 * i)
-        else:
-            which = np.flatnonzero(extra >= i)
-            values[which] |= low[starts[which] + i].astype(np.uint64) << np.uint64(7 * i)
-    return values.view(np.int64)
+    counts = np.zeros(len(sizes), np.int64)
+    counts[some] = np.add.reduceat(last, stops - sizes[some], dtype=np.int64)
+    return packed_integers(raw), counts

@@ -30,6 +30,7 @@ __all__ = [
     "ExampleReader",
     "WireError",
     "fields",
+    "packed_integers",
     "read_list",
     "varints",
 ]
@@ -111,7 +112,7 @@ def varints(data: bytes, at: int, end: int) -> Any:
         return np.frombuffer(raw, _U1).astype(np.int64)
     if size <= _SHORT:
         return np.array(_loop(raw), np.int64)
-    return _many(raw)
+    return packed_integers(raw)
 
 
 def _loop(raw: bytes) -> list[int]:
@@ -122,7 +123,7 @@ def _loop(raw: bytes) -> list[int]:
     return values
 
 
-def _many(raw: bytes) -> Any:
+def packed_integers(raw: bytes) -> Any:
     """Decoded by protobuf: such a list, with a tag and its length before it, is an Int64List."""
     size, head = len(raw), [0x0A]
     while size >= 0x80:
@@ -401,4 +402,4 @@ def _numbers(columns: Any) -> Any:
     last = columns < 0x80
     if not (last == last[0]).all() or not last[0, -1]:
         return None
-    return _many(columns.tobytes())
+    return packed_integers(columns.tobytes())

@@ -56,13 +56,19 @@ def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:
 def call_python(call: Callable[..., Any], types: tuple[Any, ...], inputs: tuple[Any, ...]) -> Any:
     """The results of a Python function as arrays of the given types: a tuple only if there are several."""
     try:
-        result = call(*[x if isinstance(x, np.generic) else _for_user(x) for x in inputs])
-    except errors.OpError:
-        raise
+        result = call(*[for_user(x) for x in inputs])
     except Exception as error:
-        raise _as_op_error(error) from error
-    if len(types) == 1 and type(result) is types[0].np_dtype.type:
-        return result  # a NumPy scalar: nobody can write to it
+        raise failure(error) from error
+    return from_python(result, types)
+
+
+def failure(error: Exception) -> errors.OpError:
+    """What a Python function raised, as an error of an operation."""
+    return error if isinstance(error, errors.OpError) else _as_op_error(error)
+
+
+def from_python(result: Any, types: tuple[Any, ...]) -> Any:
+    """What a Python function returned, as arrays."""
     results = (
         list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
     )
@@ -78,7 +84,7 @@ def call_python(call: Callable[..., Any], types: tuple[Any, ...], inputs: tuple[
     return arrays if len(arrays) != 1 else arrays[0]
 
 
-def _for_user(value: Any) -> Any:
+def for_user(value: Any) -> Any:
     """The function gets arrays of its own; NumPy scalars, or bytes, where the rank is 0 (as in TF)."""
     if not isinstance(value, np.ndarray):
         return value

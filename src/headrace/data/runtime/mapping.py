@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any
 
 from headrace import errors
@@ -78,10 +78,11 @@ class MapPass(OnePass):
         if self._held or not self.source.instant:
             return list(islice(self, n))
         elements = self.source.many(n)
-        function, out = self.function, []
+        out: list[Element] = []
         try:
-            for element in elements:
-                out.append(function(*element))
+            out.extend(
+                starmap(self.function, elements)
+            )  # what was computed before an error is in it
         except errors.OutOfRangeError as error:
             self._held.extend(elements[len(out) + 1 :])
             if self.preserve:
