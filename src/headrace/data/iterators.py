@@ -305,11 +305,11 @@ def _maker(spec: Any) -> Callable[[Any], Any]:
 
 def _leaf_maker(leaf: Any) -> Callable[[Any], Any] | None:
     """For a leaf that travels as one component."""
-    dtype = leaf.dtype if isinstance(leaf, (TensorSpec, SparseTensorSpec)) else None
-    if isinstance(leaf, TensorSpec) and leaf.dtype._kind != "r":
-        return lambda array: wrap(array, dtype)
-    if not isinstance(leaf, SparseTensorSpec):
+    if not isinstance(leaf, (TensorSpec, SparseTensorSpec)):
         return None
+    dtype = leaf.dtype
+    if isinstance(leaf, TensorSpec):
+        return None if dtype._kind == "r" else lambda array: wrap(array, dtype)
 
     def sparse(parts: Any) -> Any:
         if parts.shape != (3,):  # a batch of sparse tensors, which are joined
