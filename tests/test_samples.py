@@ -43,6 +43,10 @@ EXEMPT: dict[str, str] = {
     **dict.fromkeys(
         ["_Attention", "_Gelu", "_LayerNorm"], "made by rewriting only; test_rewrites_models.py"
     ),
+    **dict.fromkeys(
+        ["_GeluGrad", "_LayerNormGrad", "_LayerNormTraining", "_SoftmaxGrad"],
+        "made by rewriting only; test_rewrites_training.py",
+    ),
     "Timestamp": "another value each time; test_eager_programs.py",
     "Placeholder": "has no value of its own: every sample is fed through it",
     **dict.fromkeys(
@@ -144,7 +148,16 @@ NOT_IN_TENSORFLOW: dict[str, str] = {
     "_HeldConv2D": "is Headrace's own",
     "_HeldMatMul": "is Headrace's own",
     **dict.fromkeys(
-        ["_Attention", "_Gelu", "_LayerNorm"], "Headrace's own; made by rewriting only"
+        [
+            "_Attention",
+            "_Gelu",
+            "_GeluGrad",
+            "_LayerNorm",
+            "_LayerNormGrad",
+            "_LayerNormTraining",
+            "_SoftmaxGrad",
+        ],
+        "Headrace's own; made by rewriting only",
     ),
     **dict.fromkeys(
         [

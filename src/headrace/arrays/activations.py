@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arrays.accel import ask
 from headrace.arrays.blocks import over_blocks
 
 __all__ = ["IN_PLACE", "gelu", "in_place"]
@@ -104,19 +105,41 @@ IN_PLACE: dict[str, Callable[[Any], None]] = {
     "GeluExact": _gelu_erf,
 }  # fmt: skip
 
+#: Those that a kernel library computes several times as fast, by its name.
+IN_LIBRARY = {
+    "GeluApproximate": "Gelu",
+    "GeluExact": "GeluErf",
+    "Tanh": "Tanh",
+    "Sigmoid": "Sigmoid",
+}
+
+
+def _by_library(name: str, x: Any, out: Any = None) -> Any:
+    if name not in IN_LIBRARY or not x.flags.c_contiguous:
+        return None
+    if name == "GeluExact" and not math.isfinite(np.dot(x.reshape(-1), x.reshape(-1))):
+        return None  # the library's is NaN at infinity
+    return ask("unary", IN_LIBRARY[name], x, out)
+
 
 def in_place(name: str, x: Any) -> None:
     """Apply an activation to an array of our own."""
     function = IN_PLACE[name]
     if x.size < (LARGE_RELU if name == "Relu" else LARGE) or not x.flags.c_contiguous:
         function(x)
+    elif _by_library(name, x, x) is not None:
+        return
     else:
         over_blocks(function, [x], BLOCK)
 
 
 def gelu(x: Any, approximate: bool) -> Any:
     """The Gaussian error linear unit of an array, as a new one."""
-    function = IN_PLACE["GeluApproximate" if approximate else "GeluExact"]
+    name = "GeluApproximate" if approximate else "GeluExact"
+    function = IN_PLACE[name]
+    found = None if x.size < LARGE else _by_library(name, x)
+    if found is not None:
+        return found
     if x.size < LARGE or not x.flags.c_contiguous:
         out = np.array(x)
         function(out)

@@ -21,6 +21,7 @@ from headrace.autodiff.aggregate import (
     zeros_like,
 )
 from headrace.autodiff.op_counts import gate_ops, gradient_ops
+from headrace.autodiff.record import Given, Pass, passes
 from headrace.autodiff.registry import gradient_function
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
@@ -84,7 +85,7 @@ def gradients(
         tape = Tape(y_tensors[0].graph if y_tensors else x_tensors[0].graph)
         tape.gated = gate_gradients
         with _pass_named(tape.graph, scope):
-            found = tape.backprop(y_tensors, starts, x_tensors, stops)
+            found = tape.recorded(y_tensors, starts, x_tensors, stops)
         if mode is UnconnectedGradients.ZERO:
             found = [
                 zeros_like(_dense_source(x)) if g is None else g for g, x in zip(found, x_tensors)
@@ -187,6 +188,7 @@ class Tape:
         self.graph = graph
         self.grads: dict[Tensor, list[Any]] = {}
         self.gated = False
+        self.record: Pass | None = None
         self.between: set[Operation] = set()
         self.wanted: set[Tensor] = set()
         self.called_in: Context | None = graph._context
@@ -209,6 +211,18 @@ class Tape:
         return None
 
     # the pass -------------------------------------------------------------------------------------
+    def recorded(
+        self, ys: Sequence[Tensor], starts: Sequence[Any], xs: Sequence[Tensor], stops: set[Tensor]
+    ) -> list[Any]:
+        """``backprop``, kept for rewriting."""
+        self.record = Pass()
+        for y, g in zip(ys, starts):
+            if g is not None:
+                self.record.given.setdefault(y, []).append(Given(None, g))
+        found = self.backprop(ys, starts, xs, stops)
+        passes(self.graph).append(self.record)
+        return found
+
     def backprop(
         self, ys: Sequence[Tensor], starts: Sequence[Any], xs: Sequence[Tensor], stops: set[Tensor]
     ) -> list[Any]:
@@ -235,10 +249,14 @@ class Tape:
             made_in = tensor._op.__dict__.get("_cond_context", tensor._op._context)
             with in_context(self.graph, self.context_for(made_in)):
                 grads[:] = [total(grads)]
+            if self.record is not None:
+                self.record.sums[tensor] = grads[0]
         return grads[0]
 
-    def add(self, tensor: Tensor, grad: Any) -> None:
+    def add(self, tensor: Tensor, grad: Any, by: Operation | None = None) -> None:
         self.grads.setdefault(tensor, []).append(grad)
+        if self.record is not None:
+            self.record.given.setdefault(tensor, []).append(Given(by, grad))
 
     def ops_between(
         self, ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor]
@@ -323,7 +341,10 @@ class Tape:
             return
         for t, g in zip(op._inputs, in_grads):
             if g is not None and is_trainable(t):
-                self.add(t, g)
+                self.add(t, g, op)
+        own = rule == self.by_function and gradient_function(op) is op._opdef.grad
+        if self.record is not None and own:
+            self.record.arrived[op], self.record.sent[op] = out_grads, in_grads
 
     def by_function(self, op: Operation, out_grads: list[Any]) -> Sequence[Any] | None:
         function = gradient_function(op)

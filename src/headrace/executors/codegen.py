@@ -657,10 +657,10 @@ class _Generator:
         self.emit(f"{self.new(step.output)} = {name}({', '.join(args)})", step)
 
     def release(self, s: Node | Fused | Grouped) -> None:
-        """Let go of large values after their last use."""
+        """Let go of large values after their last use, and of views: one of a variable keeps it from being overwritten."""
         gone = []
         for value in s.inputs:
-            if value in self.lives.fresh and self.lives.last.get(value) == self.position:
+            if self.lives.last.get(value) == self.position:
                 name = self.names.get(value)
                 if name is None or name[0] != "t" or self.is_small(value):
                     continue
@@ -670,7 +670,7 @@ class _Generator:
                 ):
                     continue
                 gone.append(name)
-                if self.may_be_pooled(value):
+                if value in self.lives.fresh and self.may_be_pooled(value):
                     self.emit(f"{self.param('give', buffers.give)}({name})")
         if gone:
             self.emit(" = ".join([*dict.fromkeys(gone), "None"]))

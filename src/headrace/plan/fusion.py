@@ -24,6 +24,9 @@ MIN_ELEMENTS = 16 * 1024
 #: A single cheap function gains from another core only on many elements.
 LARGE_ALONE = 512 * 1024
 
+#: Elements in each row of a batch of unknown size from which its functions may turn out large.
+LONG_ROWS = 4096
+
 #: Worth running in blocks over threads even alone.
 HEAVY = frozenset([
     "Tanh", "Exp", "Log", "Sigmoid", "Erf", "Erfc", "Pow", "Sin", "Cos", "Tan", "Log1p", "Expm1", "Softplus", "Elu",
@@ -126,7 +129,11 @@ def _block(
             out.append(s)
     groups.update(closed)
     for value, members in groups.items():
-        if len(members) > 1 or members[0].opdef.name in HEAVY or _is_large(value, program):
+        alone = members[0].opdef.name
+        large = alone[0] != "_" and _is_large(
+            value, program
+        )  # our own steps see to threads themselves
+        if len(members) > 1 or alone in HEAVY or large:
             members.sort(key=lambda n: place[n.outputs[0]])
             out[place[value]] = Fused(tuple(members), _inputs(members))
     return tuple(s for s in out if s is not None)
@@ -150,9 +157,12 @@ def _closes(
 
 
 def _is_large(value: int, program: Program) -> bool:
-    """Whether a single cheap function certainly has so many elements that another core helps."""
-    n = shapes.num_elements(program.values[value].shape)
-    return n is not None and n >= LARGE_ALONE
+    """Whether a single cheap function has, or for large batches may have, so many elements that another core helps."""
+    shape = program.values[value].shape or ()
+    n = shapes.num_elements(shape)
+    if n is None:  # perhaps: it is asked again when it runs
+        return shape[0] is None and (shapes.num_elements(shape[1:]) or 0) >= LONG_ROWS
+    return n >= LARGE_ALONE
 
 
 def _inputs(members: list[Node]) -> tuple[int, ...]:

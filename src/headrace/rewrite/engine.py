@@ -13,7 +13,7 @@ says so with ``exact=False``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headrace.program.nodes import (
     Block,
@@ -25,6 +25,7 @@ from headrace.program.nodes import (
     Statement,
     While,
 )
+from headrace.rewrite.composites import replace_composites
 from headrace.rewrite.dead import remove_dead
 from headrace.rewrite.state import CONSTANT, RewriteState
 
@@ -47,12 +48,13 @@ class Rule(NamedTuple):
 
     name: str
     ops: tuple[str, ...]  # types of the pattern's last node; () means every node
-    apply: Callable[[Node, RewriteState], Answer]
+    apply: Callable[[Node, RewriteState], Any]  # an Answer; a Composite if ``training``
     does: str  # one line for the documentation
     example: str = ""
     after: tuple[str, ...] = ()  # one of the inputs must be made by one of these; () means any
     exact: bool = True  # the same bits, for every value
     value_free: bool = False  # does not look at the values of constants
+    training: bool = False  # for composites with their gradients, before the walk (composites.py)
 
 
 class _Table:
@@ -60,13 +62,15 @@ class _Table:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
+        self.walked = [r for r in rules if not r.training]
+        self.composites = [r for r in rules if r.training]
         self.branch = next((r for r in rules if BRANCH in r.ops), None)
         self.loop = next((r for r in rules if LOOP in r.ops), None)
         self.found: dict[tuple[str, ...], tuple[Rule, ...]] = {}
 
     def find(self, key: tuple[str, ...]) -> tuple[Rule, ...]:
         """The key is an op type and, for up to two inputs, what makes them."""
-        made = self.found[key] = tuple([r for r in self.rules if _may_apply(r, key)])
+        made = self.found[key] = tuple([r for r in self.walked if _may_apply(r, key)])
         return made
 
 
@@ -94,8 +98,10 @@ def _table_of(rules: Sequence[Rule]) -> _Table:
 
 def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
     """Apply the rules, then drop what nobody needs any more."""
+    table = _table_of(rules)
+    program = replace_composites(program, table.composites)
     state = RewriteState(program)
-    body = tuple(_Walk(state, _table_of(rules)).block(program.body))
+    body = tuple(_Walk(state, table).block(program.body))
     get = state.replaced.get
     fetches = tuple(None if f is None else get(f, f) for f in program.fetches)
     notes = dict(program.notes)
@@ -104,7 +110,7 @@ def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
     result = program._replace(
         body=body, fetches=fetches, values=state.values, constants=state.constants, notes=notes,
         effects=tuple(get(e, e) for e in program.effects),
-        firings=(*program.firings, *state.firings), near_misses=tuple(state.misses),
+        firings=(*program.firings, *state.firings), near_misses=(*program.near_misses, *state.misses),
     )  # fmt: skip
     return remove_dead(result)
 

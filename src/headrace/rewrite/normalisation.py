@@ -9,7 +9,7 @@ with moments of the last axis (tf.contrib.layers.layer_norm, BERT). Gelu is foun
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from headrace.program.nodes import Node
 from headrace.rewrite.products import ELSEWHERE, WRITTEN, is_vector
 from headrace.rewrite.state import RewriteState
 
-__all__ = ["batch_norm_inference", "gelu", "layer_norm", "softmax_spelled_out"]
+__all__ = [
+    "batch_norm_inference", "closed", "find_gelu", "find_layer_norm", "find_softmax", "gelu", "layer_norm",
+    "softmax_spelled_out",
+]  # fmt: skip
 
 _FLOATS = frozenset([dtypes.float32, dtypes.float64])
 _ADD = ("Add", "AddV2")
@@ -43,10 +46,11 @@ def scalar(value: int, state: RewriteState) -> float | None:
 
 
 class _Pattern:
-    """A backward match: which nodes belong to it."""
+    """A backward match: which nodes belong to it. In ``training`` its inner values are read by gradients as well."""
 
-    def __init__(self, state: RewriteState) -> None:
+    def __init__(self, state: RewriteState, training: bool = False) -> None:
         self.state = state
+        self.training = training
         self.nodes: dict[int, Node] = {}  # by first output
         self.shared = False  # something that was looked for is used elsewhere
 
@@ -55,6 +59,18 @@ class _Pattern:
         if node is not None:
             self.nodes[node.outputs[0]] = node
         return node
+
+    def passed(self, value: int) -> int:
+        """What a StopGradient (of tf.nn.moments) was given."""
+        node = self.state.producer(value, "StopGradient")
+        if node is None:
+            return value
+        self.nodes[value] = node
+        return node.inputs[0]
+
+    def opens(self, value: int) -> bool:
+        """A product's factors are looked at if nothing else needs the product."""
+        return self.training or self.state.once(value)
 
     def pairs(self, node: Node) -> list[tuple[int, int]]:
         """Both inputs of a commutative operation, in both orders."""
@@ -100,8 +116,18 @@ def batch_norm_inference(node: Node, state: RewriteState) -> Node | None:
 # layer normalisation ------------------------------------------------------------------------------
 
 
-def layer_norm(node: Node, state: RewriteState) -> Node | None:
-    """Layer normalisation over the last axis as one step."""
+class LayerNorm(NamedTuple):
+    """What was found: its inputs and the nodes before the last."""
+
+    x: int
+    scale: int
+    offset: int
+    epsilon: float
+    nodes: list[Node]
+
+
+def find_layer_norm(node: Node, state: RewriteState, training: bool = False) -> LayerNorm | None:
+    """Normalisation over the last axis that ends at the node."""
     shape = state.shape(node.outputs[0])
     if (
         not shape
@@ -111,20 +137,25 @@ def layer_norm(node: Node, state: RewriteState) -> Node | None:
     ):
         return None
     for match in (_as_gpt2, _as_batch_norm):
-        pattern = _Pattern(state)
+        pattern = _Pattern(state, training)
         found = match(node, pattern, state)
-        if found is None:
+        if found is None or len(state.shape(found[0]) or ()) != len(shape):
             continue
-        x, scale, offset, epsilon = found
-        if state.shape(x) is None or len(state.shape(x) or ()) != len(shape):
-            continue
-        if not closed(list(pattern.nodes.values()), node, state):
-            return state.no(ELSEWHERE.format("mean, the variance or the normalised value"))
-        if not state.mutable.isdisjoint((x, scale, offset)):
-            return state.no(WRITTEN)
-        attrs = {"epsilon": epsilon, "T": state.dtype(x)}
-        return Node(lookup("_LayerNorm"), (x, scale, offset), node.outputs, attrs, node.op)
+        return LayerNorm(*found, list(pattern.nodes.values()))
     return None
+
+
+def layer_norm(node: Node, state: RewriteState) -> Node | None:
+    """Layer normalisation over the last axis as one step."""
+    found = find_layer_norm(node, state)
+    if found is None:
+        return None
+    if not closed(found.nodes, node, state):
+        return state.no(ELSEWHERE.format("mean, the variance or the normalised value"))
+    if not state.mutable.isdisjoint(found[:3]):
+        return state.no(WRITTEN)
+    attrs = {"epsilon": found.epsilon, "T": state.dtype(found.x)}
+    return Node(lookup("_LayerNorm"), found[:3], node.outputs, attrs, node.op)
 
 
 def _as_gpt2(node: Node, p: _Pattern, state: RewriteState) -> tuple[int, int, int, float] | None:
@@ -153,8 +184,12 @@ def _normal(value: int, p: _Pattern, state: RewriteState) -> tuple[int, float] |
     orders = p.pairs(node) if node.opdef.name == "Mul" else [node.inputs]
     for away, inverse in orders:
         difference = state.producer(away, "Sub")
-        root = state.producer(inverse, "Rsqrt" if node.opdef.name == "Mul" else "Sqrt")
+        root = state.producer(
+            inverse, *(("Rsqrt",) if node.opdef.name == "Mul" else ("Sqrt", "Pow"))
+        )
         if difference is None or root is None:
+            continue
+        if root.opdef.name == "Pow" and scalar(root.inputs[1], state) != 0.5:
             continue
         p.nodes[away], p.nodes[inverse] = difference, root
         x, mean = difference.inputs
@@ -180,7 +215,7 @@ def _variance(value: int, x: int, mean: int, p: _Pattern, state: RewriteState) -
         if square is None:
             return None
         if square.opdef.name == "SquaredDifference":
-            return epsilon if set(square.inputs) == {x, mean} else None
+            return epsilon if {p.passed(i) for i in square.inputs} == {x, mean} else None
         difference = p.take(square.inputs[0], "Sub")
         same = len(set(square.inputs)) == 1 and difference is not None
         return epsilon if same and difference.inputs == (x, mean) else None  # type: ignore[union-attr]
@@ -244,8 +279,8 @@ def _inverse(
 # softmax ------------------------------------------------------------------------------------------
 
 
-def softmax_spelled_out(node: Node, state: RewriteState) -> Node | None:
-    """exp(x - max(x)) / sum(exp(x - max(x))) over the last axis is softmax; without the maximum it is left alone."""
+def find_softmax(node: Node, state: RewriteState) -> tuple[int, list[Node]] | None:
+    """exp(x - max(x)) / sum(exp(x - max(x))) over the last axis: x, and the nodes before the last."""
     p = _Pattern(state)
     e, total = p.take(node.inputs[0], "Exp"), p.take(node.inputs[1], "Sum")
     if (
@@ -263,11 +298,19 @@ def softmax_spelled_out(node: Node, state: RewriteState) -> Node | None:
     top = p.take(away.inputs[1], "Max")
     if top is None or top.inputs[0] != away.inputs[0] or not _over_last(top, state):
         return None
-    if not closed(list(p.nodes.values()), node, state):
+    return away.inputs[0], list(p.nodes.values())
+
+
+def softmax_spelled_out(node: Node, state: RewriteState) -> Node | None:
+    """exp(x - max(x)) / sum(exp(x - max(x))) over the last axis is softmax; without the maximum it is left alone."""
+    found = find_softmax(node, state)
+    if found is None:
+        return None
+    if not closed(found[1], node, state):
         return state.no(ELSEWHERE.format("exponential"))
-    if away.inputs[0] in state.mutable:
+    if found[0] in state.mutable:
         return state.no(WRITTEN)
-    return Node(lookup("Softmax"), away.inputs[:1], node.outputs, {"T": node.attrs["T"]}, node.op)
+    return Node(lookup("Softmax"), found[:1], node.outputs, {"T": node.attrs["T"]}, node.op)
 
 
 # gelu ---------------------------------------------------------------------------------------------
@@ -276,11 +319,13 @@ _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
 
 
-def gelu(node: Node, state: RewriteState) -> Node | None:
-    """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), or x/2 * (1 + erf(x / sqrt(2)))."""
+def find_gelu(
+    node: Node, state: RewriteState, training: bool = False
+) -> tuple[int, bool, list[Node]] | None:
+    """Gelu that ends at the node: x, whether with tanh, and the nodes before the last."""
     if state.dtype(node.outputs[0]) not in _FLOATS:
         return None
-    p = _Pattern(state)
+    p = _Pattern(state, training)
     number, others = _factors(node, p, state)
     if len(others) != 2 or not _near(number, 0.5):
         if p.shared and any(_is_bent(v, state) for v in others):
@@ -295,15 +340,23 @@ def gelu(node: Node, state: RewriteState) -> Node | None:
             if inner is None:
                 continue
             approximate = inner.opdef.name == "Tanh"
-            if not (_is_cubic if approximate else _is_scaled)(inner.inputs[0], x, p, state):
-                continue
-            if not closed(list(p.nodes.values()), node, state):
-                return state.no(ELSEWHERE.format("value inside"))
-            if x in state.mutable:
-                return state.no(WRITTEN)
-            attrs = {"approximate": approximate, "T": state.dtype(x)}
-            return Node(lookup("_Gelu"), (x,), node.outputs, attrs, node.op)
+            if (_is_cubic if approximate else _is_scaled)(inner.inputs[0], x, p, state):
+                return x, approximate, list(p.nodes.values())
     return None
+
+
+def gelu(node: Node, state: RewriteState) -> Node | None:
+    """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), or x/2 * (1 + erf(x / sqrt(2)))."""
+    found = find_gelu(node, state)
+    if found is None:
+        return None
+    x, approximate, nodes = found
+    if not closed(nodes, node, state):
+        return state.no(ELSEWHERE.format("value inside"))
+    if x in state.mutable:
+        return state.no(WRITTEN)
+    attrs = {"approximate": approximate, "T": state.dtype(x)}
+    return Node(lookup("_Gelu"), (x,), node.outputs, attrs, node.op)
 
 
 def _is_bent(value: int, state: RewriteState) -> bool:
@@ -328,7 +381,7 @@ def _factors(node: Node, p: _Pattern, state: RewriteState) -> tuple[float, list[
             number *= known
             continue
         inner = state.producer(value, "Mul", "Square", "Pow")
-        if inner is not None and not state.once(value):
+        if inner is not None and not p.opens(value):
             p.shared, inner = True, None
         if inner is not None and inner.opdef.name == "Mul":
             stack += inner.inputs

@@ -13,7 +13,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.opdef import lookup
 from headrace.program.nodes import Node
-from headrace.rewrite.dims import dims_of, parts_of
+from headrace.rewrite.dims import dims_of
 from headrace.rewrite.state import RewriteState
 
 __all__ = [
@@ -50,25 +50,29 @@ def even_loss_gradient(node: Node, state: RewriteState) -> Node | None:
         column, backprop = make(node.inputs[i]), make(node.inputs[1 - i])
         if column is None or backprop is None or backprop.opdef.name not in _CROSS_ENTROPY:
             continue
-        spread = make(column.inputs[0]) if column.opdef.name in ("ExpandDims", "Reshape") else None
-        if (
-            spread is None
-            or spread.opdef.name not in ("BroadcastTo", "Fill")
-            or node.inputs[1 - i] != backprop.outputs[1]
-        ):
+        if column.opdef.name not in ("ExpandDims", "Reshape"):
             continue
-        scalar, shape = spread.inputs if spread.opdef.name == "BroadcastTo" else spread.inputs[::-1]
-        if state.shape(scalar) != () or not _is_shape_of(shape, backprop.outputs[0], state):
+        if node.inputs[1 - i] != backprop.outputs[1] or state.rank(node.inputs[i]) != 2:
             continue
-        if state.rank(node.inputs[i]) != 2 or not _is_column(node.inputs[i], state):
+        scalar = _spread_scalar(column.inputs[0], state)
+        rows = dims_of(column.inputs[0], state)
+        if scalar is None or rows is None or rows != dims_of(backprop.outputs[0], state):
+            continue
+        if not _is_column(node.inputs[i], state):
             continue
         return Node(node.opdef, (scalar, backprop.outputs[1]), node.outputs, node.attrs, node.op)
     return None
 
 
-def _is_shape_of(shape: int, value: int, state: RewriteState) -> bool:
-    parts = parts_of(shape, state)
-    return parts is not None and parts == dims_of(value, state)
+def _spread_scalar(value: int, state: RewriteState) -> int | None:
+    """The scalar that every element of a value is, if it was spread and reshaped."""
+    node = state.producers.get(value)
+    while node is not None and node.opdef.name == "Reshape":
+        node = state.producers.get(node.inputs[0])
+    if node is None or node.opdef.name not in ("BroadcastTo", "Fill"):
+        return None
+    scalar = node.inputs[0 if node.opdef.name == "BroadcastTo" else 1]
+    return scalar if state.shape(scalar) == () else None
 
 
 def _is_column(value: int, state: RewriteState) -> bool:

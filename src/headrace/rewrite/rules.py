@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping
 
 from headrace.ops import array_shape as _array_shape  # noqa: F401  the rules make operations of these families
 from headrace.ops import basic as _basic  # noqa: F401
+from headrace.ops import fused_gradients as _fused_gradients  # noqa: F401
 from headrace.ops import fused_ops as _fused_ops  # noqa: F401
 from headrace.ops import joining as _joining  # noqa: F401
 from headrace.ops import math_binary as _math_binary  # noqa: F401
@@ -18,6 +19,7 @@ from headrace.program.nodes import Node
 from headrace.rewrite import (
     algebra,
     attention,
+    composites,
     conditionals,
     layout,
     loops,
@@ -62,6 +64,21 @@ _SUMS = ("Add", "AddV2")
 _BATCH_NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 RULES: tuple[Rule, ...] = (
+    # composites with their gradients
+    Rule(
+        "softmax in training", ("Softmax", "RealDiv", "Div"), composites.softmax,
+        "Softmax, also written with exp and sum, and its gradient are one step each.",
+        "e / reduce_sum(e), e = exp(x - max); gradients -> Softmax, _SoftmaxGrad", exact=False, training=True,
+    ),
+    Rule(
+        "gelu in training", ("Mul",), composites.gelu, "Gelu, with tanh or erf, and its gradient are one step each.",
+        "0.5 * x * (1 + tanh(…)); gradients -> _Gelu, _GeluGrad", exact=False, training=True,
+    ),
+    Rule(
+        "layer norm in training", _SUMS, composites.layer_norm,
+        "Normalisation of the last axis and its gradient are one step each.",
+        "(x - u) * rsqrt(s + e) * g + b; gradients -> _LayerNormTraining, _LayerNormGrad", exact=False, training=True,
+    ),
     # what changes nothing
     Rule(
         "pass-through",

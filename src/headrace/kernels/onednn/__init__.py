@@ -74,6 +74,8 @@ class OneDnn:
         if out is None and plain.better_swapped(a, b):
             swapped = plain.matmul(self.api, b.T, a.T, None)
             return None if swapped is None else self._layouts.contiguous(swapped.T)
+        if not accumulate and plain.better_as_primitive(a, b):
+            return self.batch_matmul(a, b, out)
         return plain.matmul(self.api, a, b, out, accumulate)
 
     def adam(

@@ -31,14 +31,18 @@ UNARY: dict[str, tuple[int, float, float]] = {
     "Sigmoid": (0x29, 0.0, 0.0),
     "Gelu": (0x2B, 0.0, 0.0),
     "Swish": (0x2C, 1.0, 0.0),
+    "GeluErf": (0x31, 0.0, 0.0),
 }
-#: Op -> kind and alpha; all but the first read the function's output, relu's may be either.
+#: Op -> kind and alpha. They read the function's output, those of ``BY_INPUT`` its input (relu's may be either).
 GRADIENTS: dict[str, tuple[int, float]] = {
     "ReluGrad": (RELU, 0.0),
     "TanhGrad": (0x101, 0.0),
     "EluGrad": (0x102, 1.0),
     "SigmoidGrad": (0x104, 0.0),
+    "GeluGrad": (0x2B, 0.0),
+    "GeluErfGrad": (0x31, 0.0),
 }
+BY_INPUT = frozenset(["ReluGrad", "GeluGrad", "GeluErfGrad"])
 
 _Key = tuple[str, int]
 
@@ -62,7 +66,7 @@ class Elementwise:
         return out
 
     def gradient(self, op: str, y: Any, dy: Any) -> Any:
-        """``dy`` times the derivative of the op's function where its output is ``y``."""
+        """``dy`` times the derivative of the op's function where its output (or its input, see above) is ``y``."""
         if y.size < MIN_SIZE or y.shape != dy.shape or not contiguous_float32(y, dy):
             return None
         out = buffers.empty(y.shape, np.float32)
@@ -91,6 +95,6 @@ class Elementwise:
         description = api.description(
             "eltwise_backward", kind, desc, desc, desc, alpha, 0.0, forward, api.attributes()
         )
-        source = SRC if kind == RELU else DST
+        source = SRC if key[0] in BY_INPUT else DST
         places = [(source, desc), (DIFF_DST, desc), (DIFF_SRC, desc)]
         return Call(api, description, places, forward)
