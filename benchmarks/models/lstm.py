@@ -60,8 +60,7 @@ class LSTM(Model):
         y = tf.reshape(outputs, [-1, self.hidden])
         y = tf.matmul(y, weights["softmax/weights"]) + weights["softmax/biases"]
         if training:
-            y = tf.reshape(y, [self.steps, -1, self.vocabulary])
-            y = tf.transpose(y, [1, 0, 2])
+            y = tf.reshape(y, [-1, self.steps, self.vocabulary])
         return y, {}
 
     def _unrolled(self, tf: Any, weights: Weights, words: Any, state: State, whole: bool) -> Any:
@@ -69,7 +68,7 @@ class LSTM(Model):
         for word in tf.unstack(words, self.steps):
             state = self._step(tf, weights, word, state)
             outputs.append(state[-1][0])
-        return tf.stack(outputs) if whole else outputs[-1]
+        return tf.stack(outputs, 1) if whole else outputs[-1]
 
     def _looped(self, tf: Any, weights: Weights, words: Any, state: State, whole: bool) -> Any:
         inputs = tf.TensorArray(tf.float32, self.steps).unstack(words)
@@ -85,7 +84,7 @@ class LSTM(Model):
             (tf.constant(0), state, outputs),
             maximum_iterations=self.steps,  # without it XLA cannot differentiate the loop
         )
-        return outputs.stack() if whole else state[-1][0]
+        return tf.transpose(outputs.stack(), [1, 0, 2]) if whole else state[-1][0]
 
     def _step(self, tf: Any, weights: Weights, word: Any, state: State) -> State:
         y = word

@@ -109,6 +109,10 @@ class Library(WindowedLibrary, RowLibrary, Protocol):
 
     def batch_matmul(self, a: Any, b: Any, out: Any = None) -> Any: ...
 
+    def gates(self, weights: Any, rows: int, factor: Any, before: Any, after: Any) -> Any: ...
+
+    def steps_product(self, weights: Any, rows: int) -> Any: ...
+
     def pack(
         self, weights: Any, rows: int, kind: str = "float32", bias: bool = True, activation: str | None = None
     ) -> Any: ...  # fmt: skip

@@ -19,7 +19,7 @@ from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.pool import parallel, thread_count
 
-__all__ = ["HOLD_FROM", "column_sums", "matmul", "matmul_bias", "ones"]
+__all__ = ["HOLD_FROM", "add_product", "column_sums", "matmul", "matmul_bias", "ones"]
 
 #: Multiply-adds from which OpenBLAS would use threads, and from which parts on several cores pay.
 HOLD_FROM = 1 << 17
@@ -105,6 +105,16 @@ def matmul_bias(a: Any, b: Any, bias: Any) -> Any:
     out = matmul(a, b)
     out += bias
     return out
+
+
+def add_product(a: Any, b: Any, out: Any) -> None:
+    """``out += a @ b`` for matrices."""
+    work = a.size * b.shape[1]
+    if work >= HOLD_FROM and hold_blas() and a.dtype == np.float32:
+        found = library()
+        if found is not None and found.matmul(a, b, out, accumulate=True) is not None:
+            return
+    out += matmul(a, b)
 
 
 def column_sums(x: Any) -> Any:

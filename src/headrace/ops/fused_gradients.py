@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.arrays import row_gradients
+from headrace.arrays import lstm, row_gradients
 from headrace.core import infer
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
@@ -92,4 +92,133 @@ def _gelu_grad_kernel(xp: Any, dy: Any, x: Any, *, approximate: bool) -> Any:
 GELU_GRAD = define(
     "_GeluGrad", "gradients: T, features: T -> backprops: T; approximate: bool=True, T: type(float)",
     shape=_like_first, kernel=_gelu_grad_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+# the cell of an LSTM --------------------------------------------------------------------------------
+
+
+def _cell_shapes(c: infer.Inference) -> list[Shape]:
+    gates = c.shape(0)
+    if gates is None:
+        return [None, None, None, None]
+    part = (gates[0], None if gates[1] is None else gates[1] // 4)
+    return [part, part, gates, part]
+
+
+def _cell_kernel(xp: Any, product: Any, c: Any, *, order: Any, forget_bias: float) -> Any:
+    if xp.name == "numpy":
+        return lstm.cell(product, c, tuple(order), forget_bias)
+    parts = [xp.split(product, 4, axis=1)[k] for k in order]
+    i, f, o = (1 / (1 + xp.exp(-x)) for x in (parts[0], parts[1] + forget_bias, parts[3]))
+    g = xp.tanh(parts[2])
+    new = f * c + i * g
+    by_place = dict(zip(order, (i, f, g, o)))
+    return o * xp.tanh(new), new, xp.concatenate([by_place[k] for k in range(4)], 1), xp.tanh(new)
+
+
+LSTM_CELL = define(
+    "_LSTMCell",
+    "product: T, c: T -> h: T, c_new: T, gates: T, tanh_c: T; order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, "
+    "T: type(float)",
+    shape=_cell_shapes, kernel=_cell_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def _cell_grad_shapes(c: infer.Inference) -> list[Shape]:
+    return [c.shape(3), c.shape(2)]
+
+
+def _cell_grad_kernel(
+    xp: Any, dh: Any, dc: Any, c: Any, gates: Any, tanh_c: Any, *, order: Any
+) -> Any:
+    if xp.name == "numpy":
+        return lstm.cell_grad(dh, dc, c, gates, tanh_c, tuple(order))
+    i, f, g, o = (xp.split(gates, 4, axis=1)[k] for k in order)
+    d = dh * o * (1 - tanh_c * tanh_c) + dc
+    parts = (
+        d * g * i * (1 - i),
+        d * c * f * (1 - f),
+        d * i * (1 - g * g),
+        dh * tanh_c * o * (1 - o),
+    )
+    by_place = dict(zip(order, parts))
+    back = d * f
+    back = back if back.shape == c.shape else back.sum(0, keepdims=True)
+    return xp.concatenate([by_place[k] for k in range(4)], 1), back
+
+
+LSTM_CELL_GRAD = define(
+    "_LSTMCellGrad",
+    "h_backprop: T, c_backprop: T, c: T, gates: T, tanh_c: T -> product_backprop: T, c_prev_backprop: T; "
+    "order: list(int)=[0, 1, 2, 3], T: type(float)",
+    shape=_cell_grad_shapes, kernel=_cell_grad_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+# all steps of an LSTM layer -------------------------------------------------------------------------
+
+
+def _layer_kernel(
+    xp: Any, *arrays: Any, N: int, order: Any, forget_bias: float, training: bool
+) -> Any:
+    """Not in ``training`` the last three results are nobody's, and not made."""
+    inputs, (h, c, kernel, bias) = arrays[:N], arrays[N:]
+    if xp.name == "numpy":
+        outputs, states, gates, tanhs = lstm.layer(
+            inputs, h, c, kernel, bias, tuple(order), forget_bias, training
+        )
+        return (*outputs, states[-1], states, gates, tanhs)
+    made = []
+    for x in inputs:
+        product = xp.concatenate([x, h], 1) @ kernel + bias
+        h, c, gates, tanh_c = _cell_kernel(xp, product, c, order=order, forget_bias=forget_bias)
+        made.append((h, c, gates, tanh_c))
+    hs, *others = zip(*made)
+    states, gates, tanhs = (xp.stack(o) for o in others)
+    return (*hs, c, states, gates, tanhs)
+
+
+def _unknown(c: infer.Inference) -> list[Shape]:
+    return [None] * (c.attr("N") + 4)
+
+
+LSTM_LAYER = define(
+    "_LSTMLayer",
+    "inputs: N*T, h: T, c: T, kernel: T, bias: T -> outputs: N*T, last: T, states: T, gates: T, tanhs: T; "
+    "N: int, order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, training: bool=True, T: type(float)",
+    shape=_unknown, kernel=_layer_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def _layer_grad_kernel(xp: Any, *arrays: Any, N: int, order: Any) -> Any:
+    dh, dc, inputs = arrays[:N], arrays[N], arrays[N + 1 : 2 * N + 1]
+    h, c, kernel = arrays[2 * N + 1 : 2 * N + 4]
+    outputs, (states, gates, tanhs) = arrays[2 * N + 4 : 3 * N + 4], arrays[3 * N + 4 :]
+    if xp.name == "numpy":
+        dx, *others = lstm.layer_grad(
+            dh, dc, inputs, h, c, kernel, outputs, states, gates, tanhs, tuple(order)
+        )
+        return (*dx, *others)
+    wide = inputs[0].shape[1]
+    dx, dkernel, dbias, later = [], 0, 0, 0
+    for k in range(N - 1, -1, -1):
+        before, earlier = (states[k - 1], outputs[k - 1]) if k else (c, h)
+        dproduct, dc = _cell_grad_kernel(
+            xp, dh[k] + later, dc, before, gates[k], tanhs[k], order=order
+        )
+        dkernel = dkernel + xp.concatenate([inputs[k], earlier], 1).T @ dproduct
+        dbias = dbias + dproduct.sum(0)
+        both = dproduct @ kernel.T
+        dx.append(both[:, :wide])
+        later = both[:, wide:]
+    return (*dx[::-1], later, dc, dkernel, dbias)
+
+
+LSTM_LAYER_GRAD = define(
+    "_LSTMLayerGrad",
+    "output_backprops: N*T, last_backprop: T, inputs: N*T, h: T, c: T, kernel: T, outputs: N*T, states: T, gates: T, "
+    "tanhs: T -> input_backprops: N*T, h_backprop: T, c_backprop: T, kernel_backprop: T, bias_backprop: T; "
+    "N: int, order: list(int)=[0, 1, 2, 3], T: type(float)",
+    shape=_unknown, kernel=_layer_grad_kernel, grad=NOT_DIFFERENTIABLE,
 )  # fmt: skip

@@ -254,6 +254,53 @@ def _concat_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dim
     return tuple([Dim(value, i) if i == at else d for i, d in enumerate(dims)])
 
 
+def _unpack_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    dims, at = dims_of(node.inputs[0], state, depth), int(node.attrs["axis"])
+    if dims is None or not -len(dims) <= at < len(dims):
+        return None
+    at %= len(dims)
+    return (*dims[:at], *dims[at + 1 :])
+
+
+def _stacked_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    """All parts have the first one's lengths."""
+    dims, at = dims_of(node.inputs[0], state, depth), int(node.attrs["axis"])
+    if dims is None or not -len(dims) - 1 <= at <= len(dims):
+        return None
+    at %= len(dims) + 1
+    return (*dims[:at], len(node.inputs), *dims[at:])
+
+
+def _cut_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    """Of a strided slice: axes that are taken whole, and single elements, of which none is left."""
+    a, dims = node.attrs, dims_of(node.inputs[0], state, depth)
+    bounds = [state.constants.get(i) for i in node.inputs[1:]]
+    if dims is None or a["ellipsis_mask"] or a["new_axis_mask"] or any(b is None for b in bounds):
+        return None
+    begin, _, step = bounds
+    out: list[Any] = []
+    for i, d in enumerate(dims):
+        bit = 1 << i
+        if i >= begin.size:  # type: ignore[union-attr]
+            out.append(d)
+        elif a["shrink_axis_mask"] & bit:
+            continue
+        else:
+            start = 0 if a["begin_mask"] & bit else int(begin[i])  # type: ignore[index]
+            whole = start == 0 and a["end_mask"] & bit and int(step[i]) == 1  # type: ignore[index]
+            out.append(d if whole else Dim(value, len(out)))
+    return tuple(out)
+
+
+def _second(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    return dims_of(node.inputs[1], state, depth)
+
+
+def _layer_norm_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    dims = dims_of(node.inputs[0], state, depth)
+    return dims if dims is None or value == node.outputs[0] else dims[:-1]
+
+
 def _gather_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
     params, indices = dims_of(node.inputs[0], state, depth), dims_of(node.inputs[1], state, depth)
     axis = state.constants.get(node.inputs[2]) if len(node.inputs) > 2 else np.asarray(0)
@@ -271,7 +318,8 @@ def _gather_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dim
 _DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
     **dict.fromkeys(
         ["Identity", "StopGradient", "BiasAdd", "Softmax", "LogSoftmax", "ZerosLike", "OnesLike", "_Gelu",
-         "_LayerNorm", "CheckNumerics", "Relu", "PreventGradient"], _first),
+         "_LayerNorm", "CheckNumerics", "Relu", "PreventGradient", "_GeluGrad", "_SoftmaxGrad", "Cumsum", "Cumprod",
+         "Reverse", "ReverseV2", "ReverseSequence"], _first),
     **dict.fromkeys(["MatMul", "_FusedMatMul"], _matmul_dims),
     **dict.fromkeys(["BroadcastTo", "Fill"], _broadcast_to_dims),
     **dict.fromkeys(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"], _cross_entropy_dims),
@@ -279,6 +327,11 @@ _DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
     **dict.fromkeys(["BatchMatMul", "BatchMatMulV2"], _batch_matmul_dims),
     **dict.fromkeys(["Gather", "GatherV2"], _gather_dims),
     "_Attention": _attention_dims,
+    "_LayerNormTraining": _layer_norm_dims,
+    "_LayerNormGrad": _second,
+    "Unpack": _unpack_dims,
+    "Pack": _stacked_dims,
+    "StridedSlice": _cut_dims,
     "Split": _split_dims,
     "ConcatV2": _concat_dims,
     "Transpose": _transpose_dims,

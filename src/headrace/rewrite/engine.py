@@ -27,6 +27,7 @@ from headrace.program.nodes import (
 )
 from headrace.rewrite.composites import replace_composites
 from headrace.rewrite.dead import remove_dead
+from headrace.rewrite.dims import dims_of
 from headrace.rewrite.state import CONSTANT, RewriteState
 
 __all__ = ["ALL_CONSTANT", "BRANCH", "CONSTANT", "LOOP", "Answer", "Rule", "rewrite"]
@@ -48,7 +49,7 @@ class Rule(NamedTuple):
 
     name: str
     ops: tuple[str, ...]  # types of the pattern's last node; () means every node
-    apply: Callable[[Node, RewriteState], Any]  # an Answer; a Composite if ``training``
+    apply: Callable[[Any, RewriteState], Any]  # of a node, an Answer; if ``training``, a Composite
     does: str  # one line for the documentation
     example: str = ""
     after: tuple[str, ...] = ()  # one of the inputs must be made by one of these; () means any
@@ -150,6 +151,10 @@ class _Walk:
                 state.note_miss(self.table.loop.name, made)
         state.place(made)
         self.out.append(made)
+        for value in made.outputs:  # in running order nothing is far back
+            shape = state.values[value].shape
+            if shape is None or None in shape:
+                dims_of(value, state)
 
     def rewritten(self, node: Node) -> Node | None:
         """The node after all rules; None if its outputs are other values now."""

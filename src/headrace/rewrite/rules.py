@@ -79,6 +79,17 @@ RULES: tuple[Rule, ...] = (
         "Normalisation of the last axis and its gradient are one step each.",
         "(x - u) * rsqrt(s + e) * g + b; gradients -> _LayerNormTraining, _LayerNormGrad", exact=False, training=True,
     ),
+    Rule(
+        "LSTM layer", (composites.LAYER,), composites.lstm_layer,
+        "Unrolled steps of an LSTM with one kernel are one step, and their gradient another: the products with all inputs are one.",
+        "for x in xs: h, c = cell(x, h, c) -> _LSTMLayer(xs, h, c, kernel, bias)", exact=False, training=True,
+    ),
+    Rule(
+        "LSTM cell", ("Mul",), composites.lstm_cell,
+        "The element-wise part of an LSTM cell is one step (_LSTMCell), in training its gradient another.",
+        "i, j, f, o = split(…, 4, 1); c = c0 * sigmoid(f + 1) + sigmoid(i) * tanh(j); h = tanh(c) * sigmoid(o) -> _LSTMCell",
+        exact=False, training=True,
+    ),
     # what changes nothing
     Rule(
         "pass-through",

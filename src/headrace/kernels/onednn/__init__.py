@@ -18,6 +18,7 @@ from headrace.kernels.onednn.library import Api, load
 from headrace.kernels.onednn.norm import Norms
 from headrace.kernels.onednn.pool import Pooling
 from headrace.kernels.onednn.products import Products
+from headrace.kernels.onednn.recurrent import Recurrent
 from headrace.kernels.onednn.reductions import Sums
 from headrace.kernels.onednn.softmax import Softmaxes
 
@@ -41,6 +42,8 @@ class OneDnn:
         products = Products(self.api)
         self.batch_matmul, self.pack = products.batch_matmul, products.pack
         self.product, self.matmul_bias = products.product, products.matmul_bias
+        recurrent = Recurrent(self.api)
+        self.gates, self.steps_product = recurrent.gates, recurrent.product
 
     def _bind_rows(self) -> None:
         """Element-wise functions, sums, softmax, normalisation."""
