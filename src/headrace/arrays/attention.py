@@ -27,8 +27,10 @@ PIECE = 128 * 1024
 ROWS = 32 * 1024
 #: Scores below which whole arrays are as good as pieces.
 SMALL = 64 * 1024
-#: The kernel library does better than pieces with many small heads: so many scores in all, so few in each.
-MANY, IN_EACH = 1 << 20, 1 << 16
+#: The kernel library is asked from so many scores on; heads with more in each are better done in pieces.
+MANY, IN_EACH = 1 << 13, 1 << 21
+#: Examples with so many scores are computed one after the other: the library takes what is done to scores only then.
+IN_EXAMPLE = 1 << 19
 #: Elements from which a kernel library is asked.
 ASK_FROM = 16 * 1024
 
@@ -80,13 +82,15 @@ def attention(q: Any, k: Any, v: Any, steps: Sequence[tuple[str, Any]], turned: 
     scores = rows * width
     for n in lead:
         scores *= n
-    if scores < SMALL or keys.shape[:-2] != lead or v.shape[:-2] != lead or not width:
-        return _whole(q, keys, v, steps)
-    hold_blas()
-    if scores >= MANY and rows * width <= IN_EACH and q.dtype == np.float32:
+    alike = keys.shape[:-2] == lead == v.shape[:-2] and width > 0
+    if alike and scores >= MANY and rows * width <= IN_EACH and q.dtype == np.float32:
+        hold_blas()
         done = _by_library(q, keys, v, steps)
         if done is not None:
             return done
+    if scores < SMALL or not alike:
+        return _whole(q, keys, v, steps)
+    hold_blas()
     spread = [(STEPS[name], _spread(arg, (*lead, rows, width))) for name, arg in steps]
     out = _result(lead, rows, v)
     at_once = max(1, min(rows, PIECE // width))
@@ -131,15 +135,62 @@ def _pieces(
 
 
 def _by_library(q: Any, keys: Any, v: Any, steps: Sequence[tuple[str, Any]]) -> Any:
-    """Whole arrays through the kernel library; None where it does not want them."""
+    """By the kernel library; None where it does not want them."""
     found = library()
-    scores = None if found is None else found.batch_matmul(q, keys)
-    if found is None or scores is None:
+    shape = (*q.shape[:-1], keys.shape[-1])
+    if found is None or not _fit(steps, shape):
         return None
-    for name, arg in steps:
-        STEPS[name](scores, arg, out=scores)
-    weights = found.softmax(scores)
-    return None if weights is None else matmul(weights, v)
+    out = _result(q.shape[:-2], q.shape[-2], v)
+    small = len(shape) == 4 and shape[1] * shape[2] * shape[3] < IN_EXAMPLE
+    if len(shape) != 4 or small or shape[0] == 1:
+        return out if _into(found, q, keys, v, steps, out) else None
+    for i in range(shape[0]):
+        own = slice(i, i + 1)
+        mine = [(n, _of_example(a, own)) for n, a in steps]
+        if not _into(found, q[own], keys[own], v[own], mine, out[own]):
+            return None
+    return out
+
+
+def _fit(steps: Sequence[tuple[str, Any]], shape: tuple[int, ...]) -> bool:
+    """No step stretches the scores."""
+    return all(
+        getattr(a, "ndim", 0) == 0
+        or (a.ndim <= len(shape) and np.broadcast_shapes(a.shape, shape) == shape)
+        for _, a in steps
+    )
+
+
+def _of_example(arg: Any, own: slice) -> Any:
+    return arg[own] if getattr(arg, "ndim", 0) == 4 and arg.shape[0] > 1 else arg
+
+
+def _into(
+    found: Any, q: Any, keys: Any, v: Any, steps: Sequence[tuple[str, Any]], out: Any
+) -> bool:
+    scores = found.scores(q, keys, steps)
+    if scores is None:
+        scores = found.batch_matmul(q, keys)
+        if scores is None:
+            return False
+        _do_steps(scores, steps)
+    weights = found.softmax(scores, scores)
+    if weights is None:
+        return False
+    if found.batch_matmul(weights, v, out) is None:
+        out[...] = matmul(weights, v)
+    return True
+
+
+def _do_steps(scores: Any, steps: Sequence[tuple[str, Any]]) -> None:
+    """Over the scores, a few examples at a time and on all cores."""
+    spread = [_spread(arg, scores.shape) for _, arg in steps]
+
+    def block(scores: Any, *args: Any) -> None:
+        for (name, _), arg in zip(steps, args):
+            STEPS[name](scores, arg, out=scores)
+
+    over_rows(block, [scores, *spread], scores.shape, ROWS)
 
 
 def _whole(q: Any, keys: Any, v: Any, steps: Sequence[tuple[str, Any]]) -> Any:

@@ -41,6 +41,7 @@ class OneDnn:
         """Batches of products, and products with packed weights."""
         products = Products(self.api)
         self.batch_matmul, self.pack = products.batch_matmul, products.pack
+        self.scores = products.scores
         self.product, self.matmul_bias = products.product, products.matmul_bias
         recurrent = Recurrent(self.api)
         self.gates, self.steps_product = recurrent.gates, recurrent.product

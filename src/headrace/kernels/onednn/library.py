@@ -107,7 +107,7 @@ int dnnl_sgemm(
 FLOAT = 3
 #: Element-wise and binary operations, and the places of arguments, as oneDNN 3 numbers them.
 SQRT, LINEAR, POW = 0x25, 0x26, 0x30
-ADD, MUL = 0x1FFF0, 0x1FFF1
+ADD, MUL, SUB = 0x1FFF0, 0x1FFF1, 0x1FFF5
 SRC, SRC1, DST, DIFF_SRC, DIFF_DST = 1, 2, 17, 129, 145
 RELU, TRAINING = 0x20, 64
 POST_OP = 32768

@@ -10,6 +10,7 @@ for. An int8 product quantizes its left side as it comes, with one scale; weight
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,12 +20,18 @@ import numpy as np
 from headrace.arrays import buffers
 from headrace.kernels.onednn.layout import Reorder, implementation
 from headrace.kernels.onednn.library import (
+    ADD,
     BFLOAT16,
     BIAS,
     DST,
     FLOAT,
     INT8,
+    LINEAR,
+    MUL,
+    POST_OP,
     SRC,
+    SRC1,
+    SUB,
     WEIGHTS,
     WEIGHTS_DESC,
     Api,
@@ -53,6 +60,16 @@ FEW_ROWS = 4
 BIAS_ROWS, BIAS_ELEMENTS = 64, 1 << 19
 _SCALES = 4096
 
+#: What may be done to scores: with a number, and with an array.
+_LINEAR_STEPS: dict[str, Callable[[float], tuple[Any, ...]]] = {
+    "Mul": lambda x: ("eltwise", LINEAR, x, 0.0),
+    "RealDiv": lambda x: ("eltwise", LINEAR, 1 / x if x else float("inf"), 0.0),
+    "Add": lambda x: ("eltwise", LINEAR, 1.0, x),
+    "AddV2": lambda x: ("eltwise", LINEAR, 1.0, x),
+    "Sub": lambda x: ("eltwise", LINEAR, 1.0, -x),
+}
+_ARRAY_STEPS = {"Mul": MUL, "Add": ADD, "AddV2": ADD, "Sub": SUB}
+
 
 class _Case(NamedTuple):
     """What a product's primitive is made for; strides count elements, those of packed weights are None."""
@@ -64,6 +81,8 @@ class _Case(NamedTuple):
     kind: str = "float32"
     bias: bool = False
     activation: str | None = None
+    out_strides: tuple[int, ...] | None = None
+    after: tuple[tuple[Any, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +106,7 @@ class Products:
 
     def __init__(self, api: Api) -> None:
         self.api = api
-        self.calls: Cache[_Case, Call] = Cache(MAX_KEPT)
+        self.calls: Cache[_Case, Call | None] = Cache(MAX_KEPT)
 
     # plain and batched ----------------------------------------------------------------------
 
@@ -105,9 +124,37 @@ class Products:
         shape = _result_shape(case)
         if out is None:
             out = buffers.empty(shape, np.float32)
-        elif not out.flags.c_contiguous or out.shape != shape:
+        elif out.shape != shape or out.strides[-1] != 4 or out.dtype is not FLOAT32:
             return None
-        self.calls.get(case, self._make)(a, b, out)
+        elif not out.flags.c_contiguous:
+            case = case._replace(out_strides=tuple([s // 4 for s in out.strides]))
+        call = self.calls.get(case, self._make)
+        if call is None:
+            return None
+        call(a, b, out)
+        return out
+
+    def scores(self, q: Any, keys: Any, steps: Sequence[tuple[str, Any]]) -> Any:
+        """``q @ keys`` over leading axes and then, in the same pass, ``steps``: numbers or arrays that multiply or are added."""
+        left, right = _raised(q, q.ndim), _raised(keys, keys.ndim)
+        if left is None or right is None or q.ndim != keys.ndim:
+            return None
+        after: list[tuple[Any, ...]] = []
+        arrays = []
+        for name, arg in steps:
+            if getattr(arg, "size", 1) == 1:
+                after.append(_LINEAR_STEPS[name](float(arg)))
+            elif arg.ndim == q.ndim and contiguous_float32(arg) and name in _ARRAY_STEPS:
+                after.append(("binary", _ARRAY_STEPS[name], arg.shape))
+                arrays.append(arg)
+            else:
+                return None
+        case = _Case(left[0], left[1], right[0], right[1], after=tuple(after))
+        call = self.calls.get(case, self._make)
+        if call is None:
+            return None
+        out = buffers.empty(_result_shape(case), np.float32)
+        call(q, keys, out, *arrays)
         return out
 
     def matmul_bias(self, a: Any, b: Any, bias: Any) -> Any:
@@ -116,7 +163,9 @@ class Products:
             return None
         case = _Case(a.shape, (a.shape[1], 1), b.shape, (b.shape[1], 1), bias=True)
         out = buffers.empty((a.shape[0], b.shape[1]), np.float32)
-        self.calls.get(case, self._make)(a, b, out, bias)
+        call = self.calls.get(case, self._make)
+        assert call is not None  # a bias is always possible
+        call(a, b, out, bias)
         return out
 
     # packed ---------------------------------------------------------------------------------
@@ -177,15 +226,23 @@ class Products:
         after = []
         if case.activation is not None:
             after.append(("eltwise", *ACTIVATIONS[case.activation]))
+        for step in case.after:
+            binary = step[0] == "binary"
+            after.append(("binary", step[1], api.tensor(step[2])) if binary else step)
         scales = [(SRC, 0), (WEIGHTS, 2)] if case.kind == "int8" else []
         bias = api.tensor((1, shape[-1])) if case.bias else null
         left = api.tensor(case.left, case.left_strides, KINDS[case.kind])
         attributes = api.attributes(after, scales)
-        return api.description("matmul", left, weights, bias, api.tensor(shape), attributes)
+        out = api.tensor(shape, case.out_strides)
+        return api.description("matmul", left, weights, bias, out, attributes)
 
-    def _make(self, case: _Case) -> Call:
+    def _make(self, case: _Case) -> Call | None:
         weights = self.api.tensor(case.right, case.right_strides)
-        return self._call(case, self._description(case, weights), weights, None)
+        description = self._description(case, weights)
+        special = case.after or case.out_strides is not None
+        if special and implementation(self.api, description).startswith("ref"):
+            return None
+        return self._call(case, description, weights, None)
 
     def _make_packed(self, owner: Any, case: _Case) -> Call | None:
         weights = self.api.query(owner, WEIGHTS_DESC)
@@ -198,7 +255,10 @@ class Products:
         api = self.api
         shape = _result_shape(case)
         left = api.tensor(case.left, case.left_strides, KINDS[case.kind])
-        places = [(SRC, left), (WEIGHTS, weights), (DST, api.tensor(shape))]
+        places = [(SRC, left), (WEIGHTS, weights), (DST, api.tensor(shape, case.out_strides))]
+        for n, step in enumerate(case.after):
+            if step[0] == "binary":
+                places.append((POST_OP * (n + 1) | SRC1, api.tensor(step[2])))
         if case.bias:
             places.append((BIAS, api.tensor((1, shape[-1]))))
         if case.kind == "int8":

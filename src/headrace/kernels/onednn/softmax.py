@@ -33,8 +33,9 @@ class Softmaxes:
         self.forward: Cache[_Key, Call] = Cache(MAX_KEPT)
         self.backward: Cache[_Key, Call] = Cache(MAX_KEPT)
 
-    def softmax(self, x: Any) -> Any:
-        out = self._forward(SOFTMAX, x)
+    def softmax(self, x: Any, out: Any = None) -> Any:
+        """``out`` may be ``x``."""
+        out = self._forward(SOFTMAX, x, out)
         if out is not None:
             _mend(out, 0.0)
         return out
@@ -53,11 +54,12 @@ class Softmaxes:
         """``dy - sum(dy) * exp(y)`` for ``y = log_softmax(x)``."""
         return self._backward(LOG_SOFTMAX, y, dy)
 
-    def _forward(self, kind: int, x: Any) -> Any:
+    def _forward(self, kind: int, x: Any, out: Any = None) -> Any:
         if not x.size or not contiguous_float32(x):
             return None
         columns = x.shape[-1]
-        out = buffers.empty(x.shape, np.float32)
+        if out is None:
+            out = buffers.empty(x.shape, np.float32)
         self.forward.get((kind, x.size // columns, columns), self._make)(x, out)
         return out
 
