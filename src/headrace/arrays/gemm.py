@@ -35,7 +35,7 @@ BATCH_FROM = 1 << 20
 def matmul(a: Any, b: Any, out: Any = None) -> Any:
     """``a @ b``; large products are computed in parts."""
     if a.size < _TINY and b.size < _TINY and out is None and a.ndim == 2 == b.ndim:
-        return np.dot(a, b)
+        return a.dot(b)
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         return np.matmul(a, b, out)
     work = a.size * b.shape[-1] if a.ndim >= b.ndim else b.size * a.shape[-2]
@@ -86,7 +86,7 @@ def _many(a: Any, b: Any, out: Any) -> Any:
 def matmul_bias(a: Any, b: Any, bias: Any) -> Any:
     """``a @ b + bias`` for a vector ``bias``: a library that can adds the product to rows that hold the bias already."""
     if a.size < _TINY and b.size < _TINY:
-        out = np.dot(a, b)
+        out = a.dot(b)
         out += bias
         return out
     large = a.size * b.shape[-1] >= LIBRARY_FROM or (

@@ -61,10 +61,12 @@ def make_converter(tensor: Tensor) -> Converter:
     def convert(value: Any) -> Any:
         if type(value) is ndarray:
             given = value.dtype
-            if given is want or given == want:
+            if given is want:
                 array = value
-            elif given.kind in "fiub" and numeric:
-                array = value.astype(want)
+            elif numeric and given.kind in "fiub":
+                array = value if given == want else value.astype(want)
+            elif given == want:
+                array = value
             else:
                 array = _as_array(value, tensor, want)
         elif shape is None and type(value) is float:

@@ -110,6 +110,18 @@ class GraphFunction:
             if held[0]:
                 release_blas()
 
+    def attempt(self, state: State, *feeds: Any) -> tuple[Any, ...] | None:
+        """As a call, but None where it fails, which does not count as a failed run: the caller has another way."""
+        token = silence()
+        try:
+            return self._run(state, state.values, *feeds)  # type: ignore[no-any-return]
+        except Exception:
+            return None
+        finally:
+            restore(token)
+            if held[0]:
+                release_blas()
+
     def _located(self, error: Exception) -> BaseException:
         EVENTS.failed_runs += 1
         found = None if self._executable is None else self._executable.locate(error)

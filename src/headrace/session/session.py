@@ -13,7 +13,7 @@ import time
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -407,6 +407,21 @@ def _picked(convert: Callable[[Any], Any], pick: Callable[[Any], Any]) -> Callab
     return lambda given: convert(pick(given))
 
 
+def _collector(
+    converters: list[Callable[[Any], Any]], values_of: Callable[[Any], Any]
+) -> Callable[[Any], Sequence[Any]]:
+    """From a feed_dict to what the plan takes; inputs and labels are the commonest."""
+    if len(converters) == 2:
+        first, second = converters
+
+        def two(feed_dict: Any) -> Sequence[Any]:
+            a, b = values_of(feed_dict)
+            return first(a), second(b)
+
+        return two
+    return lambda given: [convert(value) for convert, value in zip(converters, values_of(given))]
+
+
 def make_call(
     session: BaseSession,
     executable: Executable,
@@ -442,17 +457,39 @@ def make_call(
             raise error
         raise wrapped from (None if isinstance(error, errors.OpError) else error)
 
+    collect = _collector(find, values_of)
+
     def call(feed_dict: Any) -> Any:
         token = silence()
         try:
             try:
-                feeds = [convert(value) for convert, value in zip(find, values_of(feed_dict))]
+                feeds = collect(feed_dict)
             except TensorFed:
                 holder = owner()
                 assert holder is not None
-                plain = holder._plain_feeds(feed_dict)
-                feeds = [convert(value) for convert, value in zip(find, values_of(plain))]
+                feeds = collect(holder._plain_feeds(feed_dict))
             return rebuild(run(state, values, *feeds))
+        except Exception as error:
+            raise_from(error)
+        finally:
+            restore(token)
+            if held[0]:
+                release_blas()
+
+    first = converters[0] if converters else None
+
+    def call_with_one(feed_dict: Any) -> Any:
+        token = silence()
+        try:
+            (value,) = feed_dict.values()
+            try:
+                feed = first(value)  # type: ignore[misc]
+            except TensorFed:
+                holder = owner()
+                assert holder is not None
+                (value,) = holder._plain_feeds(feed_dict).values()
+                feed = first(value)  # type: ignore[misc]
+            return rebuild(run(state, values, feed))
         except Exception as error:
             raise_from(error)
         finally:
@@ -472,6 +509,8 @@ def make_call(
                 release_blas()
 
     made = call if converters else call_without_feeds
+    if len(converters) == 1 and picks is None:
+        made = call_with_one
     return made if not session._threads else _on_threads(made, session._threads)
 
 
