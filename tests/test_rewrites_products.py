@@ -134,6 +134,26 @@ def conv(x: Any, w: Any) -> Any:
 IMAGES = RNG.randn(2, 6, 6, 3).astype(np.float32)
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_convolution_and_shortcut(first: bool) -> None:
+    x = tf.placeholder(tf.float32, [None, 6, 6, 3])
+    w = tf.constant(RNG.randn(3, 3, 3, 3).astype(np.float32))
+    y = tf.nn.bias_add(conv(x, w), tf.constant([1.0, -2.0, 0.5]))
+    other = tf.tanh(x)
+    total = other + y if first else y + other
+    for out, left in (
+        (total, ["Tanh", "_FusedConv2D"]),
+        (tf.nn.relu(total), ["Tanh", "_FusedConv2D"]),
+    ):
+        program = check("convolution and sum", out, {x: IMAGES}, left, 1e-5)
+        assert (
+            "Add"
+            in next(n for n in walk(program.body) if "Conv" in n.opdef.name).attrs["fused_ops"]
+        )
+    # one row of pixels for all images is no shortcut
+    assert "AddV2" in ops_of(y + tf.ones((1, 6, 6, 3)), [x])
+
+
 def test_convolution_and_bias_and_relu() -> None:
     x = tf.placeholder(tf.float32, [None, 6, 6, 3])
     w, b = variable(3, 3, 3, 4), variable(4)

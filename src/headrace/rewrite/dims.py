@@ -301,6 +301,14 @@ def _layer_norm_dims(node: Node, value: int, state: RewriteState, depth: int) ->
     return dims if dims is None or value == node.outputs[0] else dims[:-1]
 
 
+def _windowed_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    """Of convolutions and pooling: as many images as before; the rest is known, or has names of its own."""
+    dims, shape = dims_of(node.inputs[0], state, depth), state.values[value].shape
+    if dims is None or shape is None or not dims or len(shape) != len(dims):
+        return None
+    return (dims[0], *(Dim(value, i) for i in range(1, len(dims))))
+
+
 def _gather_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
     params, indices = dims_of(node.inputs[0], state, depth), dims_of(node.inputs[1], state, depth)
     axis = state.constants.get(node.inputs[2]) if len(node.inputs) > 2 else np.asarray(0)
@@ -326,6 +334,9 @@ _DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
     **dict.fromkeys(["Sum", "Mean", "Max", "Min", "Prod", "All", "Any"], _reduced_dims),
     **dict.fromkeys(["BatchMatMul", "BatchMatMulV2"], _batch_matmul_dims),
     **dict.fromkeys(["Gather", "GatherV2"], _gather_dims),
+    **dict.fromkeys(
+        ["Conv2D", "_FusedConv2D", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "MaxPoolV2", "Conv3D",
+         "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"], _windowed_dims),
     "_Attention": _attention_dims,
     "_LayerNormTraining": _layer_norm_dims,
     "_LayerNormGrad": _second,

@@ -13,7 +13,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.opdef import lookup
 from headrace.program.nodes import Node
-from headrace.rewrite.dims import dims_of
+from headrace.rewrite.dims import dims_of, same_shape
 from headrace.rewrite.state import RewriteState
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "bias_before_reshape",
     "conv_activation",
     "conv_bias",
+    "conv_sum",
     "conv_scale",
     "even_loss_gradient",
     "matmul_bias",
@@ -293,17 +294,35 @@ def conv_bias(node: Node, state: RewriteState) -> Node | None:
     return None
 
 
+def conv_sum(node: Node, state: RewriteState) -> Node | None:
+    """What is added to a convolution with bias (the shortcut of a residual block) is added in its pass."""
+    for i in (1, 0):  # the last of two convolutions
+        value, other = node.inputs[i], node.inputs[1 - i]
+        conv = state.producer(value, "_FusedConv2D")
+        if conv is None or value == other or tuple(conv.attrs["fused_ops"]) != ("BiasAdd",):
+            continue
+        if state.dtype(other) is not dtypes.float32 or not same_shape(value, other, state):
+            continue
+        if not state.once(value):
+            return state.no(ELSEWHERE.format("convolution"))
+        if not state.mutable.isdisjoint((*conv.inputs, other)):
+            return state.no(WRITTEN)
+        attrs = {**conv.attrs, "fused_ops": ("BiasAdd", "Add"), "num_args": 2}
+        return Node(lookup("_FusedConv2D"), (*conv.inputs, other), node.outputs, attrs, conv.op)
+    return None
+
+
 def conv_activation(node: Node, state: RewriteState) -> Node | None:
     """Relu after a convolution with bias is part of it."""
     found = _activation(node, state)
     conv = None if found is None else state.producer(found[1], "_FusedConv2D")
-    if conv is None or found is None or found[0] != "Relu" or len(conv.attrs["fused_ops"]) > 1:
+    if conv is None or found is None or found[0] != "Relu" or "Relu" in conv.attrs["fused_ops"]:
         return None
     if not state.once(found[1]):
         return state.no(ELSEWHERE.format("value before the activation"))
     if not state.mutable.isdisjoint(conv.inputs):
         return state.no(WRITTEN)
-    attrs = {**conv.attrs, "fused_ops": ("BiasAdd", "Relu")}
+    attrs = {**conv.attrs, "fused_ops": (*conv.attrs["fused_ops"], "Relu")}
     return Node(conv.opdef, conv.inputs, node.outputs, attrs, conv.op)
 
 

@@ -229,6 +229,11 @@ RULES: tuple[Rule, ...] = (
         "conv2d(x, w) + b -> _FusedConv2D(x, w, b)", exact=False, value_free=True, after=("Conv2D", "_FusedConv2D"),
     ),
     Rule(
+        "convolution and sum", _SUMS, products.conv_sum,
+        "What is added to a convolution with bias, the shortcut of a residual block, is added in its pass.",
+        "conv2d(x, w) + b + shortcut -> _FusedConv2D(x, w, b, shortcut)", exact=False, value_free=True, after=("_FusedConv2D",),
+    ),
+    Rule(
         "convolution and relu", ("Relu", "Maximum"), products.conv_activation, "Relu after a convolution with bias is part of it.",
         "relu(_FusedConv2D(x, w, b)) -> _FusedConv2D(x, w, b, relu)", exact=False, after=("_FusedConv2D",),
     ),
