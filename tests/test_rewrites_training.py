@@ -278,3 +278,28 @@ def test_softmax_and_gelu_gradients(dtype: Any, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(
         row_gradients.gelu_grad(dy, x, False), slope * dy, rtol=0, atol=tolerance
     )
+
+
+def test_in_functions() -> None:
+    """A tape inside a function is a backward pass, too; what was rewritten is told to listeners."""
+    import headrace.compat.v2 as tf2
+    from headrace.session.events import listen
+
+    weights = tf2.Variable(RNG.randn(8, 8).astype(np.float32))
+
+    @tf2.function
+    def loss_and_gradient(x: Any) -> Any:
+        with tf2.GradientTape() as tape:
+            loss = tf2.reduce_sum(tf2.sin(tf2.nn.softmax(tf2.matmul(x, weights))))
+        return loss, tape.gradient(loss, weights)
+
+    seen: list[Any] = []
+    stop = listen(lambda name, data: seen.append(data.get("rule")) if name == "rewrite" else None)
+    try:
+        got = loss_and_gradient(X[0])
+    finally:
+        stop()
+    assert "softmax in training" in seen
+    want = loss_and_gradient.python_function(X[0])
+    for a, b in zip(got, want):
+        np.testing.assert_allclose(a, b, atol=1e-5)

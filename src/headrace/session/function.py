@@ -87,6 +87,8 @@ class GraphFunction:
         EVENTS.plan_seconds += time.perf_counter() - start
         if EVENTS.listeners:
             EVENTS.emit("plan", session=None, executable=made)
+            for firing in made.plan.program.firings:
+                EVENTS.emit("rewrite", session=None, rule=firing.rule, op=firing.op)
         return made
 
     def _first_run(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
