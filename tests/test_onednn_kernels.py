@@ -107,7 +107,26 @@ def test_batches_that_it_does_not_take(onednn: Any) -> None:
     assert onednn.batch_matmul(np.broadcast_to(a[:1], a.shape), b) is None, "a stride of 0"
     assert onednn.batch_matmul(a[:3], b[:2]) is None, "batches that do not broadcast"
     assert onednn.batch_matmul(a[:0], b[:0]) is None
-    assert onednn.batch_matmul(a, b, np.empty((8, 4, 8), np.float32).swapaxes(0, 1)) is None
+    assert onednn.batch_matmul(a, b, np.empty((4, 8, 8), np.float32).swapaxes(1, 2)) is None
+
+
+def test_a_batch_into_strided_memory(onednn: Any) -> None:
+    """Heads side by side: rows of one batch lie between those of another."""
+    a, b = _random(4, 8, 16), _random(4, 16, 8)
+    out = np.zeros((8, 4, 8), np.float32).swapaxes(0, 1)
+    assert onednn.batch_matmul(a, b, out) is out
+    assert_close(out, a @ b, rtol=1e-5)
+
+
+def test_scores(onednn: Any) -> None:
+    """Numbers and an array over all heads are taken with the product; an array that it has no code for is not."""
+    q, k = _random(1, 4, 32, 16), _random(1, 4, 16, 32, salt=1)
+    mask = _random(1, 1, 32, 32, salt=2)
+    steps = [("Mul", np.float32(0.25)), ("Mul", mask), ("Sub", mask), ("Add", np.float32(1))]
+    want = (q @ k) * np.float32(0.25) * mask - mask + np.float32(1)
+    assert_close(onednn.scores(q, k, steps), want, rtol=1e-4)
+    assert onednn.scores(q, k, [("Add", mask.astype(np.float64))]) is None
+    assert onednn.scores(q, k, [("RealDiv", mask)]) is None
 
 
 @pytest.mark.parametrize("op", ["BatchMatMul", "BatchMatMulV2"])
@@ -192,11 +211,12 @@ def test_narrow_weights(
         assert packed.nbytes < w.nbytes * (0.6 if kind == "bfloat16" else 0.35)
 
 
-def test_an_int8_product_keeps_a_nan(onednn: Any) -> None:
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_int8_does_not_take_what_is_not_finite(onednn: Any, odd: float) -> None:
+    """One scale for all rows: such a value would spoil the others."""
     a, packed = _random(4, 32), onednn.pack(_random(32, 64, salt=2), 4, "int8")
-    a[1, 1] = np.nan
-    with np.errstate(invalid="ignore"):
-        assert np.isnan(onednn.product(a, packed)).any()
+    a[1, 1] = odd
+    assert onednn.product(a, packed) is None
 
 
 def test_weights_and_rows_that_do_not_fit(onednn: Any) -> None:

@@ -127,3 +127,62 @@ def test_wrong_sizes_are_said() -> None:
         session.run(tf.global_variables_initializer())
         with pytest.raises(tf.errors.InvalidArgumentError, match="Matrix size-incompatible"):
             session.run(y, {x: array(4, 7)})
+
+
+# other types ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 3, 40])
+@pytest.mark.parametrize("activation", [None, "relu", "tanh"])
+@pytest.mark.parametrize(("kind", "tolerance"), [("bfloat16", 0.02), ("int8", 0.04)])
+def test_weights_of_other_types(kind: str, tolerance: float, activation: str, rows: int) -> None:
+    """Near the numbers of float32, and not the same; a write is seen."""
+    function = None if activation is None else getattr(tf.nn, activation)
+    with tf.Graph().as_default() as graph:
+        weights = tf.Variable(array(300, 256))
+        x, y = dense(weights, function, False)
+        twice = tf.assign(weights, 2 * weights)
+        init = tf.global_variables_initializer()
+    feed = {x: array(rows, 300)}
+    with tf.Session(graph=graph) as plain, tf.Session(graph=graph, weights=kind) as session:
+        for s in (plain, session):
+            s.run(init)
+        for _ in range(2):
+            want, got = plain.run(y, feed), session.run(y, feed)
+            assert np.abs(got - want).max() <= tolerance * np.abs(want).max()
+            assert kind != "int8" or (got != want).any()
+            for s in (plain, session):
+                s.run(twice)
+
+
+def test_training_is_in_float32_whatever_weights_are_asked_for() -> None:
+    with tf.Graph().as_default() as graph:
+        images, _, step, variables = network()
+        init = tf.global_variables_initializer()
+    start, data = None, array(8, 12, 12, 16)
+    results = []
+    for kind in ("float32", "int8"):
+        with tf.Session(graph=graph, weights=kind) as session:
+            session.run(init)
+            start = session.run(list(variables)) if start is None else start
+            for v, value in zip(variables, start):
+                v.load(value, session)
+            for _ in range(3):
+                session.run(step, {images: data})
+            results.append(session.run(list(variables)))
+    for a, b in zip(*results):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_int8_leaves_what_is_not_finite_to_float32() -> None:
+    x, y = dense(tf.constant(array(300, 256)), None, False)
+    value = array(3, 300)
+    value[1, 7] = np.inf
+    with tf.Session(weights="int8") as session:
+        got = session.run(y, {x: value})
+    assert np.isfinite(got[[0, 2]]).all() and not np.isfinite(got[1]).any()
+
+
+def test_unknown_type_of_weights() -> None:
+    with pytest.raises(ValueError, match="float32, bfloat16, int8, not 'int4'"):
+        tf.Session(weights="int4")

@@ -55,9 +55,15 @@ class Held:
         return sum(int(getattr(f, "nbytes", 0)) for f in list(self.forms.values()))
 
 
-def product(x: Any, y: Any, held: Held, bias: Any, activation: str | None) -> Any:
-    """``activation(x @ y + bias)`` for weights ``y`` whose packed form is kept in ``held``."""
-    out = _packed_product(x, y, held, bias, activation)
+def product(
+    x: Any, y: Any, held: Held, bias: Any, activation: str | None, kind: str = "float32"
+) -> Any:
+    """``activation(x @ y + bias)`` for weights ``y`` whose packed form, of a type, is kept in ``held``."""
+    out = None
+    if kind != "float32":
+        out = _packed_product(x, y, held, bias, activation, kind)
+    if out is None and x.shape[0] >= MIN_ROWS and x.size * y.shape[1] >= LIBRARY_FROM:
+        out = _packed_product(x, y, held, bias, activation, "float32")
     if out is not None:
         return out
     out = matmul(x, y) if bias is None else matmul_bias(x, y, bias)
@@ -66,14 +72,16 @@ def product(x: Any, y: Any, held: Held, bias: Any, activation: str | None) -> An
     return out
 
 
-def _packed_product(x: Any, y: Any, held: Held, bias: Any, activation: str | None) -> Any:
-    if x.dtype is not _FLOAT32 or x.shape[0] < MIN_ROWS or x.size * y.shape[1] < LIBRARY_FROM:
+def _packed_product(
+    x: Any, y: Any, held: Held, bias: Any, activation: str | None, kind: str
+) -> Any:
+    if x.dtype is not _FLOAT32:
         return None
     found = library()
     if found is None or not hold_blas():
         return None
     rows = x.shape[0]
-    packed = held.get("product", lambda: found.pack(np.ascontiguousarray(y), rows, bias=True))
+    packed = held.get(kind, lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True))
     if packed is None:
         return None
     inside = None if activation is None else _INSIDE.get(activation)

@@ -36,7 +36,7 @@ def make_executable(program: Program, options: Options) -> Executable:
     keep_freed()
     if not options.rewrites:
         return make_numpy(make_plan(program, options.fusion), options)
-    main, part = split(pack(rewrite(program, rules_for(options.exact))))
+    main, part = split(pack(rewrite(program, rules_for(options.exact)), options.weights))
     if part is None:
         return make_numpy(make_plan(main, options.fusion), options)
     kept = make_numpy(make_plan(part, options.fusion), options)

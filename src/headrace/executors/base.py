@@ -18,26 +18,37 @@ if TYPE_CHECKING:
 __all__ = ["Executable", "Options", "op_error", "options_for"]
 
 
+#: Types that weights may be kept in.
+WEIGHTS = ("float32", "bfloat16", "int8")
+
+
 class Options:
     """How plans are made. Part of the plan cache's key, by identity: take them from ``options_for``.
 
-    ``exact`` leaves out the rewrites that may change bits (docs/rewrites.md).
+    ``exact`` leaves out the rewrites that may change bits (docs/rewrites.md). ``weights`` is what large weights of products
+    that the program does not write are computed with: "float32", "bfloat16" or "int8".
     """
 
-    __slots__ = ("exact", "executor", "fusion", "rewrites")
+    __slots__ = ("exact", "executor", "fusion", "rewrites", "weights")
 
-    def __init__(self, executor: str, rewrites: bool, fusion: bool, exact: bool) -> None:
+    def __init__(
+        self, executor: str, rewrites: bool, fusion: bool, exact: bool, weights: str
+    ) -> None:
+        if weights not in WEIGHTS:
+            raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}.")
         self.executor = executor
         self.rewrites = rewrites
         self.fusion = fusion
         self.exact = exact
+        self.weights = weights
 
 
 @functools.lru_cache(64)
 def options_for(
-    executor: str = "numpy", rewrites: bool = True, fusion: bool = True, exact: bool = False
-) -> Options:
-    return Options(executor, rewrites, fusion, exact)
+    executor: str = "numpy", rewrites: bool = True, fusion: bool = True, exact: bool = False,
+    weights: str = "float32",
+) -> Options:  # fmt: skip
+    return Options(executor, rewrites, fusion, exact, weights)
 
 
 class Executable:

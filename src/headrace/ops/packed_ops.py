@@ -24,14 +24,15 @@ def _holder(held: Any) -> packed.Held:
 
 
 def _matmul_kernel(
-    xp: Any, a: Any, b: Any, held: Any, *args: Any, transpose_a: bool, transpose_b: bool, fused_ops: Any
+    xp: Any, a: Any, b: Any, held: Any, *args: Any, transpose_a: bool, transpose_b: bool, fused_ops: Any,
+    weights: str,
 ) -> Any:  # fmt: skip
     x, y = a.T if transpose_a else a, b.T if transpose_b else b
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         text = f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
         raise errors.InvalidArgumentError(None, None, text)
     activation = fused_ops[1] if len(fused_ops) > 1 else None
-    return packed.product(x, y, _holder(held), args[0] if args else None, activation)
+    return packed.product(x, y, _holder(held), args[0] if args else None, activation, weights)
 
 
 def _conv_kernel(xp: Any, x: Any, w: Any, held: Any, *args: Any, node: KernelNode) -> Any:
@@ -53,7 +54,7 @@ HELD = define(
 HELD_MATMUL = define(
     "_HeldMatMul",
     "a: T, b: T, held: variant, args: num_args*T -> product: T; transpose_a: bool=False, transpose_b: bool=False, "
-    "T: type(float), fused_ops: list(str)=[]",
+    "T: type(float), fused_ops: list(str)=[], weights: str='float32'",
     shape=_matmul_shape, kernel=_matmul_kernel, grad=NOT_DIFFERENTIABLE,
 )  # fmt: skip
 HELD_CONV2D = define(

@@ -6,6 +6,8 @@ runs until the variable is written (plan/kept.py); for a constant it is a consta
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -31,8 +33,8 @@ _REPLACED = {
 }  # fmt: skip
 
 
-def pack(program: Program) -> Program:
-    """The program with packed weights, if there is a kernel library that packs."""
+def pack(program: Program, weights: str = "float32") -> Program:
+    """The program with packed weights, products' as the type that is named, if there is a kernel library that packs."""
     if not any(isinstance(s, Node) and s.opdef.name in _REPLACED for s in program.body):
         return program
     steady = {v.start for v in program.variables if not v.written}
@@ -40,8 +42,19 @@ def pack(program: Program) -> Program:
     steady |= set(made)
     large = [s for s in program.body if _wanted(s, program, steady)]
     if not large or accel.library() is None:
+        if large and weights != "float32":
+            _warn(weights)
         return program
-    return _replaced(program, {id(s) for s in large})
+    return _replaced(program, {id(s) for s in large}, weights)
+
+
+@functools.cache
+def _warn(weights: str) -> None:
+    """Once: what was asked for is not done."""
+    warnings.warn(
+        f"weights={weights!r} has no effect without oneDNN ({accel.status()}); products are computed in float32.",
+        stacklevel=2,
+    )
 
 
 def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
@@ -60,7 +73,7 @@ def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
     )
 
 
-def _replaced(program: Program, chosen: set[int]) -> Program:
+def _replaced(program: Program, chosen: set[int], kind: str) -> Program:
     values, constants = list(program.values), dict(program.constants)
     body: list[Statement] = []
     held_of: dict[int, int] = {}
@@ -80,6 +93,8 @@ def _replaced(program: Program, chosen: set[int]) -> Program:
         inputs = (*s.inputs[:2], held, *s.inputs[2:])
         attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
         attrs["num_args"] = len(s.inputs) - 2
+        if _REPLACED[s.opdef.name] is HELD_MATMUL:
+            attrs["weights"] = kind
         body.append(Node(_REPLACED[s.opdef.name], inputs, s.outputs, attrs, s.op))
     return program._replace(body=tuple(body), values=values, constants=constants)
 

@@ -113,6 +113,7 @@ class BaseSession:
         config: Any = None,
         executor: str | None = None,
         exact: bool | None = None,
+        weights: str = "float32",
     ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
@@ -127,6 +128,7 @@ class BaseSession:
         self._options = options_for(
             _default_executor[0] if executor is None else executor,
             exact=_wants_exact(config) if exact is None else exact,
+            weights=weights,
         )
         self._state = State()
         self._calls: OrderedDict[Any, Callable[[Any], Any]] = OrderedDict()
@@ -523,7 +525,11 @@ def _on_threads(call: Callable[[Any], Any], threads: int) -> Callable[[Any], Any
 
 
 class Session(BaseSession):
-    """``with tf.Session() as sess: sess.run(...)``."""
+    """``with tf.Session() as sess: sess.run(...)``.
+
+    Beside TensorFlow's arguments: ``executor``; ``exact`` leaves out rewrites that may change bits; ``weights`` ("bfloat16", "int8")
+    is the type in which inference keeps large weights of products (docs/inference.md).
+    """
 
     def __init__(
         self,
@@ -532,8 +538,9 @@ class Session(BaseSession):
         config: Any = None,
         executor: str | None = None,
         exact: bool | None = None,
+        weights: str = "float32",
     ) -> None:
-        super().__init__(target, graph, config, executor, exact)
+        super().__init__(target, graph, config, executor, exact, weights)
         self._entered: list[Any] = []
 
     def __enter__(self) -> Session:

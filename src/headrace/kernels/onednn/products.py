@@ -10,6 +10,7 @@ for. An int8 product quantizes its left side as it comes, with one scale; weight
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -209,6 +210,8 @@ class Products:
         if call is None:
             return None
         left, scale = _as_kind_of_left(np.ascontiguousarray(a), weights.kind)
+        if left is None:
+            return None
         arrays = [left, weights.data, out]
         if bias is not None:
             arrays.append(bias)
@@ -315,5 +318,7 @@ def _as_kind_of_left(a: Any, kind: str) -> tuple[Any, Any]:
     if kind == "bfloat16":
         return a.astype(_bfloat16()), None
     largest = max(float(a.max()), -float(a.min()), 1e-30)
+    if not math.isfinite(largest):
+        return None, None  # such a row would spoil the others
     scale = np.array([largest / 127], np.float32)
     return np.rint(a * np.float32(127 / largest)).astype(np.int8), scale
