@@ -27,7 +27,7 @@ SPLIT_FROM = 1 << 22
 #: From here on the kernel library is faster (float32).
 LIBRARY_FROM = 600_000
 #: Few rows are a matter of reading the right side: from this many elements there parts pay as well.
-FEW_ROWS, FEW_ROWS_FROM = 8, 300_000
+FEW_ROWS, FEW_ROWS_FROM = 8, 200_000
 #: Multiply-adds from which a batch of products is worth a primitive of the kernel library.
 BATCH_FROM = 1 << 20
 

@@ -25,7 +25,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 #: Elements of the larger array from which the library is asked.
-ASK_FROM = 1024
+ASK_FROM = 512
 
 
 def _asked(*arrays: Array) -> Library | None:

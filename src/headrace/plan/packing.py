@@ -25,8 +25,8 @@ __all__ = ["pack"]
 MIN_ELEMENTS = {
     "MatMul": 64 * 1024,
     "_FusedMatMul": 64 * 1024,
-    "Conv2D": 4096,
-    "_FusedConv2D": 4096,
+    "Conv2D": 256,
+    "_FusedConv2D": 256,
 }
 _REPLACED = {
     "MatMul": HELD_MATMUL, "_FusedMatMul": HELD_MATMUL, "Conv2D": HELD_CONV2D, "_FusedConv2D": HELD_CONV2D,
