@@ -186,3 +186,65 @@ def test_int8_leaves_what_is_not_finite_to_float32() -> None:
 def test_unknown_type_of_weights() -> None:
     with pytest.raises(ValueError, match="float32, bfloat16, int8, not 'int4'"):
         tf.Session(weights="int4")
+
+
+# LSTM layers --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cell", ["basic", "plain"])
+@pytest.mark.parametrize("rows", [1, 3, 20])
+def test_lstm_layers_keep_their_kernel(cell: str, rows: int) -> None:
+    """Numbers of the reference's, for both orders of gates, and after the kernel was written."""
+    from tests.test_rewrites_lstm import (
+        CELLS,
+        STEPS,
+        WIDE,
+        batch,
+        steps_of,
+        unrolled,
+        weights,
+        zeros,
+    )
+
+    with tf.Graph().as_default() as graph:
+        x, w = batch(), weights()
+        start = tf.constant(RNG.normal(size=(1, 6)).astype(np.float32))  # one row for all
+        outputs, c = unrolled(CELLS[cell], steps_of(x), zeros(x), zeros(x) + start, *w)
+        fetches = [*outputs, c]
+        change = tf.group(*[tf.assign(v, v * 0.5) for v in w])
+        init = tf.global_variables_initializer()
+    feed = {x: array(rows, STEPS, WIDE)}
+    results: dict[str, list[Any]] = {"numpy": [], "reference": []}
+    for executor, found in results.items():
+        with tf.Session(graph=graph, executor=executor) as session:
+            session.run(init)
+            for _ in range(2):
+                found += session.run(fetches, feed) + session.run(fetches, feed)
+                session.run(change)
+            if executor == "numpy":
+                steps = {s.op_type for s in session.explain(fetches, [x]).steps}
+                assert "_HeldLSTMLayer" in steps and "MatMul" not in steps
+    for got, want in zip(results["numpy"], results["reference"]):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_lstm_layer_keeps_a_nan_in_its_row() -> None:
+    from tests.test_rewrites_lstm import (
+        STEPS,
+        WIDE,
+        batch,
+        plain,
+        steps_of,
+        unrolled,
+        weights,
+        zeros,
+    )
+
+    x = batch()
+    outputs, _ = unrolled(plain, steps_of(x), zeros(x), zeros(x), *weights())
+    value = array(4, STEPS, WIDE)
+    value[2, 1, 0] = np.nan
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        got = np.stack(session.run(outputs, {x: value}))
+    assert np.isnan(got[1:, 2]).all() and np.isfinite(got[:, [0, 1, 3]]).all()

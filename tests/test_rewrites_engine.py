@@ -13,7 +13,7 @@ from headrace.core.opdef import ALL_OPS
 from headrace.ops import load_all
 from headrace.program.nodes import walk
 from headrace.rewrite.composites import LAYER
-from headrace.rewrite.engine import BRANCH, LOOP
+from headrace.rewrite.engine import BRANCH, LOOP, ROUNDS
 from headrace.rewrite.rules import EXACT_RULES, RULES, VALUE_FREE_RULES, rules_for
 from headrace.session import events
 from tests.rewrites_table import END, START, table
@@ -31,7 +31,7 @@ def test_rules_are_named_once_and_described() -> None:
 
 def test_rules_name_op_types_that_exist() -> None:
     load_all()
-    known = {*ALL_OPS, BRANCH, LAYER, LOOP, "<constant>", "all", "Snapshot", "Concat"}
+    known = {*ALL_OPS, BRANCH, LAYER, LOOP, ROUNDS, "<constant>", "all", "Snapshot", "Concat"}
     for rule in RULES:
         assert not {*rule.ops, *rule.after} - known, rule.name
 

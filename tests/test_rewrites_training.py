@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.api.v1.context import disable_v2_behavior, enable_v2_behavior
 from headrace.arrays import accel, row_gradients
 from headrace.program.nodes import walk
 from tests.rewriting import program_of, same
@@ -280,7 +281,14 @@ def test_softmax_and_gelu_gradients(dtype: Any, shape: tuple[int, ...]) -> None:
     )
 
 
-def test_in_functions() -> None:
+@pytest.fixture
+def v2_behavior() -> Iterator[None]:
+    enable_v2_behavior()
+    yield
+    disable_v2_behavior()
+
+
+def test_in_functions(v2_behavior: None) -> None:
     """A tape inside a function is a backward pass, too; what was rewritten is told to listeners."""
     import headrace.compat.v2 as tf2
     from headrace.session.events import listen

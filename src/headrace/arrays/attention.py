@@ -154,11 +154,14 @@ def _by_library(q: Any, keys: Any, v: Any, steps: Sequence[tuple[str, Any]]) -> 
 
 def _fit(steps: Sequence[tuple[str, Any]], shape: tuple[int, ...]) -> bool:
     """No step stretches the scores."""
-    return all(
-        getattr(a, "ndim", 0) == 0
-        or (a.ndim <= len(shape) and np.broadcast_shapes(a.shape, shape) == shape)
-        for _, a in steps
-    )
+    for _, arg in steps:
+        given = getattr(arg, "shape", ())
+        if len(given) > len(shape):
+            return False
+        for d, full in zip(given[::-1], shape[::-1]):
+            if d not in (1, full):
+                return False
+    return True
 
 
 def _of_example(arg: Any, own: slice) -> Any:

@@ -19,7 +19,17 @@ from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.pool import parallel, thread_count
 
-__all__ = ["HOLD_FROM", "add_product", "column_sums", "matmul", "matmul_bias", "ones"]
+__all__ = [
+    "FEW_ROWS",
+    "FEW_ROWS_FROM",
+    "HOLD_FROM",
+    "LIBRARY_FROM",
+    "add_product",
+    "column_sums",
+    "matmul",
+    "matmul_bias",
+    "ones",
+]
 
 #: Multiply-adds from which OpenBLAS would use threads, and from which parts on several cores pay.
 HOLD_FROM = 1 << 17

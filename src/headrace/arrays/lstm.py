@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace.arrays.accel import ask
+from headrace.arrays.accel import ask, library
 from headrace.arrays.blocks import over_rows
 from headrace.arrays.gemm import add_product, column_sums, matmul, matmul_bias
 
-__all__ = ["cell", "cell_grad", "layer", "layer_grad"]
+__all__ = ["cell", "cell_grad", "held_layer", "layer", "layer_grad"]
 
 #: Where the gates i, f, g (the new value) and o are among the four parts.
 Order = tuple[int, int, int, int]
@@ -168,6 +168,36 @@ def layer(
     if training:
         return list(outputs), states, gates, tanhs
     return list(outputs), c[None], None, None
+
+
+def held_layer(
+    inputs: Sequence[Any],
+    h: Any,
+    c: Any,
+    kernel: Any,
+    bias: Any,
+    held: Any,
+    order: Order,
+    forget_bias: float,
+) -> tuple[list[Any], Any]:
+    """What each step puts out and the last state; ``held`` (packed.Held) keeps the kernel as a library wants it."""
+    found = library() if kernel.dtype == np.float32 else None
+    rows, wide = max(x.shape[0] for x in inputs), inputs[0].shape[1]
+    if found is not None and rows:
+        key = (len(inputs), rows)
+        packed = held.get(key, lambda: found.pack_lstm(kernel, wide, order, *key))
+        if packed is not None:
+            x = _joined(inputs, rows).reshape(len(inputs), rows, wide)
+            biases = bias.reshape(4, -1)[list(order)]
+            biases[1] += kernel.dtype.type(forget_bias)
+            first_h, first_c = (
+                np.ascontiguousarray(np.broadcast_to(s, (rows, s.shape[1]))) for s in (h, c)
+            )
+            done = found.lstm(x, first_h, first_c, packed, biases)
+            if done is not None:
+                return list(done[0]), done[1]
+    outputs, states, _, _ = layer(inputs, h, c, kernel, bias, order, forget_bias, False)
+    return outputs, states[-1]
 
 
 def _gates_of_step(weights: Any, rows: int, factors: tuple[Any, Any, Any]) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from headrace.arrays import activations
 from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
-from headrace.arrays.gemm import LIBRARY_FROM, matmul, matmul_bias
+from headrace.arrays.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 
 __all__ = ["Held", "product"]
 
@@ -60,7 +60,13 @@ def product(
 ) -> Any:
     """``activation(x @ y + bias)`` for weights ``y`` whose packed form, of a type, is kept in ``held``."""
     out = None
-    if kind != "float32":
+    if kind == "float32":
+        if x.shape[0] <= FEW_ROWS and y.size >= FEW_ROWS_FROM:
+            found = library()
+            out = None if found is None else found.few_rows(x, y, bias)
+            if out is not None and activation is not None:
+                activations.in_place(activation, out)
+    else:
         out = _packed_product(x, y, held, bias, activation, kind)
     if out is None and x.shape[0] >= MIN_ROWS and x.size * y.shape[1] >= LIBRARY_FROM:
         out = _packed_product(x, y, held, bias, activation, "float32")

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.arrays import packed, windowed
+from headrace.arrays import lstm, packed, windowed
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
 from headrace.core.shapes import Shape, show
 from headrace.ops import linalg, nn_conv
 
-__all__ = ["HELD", "HELD_CONV2D", "HELD_MATMUL"]
+__all__ = ["HELD", "HELD_CONV2D", "HELD_LSTM_LAYER", "HELD_MATMUL"]
 
 
 def _holder(held: Any) -> packed.Held:
@@ -56,6 +56,22 @@ HELD_MATMUL = define(
     "a: T, b: T, held: variant, args: num_args*T -> product: T; transpose_a: bool=False, transpose_b: bool=False, "
     "T: type(float), fused_ops: list(str)=[], weights: str='float32'",
     shape=_matmul_shape, kernel=_matmul_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def _lstm_kernel(xp: Any, *arrays: Any, N: int, order: Any, forget_bias: float) -> Any:
+    inputs, (h, c, kernel, bias, held) = arrays[:N], arrays[N:]
+    outputs, last = lstm.held_layer(
+        inputs, h, c, kernel, bias, _holder(held), tuple(order), forget_bias
+    )
+    return (*outputs, last)
+
+
+HELD_LSTM_LAYER = define(
+    "_HeldLSTMLayer",
+    "inputs: N*T, h: T, c: T, kernel: T, bias: T, held: variant -> outputs: N*T, last: T; "
+    "N: int, order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, T: type(float)",
+    shape=lambda c: [None] * (c.attr("N") + 1), kernel=_lstm_kernel, grad=NOT_DIFFERENTIABLE,
 )  # fmt: skip
 HELD_CONV2D = define(
     "_HeldConv2D",

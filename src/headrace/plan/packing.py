@@ -15,7 +15,7 @@ import numpy as np
 from headrace.arrays import accel
 from headrace.arrays.packed import Held
 from headrace.core import dtypes, shapes
-from headrace.ops.packed_ops import HELD, HELD_CONV2D, HELD_MATMUL
+from headrace.ops.packed_ops import HELD, HELD_CONV2D, HELD_LSTM_LAYER, HELD_MATMUL
 from headrace.plan.kept import makers_of
 from headrace.program.nodes import Node, Program, Statement, ValueInfo
 
@@ -27,9 +27,11 @@ MIN_ELEMENTS = {
     "_FusedMatMul": 64 * 1024,
     "Conv2D": 256,
     "_FusedConv2D": 256,
+    "_LSTMLayer": 0,
 }
 _REPLACED = {
     "MatMul": HELD_MATMUL, "_FusedMatMul": HELD_MATMUL, "Conv2D": HELD_CONV2D, "_FusedConv2D": HELD_CONV2D,
+    "_LSTMLayer": HELD_LSTM_LAYER,
 }  # fmt: skip
 
 
@@ -60,7 +62,9 @@ def _warn(weights: str) -> None:
 def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
     if not isinstance(s, Node) or s.opdef.name not in _REPLACED:
         return False
-    weights = s.inputs[1]
+    if s.attrs.get("training"):  # an LSTM layer whose gradient needs more than its outputs
+        return False
+    weights = _weights(s)
     if weights not in steady and weights not in program.constants:
         return False
     info = program.values[weights]
@@ -73,6 +77,10 @@ def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
     )
 
 
+def _weights(s: Node) -> int:
+    return s.inputs[-2 if s.opdef.name == "_LSTMLayer" else 1]
+
+
 def _replaced(program: Program, chosen: set[int], kind: str) -> Program:
     values, constants = list(program.values), dict(program.constants)
     body: list[Statement] = []
@@ -81,7 +89,7 @@ def _replaced(program: Program, chosen: set[int], kind: str) -> Program:
         if not isinstance(s, Node) or id(s) not in chosen:
             body.append(s)
             continue
-        weights = s.inputs[1]
+        weights = _weights(s)
         held = held_of.get(weights)
         if held is None:
             held = held_of[weights] = len(values)
@@ -90,6 +98,11 @@ def _replaced(program: Program, chosen: set[int], kind: str) -> Program:
                 constants[held] = _as_constant(Held())
             else:
                 body.append(Node(HELD, (weights,), (held,), {"T": dtypes.float32}, s.op))
+        if s.opdef.name == "_LSTMLayer":
+            attrs = {k: v for k, v in s.attrs.items() if k != "training"}
+            outputs = s.outputs[: s.attrs["N"] + 1]
+            body.append(Node(HELD_LSTM_LAYER, (*s.inputs, held), outputs, attrs, s.op))
+            continue
         inputs = (*s.inputs[:2], held, *s.inputs[2:])
         attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
         attrs["num_args"] = len(s.inputs) - 2

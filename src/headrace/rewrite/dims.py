@@ -21,9 +21,12 @@ from headrace.rewrite.state import RewriteState
 
 __all__ = [
     "DEPTH",
+    "DIMS",
     "INDEX",
     "PARTS",
     "Dim",
+    "Dims",
+    "Times",
     "dims_after",
     "dims_of",
     "parts_of",
@@ -118,7 +121,7 @@ def _traced_dims(value: int, state: RewriteState, depth: int) -> Dims | None:
     node = state.producers.get(value)
     if node is None:
         return None
-    rule = _DIMS.get(node.opdef.name)
+    rule = DIMS.get(node.opdef.name)
     if rule is not None:
         return rule(node, value, state, depth - 1)
     if node.opdef.traits.elementwise:
@@ -129,7 +132,7 @@ def _traced_dims(value: int, state: RewriteState, depth: int) -> Dims | None:
 def dims_after(node: Node, state: RewriteState) -> Dims | None:
     """The shape of the first output of a node that is being rewritten, and has no place in the program yet."""
     out = node.outputs[0]
-    shape, rule = state.values[out].shape, _DIMS.get(node.opdef.name)
+    shape, rule = state.values[out].shape, DIMS.get(node.opdef.name)
     if shape is not None and None not in shape:
         return shape
     return None if rule is None else rule(node, out, state, DEPTH - 1)
@@ -292,8 +295,42 @@ def _cut_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims |
     return tuple(out)
 
 
+def _slice_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    """The sizes that are asked for; -1 is a whole axis if it starts at its beginning."""
+    begin, sizes = parts_of(node.inputs[1], state, depth), parts_of(node.inputs[2], state, depth)
+    if sizes is None or any(type(s) is int and s < -1 for s in sizes):
+        return None
+    dims = dims_of(node.inputs[0], state, depth) if -1 in sizes else None
+    out: list[Any] = []
+    for i, size in enumerate(sizes):
+        whole = dims is not None and begin is not None and begin[i : i + 1] == (0,)
+        out.append(size if size != -1 else dims[i] if dims and whole else Dim(value, i))
+    return tuple(out)
+
+
+def _merged_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    """Of one of two values: what both have."""
+    if value != node.outputs[0]:
+        return ()
+    a, b = (dims_of(i, state, depth) for i in node.inputs[-2:])
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple([x if x == y else Dim(value, i) for i, (x, y) in enumerate(zip(a, b))])
+
+
+def _selected_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    """Both values have the same shape; a condition that is a vector chooses rows."""
+    a, b = (dims_of(i, state, depth) for i in node.inputs[1:])
+    return a if a is not None and b is not None and len(a) == len(b) else None
+
+
 def _second(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
     return dims_of(node.inputs[1], state, depth)
+
+
+def _cell_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    """Of an LSTM cell: its gates are as its product, all else as its state."""
+    return dims_of(node.inputs[0 if value == node.outputs[2] else 1], state, depth)
 
 
 def _layer_norm_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
@@ -323,7 +360,7 @@ def _gather_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dim
     return (*indices, *params[1:])
 
 
-_DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
+DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
     **dict.fromkeys(
         ["Identity", "StopGradient", "BiasAdd", "Softmax", "LogSoftmax", "ZerosLike", "OnesLike", "_Gelu",
          "_LayerNorm", "CheckNumerics", "Relu", "PreventGradient", "_GeluGrad", "_SoftmaxGrad", "Cumsum", "Cumprod",
@@ -340,9 +377,13 @@ _DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
     "_Attention": _attention_dims,
     "_LayerNormTraining": _layer_norm_dims,
     "_LayerNormGrad": _second,
+    "_LSTMCell": _cell_dims,
     "Unpack": _unpack_dims,
     "Pack": _stacked_dims,
     "StridedSlice": _cut_dims,
+    "Merge": _merged_dims,
+    "Select": _selected_dims,
+    "Slice": _slice_dims,
     "Split": _split_dims,
     "ConcatV2": _concat_dims,
     "Transpose": _transpose_dims,
@@ -366,13 +407,18 @@ def parts_of(value: int, state: RewriteState, depth: int = DEPTH) -> Dims | None
     if value in state.parts:
         return state.parts[value]
     node = state.producers.get(value)
-    rule = PARTS.get(node.opdef.name) if node is not None else None
-    found = (
-        rule(node, state, depth - 1) if rule is not None and node is not None and depth else None
-    )
+    found = None if node is None or not depth else _traced_parts(node, value, state, depth - 1)
     if depth:
         state.parts[value] = found
     return found
+
+
+def _traced_parts(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    name = node.opdef.name
+    if name in _PARTS_OF_ONE:
+        return _PARTS_OF_ONE[name](node, node.outputs.index(value), state, depth)
+    rule = PARTS.get(name)
+    return None if rule is None else rule(node, state, depth)
 
 
 def _shape_parts(node: Node, state: RewriteState, depth: int) -> Dims | None:
@@ -455,6 +501,29 @@ def _prod_parts(node: Node, state: RewriteState, depth: int) -> Dims | None:
     return (int(np.prod(np.asarray(source, dtype), dtype=dtype)),)
 
 
+def _one_of_shapes(node: Node, k: int, state: RewriteState, depth: int) -> Dims | None:
+    return dims_of(node.inputs[k], state, depth)
+
+
+def _offset_parts(node: Node, k: int, state: RewriteState, depth: int) -> Dims | None:
+    """Where part k of joined values begins: behind those before it, whose lengths must be known."""
+    own, axis = parts_of(node.inputs[k + 1], state, depth), state.constants.get(node.inputs[0])
+    if own is None or axis is None or not -len(own) <= int(axis) < len(own):
+        return None
+    at, begin = int(axis) % len(own), 0
+    for i in node.inputs[1 : k + 1]:
+        before = parts_of(i, state, depth)
+        if before is None or len(before) != len(own) or type(before[at]) is not int:
+            return None
+        begin += before[at]
+    return tuple([begin if i == at else 0 for i in range(len(own))])
+
+
+#: For nodes with several outputs, of which one is asked for.
+_PARTS_OF_ONE: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
+    "ShapeN": _one_of_shapes,
+    "ConcatOffset": _offset_parts,
+}
 PARTS: dict[str, Callable[[Node, RewriteState, int], Dims | None]] = {
     "Shape": _shape_parts,
     **dict.fromkeys(["Cast", "Identity", "Squeeze", "ExpandDims"], _same_parts),

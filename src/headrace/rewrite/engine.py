@@ -20,6 +20,7 @@ from headrace.program.nodes import (
     Firing,
     If,
     LoopValue,
+    NearMiss,
     Node,
     Program,
     Statement,
@@ -28,15 +29,19 @@ from headrace.program.nodes import (
 from headrace.rewrite.composites import replace_composites
 from headrace.rewrite.dead import remove_dead
 from headrace.rewrite.dims import dims_of
+from headrace.rewrite.rounds import dims_in_rounds
 from headrace.rewrite.state import CONSTANT, RewriteState
+from headrace.rewrite.stored import Stores
+from headrace.rewrite.unread import remove_unread_stacks
 
-__all__ = ["ALL_CONSTANT", "BRANCH", "CONSTANT", "LOOP", "Answer", "Rule", "rewrite"]
+__all__ = ["ALL_CONSTANT", "BRANCH", "CONSTANT", "LOOP", "ROUNDS", "Answer", "Rule", "rewrite"]
 
 Answer = tuple[int, ...] | Node | None
 
-#: Stand for statements where a rule names op types: a branch (the rule is asked by the walk), and a node inside a loop.
+#: Stand for statements where a rule names op types: a branch (the rule is asked by the walk), a node inside a loop, a loop.
 BRANCH = "<if>"
 LOOP = "<while>"
+ROUNDS = "<rounds>"
 #: Where a rule names what makes its inputs: all of them are constants.
 ALL_CONSTANT = (CONSTANT, "all")
 
@@ -67,6 +72,7 @@ class _Table:
         self.composites = [r for r in rules if r.training]
         self.branch = next((r for r in rules if BRANCH in r.ops), None)
         self.loop = next((r for r in rules if LOOP in r.ops), None)
+        self.rounds = [r for r in rules if ROUNDS in r.ops]
         self.found: dict[tuple[str, ...], tuple[Rule, ...]] = {}
 
     def find(self, key: tuple[str, ...]) -> tuple[Rule, ...]:
@@ -102,7 +108,7 @@ def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
     table = _table_of(rules)
     program = replace_composites(program, table.composites)
     state = RewriteState(program)
-    body = tuple(_Walk(state, table).block(program.body))
+    body = tuple(_Walk(state, table, program).block(program.body))
     get = state.replaced.get
     fetches = tuple(None if f is None else get(f, f) for f in program.fetches)
     notes = dict(program.notes)
@@ -113,14 +119,16 @@ def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
         effects=tuple(get(e, e) for e in program.effects),
         firings=(*program.firings, *state.firings), near_misses=(*program.near_misses, *state.misses),
     )  # fmt: skip
-    return remove_dead(result)
+    result = remove_dead(result)
+    return result if state.stores is None else remove_unread_stacks(result)
 
 
 class _Walk:
     """The walk over blocks inside blocks."""
 
-    def __init__(self, state: RewriteState, table: _Table) -> None:
+    def __init__(self, state: RewriteState, table: _Table, program: Program) -> None:
         self.state = state
+        self.program = program
         self.table = table
         self.out: list[Statement] = []
         self.makers = state.makers
@@ -154,7 +162,9 @@ class _Walk:
         for value in made.outputs:  # in running order nothing is far back
             shape = state.values[value].shape
             if shape is None or None in shape:
-                dims_of(value, state)
+                dims = dims_of(value, state)
+                if state.loops and dims is not None:
+                    state.refine(value, dims)
 
     def rewritten(self, node: Node) -> Node | None:
         """The node after all rules; None if its outputs are other values now."""
@@ -220,17 +230,43 @@ class _Walk:
         state = self.state
         get = state.replaced.get
         changing = []
+        if state.stores is None:
+            state.stores = Stores(self.program)
         for v in loop.values:
             init = get(v.init, v.init)
             if v.next == v.value and self.table.loop is not None and init not in state.mutable:
                 state.replaced[v.value] = init  # it stays what it was
                 state.firings.append(Firing(self.table.loop.name, state.name_of(v.value)))
             else:
-                changing.append((v, init))
-        with state.inside_loop([v.value for v, _ in changing]) as frame:
+                changing.append(LoopValue(v.value, init, v.next))
+        for value, dims in dims_in_rounds(loop, changing, state).items():
+            state.dims[value] = dims
+            state.refine(value, dims)
+        with state.inside_loop([v.value for v in changing]) as frame:
             test = tuple(self.block(loop.test))
             frame.in_test = False
             body = tuple(self.block(loop.body))
         self.out.extend(frame.before)
-        values = tuple(LoopValue(v.value, init, get(v.next, v.next)) for v, init in changing)
-        self.out.append(While(values, test, get(loop.cond, loop.cond), body, loop.op))
+        values = tuple(LoopValue(v.value, v.init, get(v.next, v.next)) for v in changing)
+        self.whole(While(values, test, get(loop.cond, loop.cond), body, loop.op))
+
+    def whole(self, loop: While) -> None:
+        """A loop after its body."""
+        state, after = self.state, []
+        for rule in self.table.rounds:
+            answer = rule.apply(loop, state)
+            if answer is None:
+                if state.reason is not None:
+                    state.misses.append(NearMiss(rule.name, loop.op.name, state.reason))
+                state.reason = None
+                continue
+            state.reason = None
+            for node in answer.after:
+                state.firings.append(Firing(rule.name, node.op.name))
+            for node in (*answer.before, *answer.after):
+                state.place(node)
+            self.out.extend(answer.before)
+            after += answer.after
+            loop = answer.loop
+        self.out.append(loop)
+        self.out.extend(after)

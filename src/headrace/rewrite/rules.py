@@ -13,6 +13,7 @@ from headrace.ops import basic as _basic  # noqa: F401
 from headrace.ops import fused_gradients as _fused_gradients  # noqa: F401
 from headrace.ops import fused_ops as _fused_ops  # noqa: F401
 from headrace.ops import joining as _joining  # noqa: F401
+from headrace.ops import loop_sums as _loop_sums  # noqa: F401
 from headrace.ops import math_binary as _math_binary  # noqa: F401
 from headrace.ops import math_unary as _math_unary  # noqa: F401
 from headrace.program.nodes import Node
@@ -21,14 +22,17 @@ from headrace.rewrite import (
     attention,
     composites,
     conditionals,
+    joined,
     layout,
+    loop_cells,
     loops,
     normalisation,
     products,
     shapes,
+    sums,
     windows,
 )
-from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, Rule
+from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, ROUNDS, Rule
 from headrace.rewrite.state import RewriteState, is_pure
 
 __all__ = ["EXACT_RULES", "RULES", "VALUE_FREE_RULES", "bits_depend_on_values", "rules_for"]
@@ -116,6 +120,11 @@ RULES: tuple[Rule, ...] = (
         "length at its source", ("StridedSlice",), shapes.length_at_source,
         "The length of an axis is asked of the value that it comes from.",
         "tf.shape(tanh(x))[0] -> tf.shape(x)[0]",
+    ),
+    Rule(
+        "part of a joined gradient", ("Slice",), joined.part_of_joined,
+        "Where the parts of a concatenation's gradient begin and end is known before the run.",
+        "slice(g, concat_offset(1, shapes)[1], shapes[1]) -> slice(g, [0, 200], [-1, 200])",
     ),
     Rule(
         "nothing to do", layout.CHANGES_NOTHING, layout.nothing_to_do,
@@ -210,6 +219,12 @@ RULES: tuple[Rule, ...] = (
         "matmul(softmax(matmul(q, k) * s + m), v) -> _Attention(q, k, v, s, m)", exact=False, after=("Softmax",),
     ),
     Rule(
+        "LSTM cell in a loop", ("Mul",), loop_cells.lstm_cell_in_loop,
+        "The element-wise part of an LSTM cell is one step (_LSTMCell) in a loop, too, unless it has a gradient.",
+        "while …: c = c * sigmoid(f) + sigmoid(i) * tanh(j); h = tanh(c) * sigmoid(o) -> while …: h, c = _LSTMCell(…, c)",
+        exact=False, after=("Tanh",),
+    ),
+    Rule(
         "even loss gradient", ("Mul",), products.even_loss_gradient,
         "The gradient of a mean of cross entropies is a scalar times what the forward op left.",
         "expand_dims(broadcast_to(g, shape(loss))) * backprop -> g * backprop", after=("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
@@ -285,6 +300,11 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "loop invariant", (LOOP,), loops.invariant, "What is the same in every round of a loop is computed before it.",
         "while …: a = a + tanh(x) -> t = tanh(x); while …: a = a + t",
+    ),
+    Rule(
+        "product summed over rounds", (ROUNDS,), sums.sums_over_rounds,
+        "A loop that adds products of a few rows keeps the rows of its rounds, and they are multiplied at once.",
+        "while …: w = w + a.T @ b -> while …: keep(a, b); w = w + concat(a).T @ concat(b)", exact=False,
     ),
 )  # fmt: skip
 

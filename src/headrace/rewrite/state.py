@@ -62,6 +62,7 @@ class RewriteState:
         self.loops: list[_Loop] = []
         self.made_at: dict[int, int] = {}  # depth of loops at which a value is made, if not 0
         self.branches = 0  # branches that the walk is in
+        self.guarded: set[int] = set()  # values that are made in branches
         self.firings: list[Firing] = []
         self.misses: list[NearMiss] = []
         self.reason: str | None = None
@@ -69,6 +70,7 @@ class RewriteState:
         #: what is known of shapes and of integer vectors (see shapes.py)
         self.dims: dict[int, tuple[Any, ...] | None] = {}
         self.parts: dict[int, tuple[Any, ...] | None] = {}
+        self.stores: Any = None  # what is kept in lists through loops (see stored.py)
         self.same_constant: dict[Hashable, int] = {}
         self.fills: dict[
             int, float | None
@@ -118,6 +120,18 @@ class RewriteState:
 
     def holds_result(self, block: Block) -> bool:
         return any(o in self.results for n in walk(block) for o in n.outputs)
+
+    def steady(self, value: int) -> bool:
+        """There is just one such value in a run: it is made neither in rounds nor in a branch, and not written to."""
+        return not (value in self.made_at or value in self.guarded or value in self.mutable)
+
+    def refine(self, value: int, dims: Sequence[Any]) -> None:
+        """Add the lengths that were found out to the static shape."""
+        info = self.values[value]
+        old = info.shape or (None,) * len(dims)
+        shape = tuple([d if o is None and type(d) is int else o for o, d in zip(old, dims)])
+        if shape != info.shape:
+            self.values[value] = info._replace(shape=shape)
 
     # making -------------------------------------------------------------------------------------
     def new_value(self, dtype: DType, shape: Shape) -> int:
@@ -176,6 +190,8 @@ class RewriteState:
             self.makers[value] = node.opdef.name
             if depth:
                 self.made_at[value] = depth
+        if self.branches:
+            self.guarded.update(node.outputs)
 
     def substitute(self, node: Node, answer: tuple[int, ...]) -> None:
         uses = self.uses

@@ -15,6 +15,7 @@ from headrace.kernels.onednn.conv import Convolutions
 from headrace.kernels.onednn.elementwise import Elementwise
 from headrace.kernels.onednn.layout import Layouts
 from headrace.kernels.onednn.library import Api, load
+from headrace.kernels.onednn.lstm import Lstms
 from headrace.kernels.onednn.norm import Norms
 from headrace.kernels.onednn.pool import Pooling
 from headrace.kernels.onednn.products import Products
@@ -45,6 +46,8 @@ class OneDnn:
         self.product, self.matmul_bias = products.product, products.matmul_bias
         recurrent = Recurrent(self.api)
         self.gates, self.steps_product = recurrent.gates, recurrent.product
+        lstms = Lstms(self.api)
+        self.pack_lstm, self.lstm = lstms.pack, lstms.layer
 
     def _bind_rows(self) -> None:
         """Element-wise functions, sums, softmax, normalisation."""
@@ -81,6 +84,9 @@ class OneDnn:
         if not accumulate and plain.better_as_primitive(a, b):
             return self.batch_matmul(a, b, out)
         return plain.matmul(self.api, a, b, out, accumulate)
+
+    def few_rows(self, a: Any, b: Any, bias: Any) -> Any:
+        return plain.few_rows(self.api, a, b, bias)
 
     def adam(
         self,

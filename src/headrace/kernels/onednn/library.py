@@ -29,6 +29,10 @@ int dnnl_memory_desc_create_with_tag(void** desc, int rank, const int64_t* dims,
 size_t dnnl_memory_desc_get_size(const void* desc);
 int dnnl_memory_desc_equal(const void* a, const void* b);
 int dnnl_memory_desc_destroy(void* desc);
+int dnnl_lstm_forward_primitive_desc_create(void** desc, void* engine, int kind, int direction, const void* src_layer,
+    const void* src_iter, const void* src_iter_c, const void* weights_layer, const void* weights_iter,
+    const void* weights_peephole, const void* weights_projection, const void* bias, const void* dst_layer,
+    const void* dst_iter, const void* dst_iter_c, unsigned flags, const void* attr);
 int dnnl_memory_create(void** memory, const void* desc, void* engine, void* data);
 int dnnl_memory_set_data_handle(void* memory, void* data);
 int dnnl_memory_destroy(void* memory);

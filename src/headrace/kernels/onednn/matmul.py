@@ -8,8 +8,9 @@ import numpy as np
 
 from headrace.arrays import buffers
 from headrace.kernels.onednn.library import Api
+from headrace.kernels.onednn.primitive import FLOAT32
 
-__all__ = ["better_as_primitive", "better_swapped", "matmul"]
+__all__ = ["better_as_primitive", "better_swapped", "few_rows", "matmul"]
 
 #: A few rows times a large transposed matrix (the gradient of a dense layer's input): see ``better_swapped``.
 FEW, LARGE = 96, 1 << 21
@@ -34,6 +35,30 @@ def better_as_primitive(a: Any, b: Any) -> bool:
     """A transposed left side that is large: 4096 x 1024 x 256 takes 8.1 ms so, 11.9 ms by ``dnnl_sgemm``."""
     transposed = a.strides[0] == 4 < a.strides[1]
     return bool(transposed and a.shape[0] >= max(1024, 2 * b.shape[1]) and a.shape[1] >= 256)
+
+
+def few_rows(api: Api, a: Any, b: Any, bias: Any) -> Any:
+    """``a @ b + bias`` (which may be None) for so few rows that what is around the call counts; None where it cannot."""
+    flags = b.flags
+    if a.dtype is not FLOAT32 or b.dtype is not FLOAT32 or not a.flags.c_contiguous:
+        return None
+    if flags.c_contiguous:
+        kind, leading = b"N", b.shape[1]
+    elif flags.f_contiguous:
+        kind, leading = b"T", b.shape[0]
+    else:
+        return None
+    (m, k), n = a.shape, b.shape[1]
+    out = np.empty((m, n), np.float32)
+    if bias is not None:
+        out[...] = bias
+    buffer = api.ffi.from_buffer
+    right = b if kind == b"N" else b.T
+    status = api.c.dnnl_sgemm(
+        b"N", kind, m, n, k, 1.0, buffer("float[]", a), k, buffer("float[]", right), leading,
+        0.0 if bias is None else 1.0, buffer("float[]", out), n,
+    )  # fmt: skip
+    return out if status == 0 else None
 
 
 def matmul(api: Api, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:

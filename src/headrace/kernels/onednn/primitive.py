@@ -29,10 +29,12 @@ _missing: Any = object()
 FLOAT32 = np.dtype(np.float32)
 #: A thread keeps scratch memory up to this size; a primitive that needs more gets it for the call.
 SCRATCH_KEPT = 8 << 20
+#: Numbers of threads that a thread keeps primitives for.
+MAX_COUNTS = 3
 
 
 class Cache(Generic[Key, Made]):
-    """What was used last stays, at most ``limit`` per thread."""
+    """What was used last stays, at most ``limit`` per thread (and number of threads that it spreads its work over)."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -40,9 +42,13 @@ class Cache(Generic[Key, Made]):
 
     def get(self, key: Key, make: Callable[[Key], Made]) -> Made:
         threads = thread_count()  # a primitive is made for a number of threads
-        if getattr(self.local, "threads", None) != threads:
-            self.local.threads, self.local.kept = threads, {}
-        kept: dict[Key, Made] = self.local.kept
+        try:
+            kept: dict[Key, Made] = self.local.kept[threads]
+        except (AttributeError, KeyError):
+            by_threads = self.local.__dict__.setdefault("kept", {})
+            if len(by_threads) >= MAX_COUNTS:
+                by_threads.clear()
+            kept = by_threads.setdefault(threads, {})
         made: Made = kept.pop(key, _missing)
         if made is _missing:
             made = make(key)
@@ -52,7 +58,8 @@ class Cache(Generic[Key, Made]):
         return made
 
     def __len__(self) -> int:
-        return len(getattr(self.local, "kept", ()))
+        """For the present number of threads."""
+        return len(getattr(self.local, "kept", {}).get(thread_count(), ()))
 
 
 def aligned(size: int) -> Any:

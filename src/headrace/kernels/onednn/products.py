@@ -86,6 +86,17 @@ class _Case(NamedTuple):
     after: tuple[tuple[Any, ...], ...] = ()
 
 
+#: Shapes and strides (in bytes) of both sides, of the target if there is one, and what is done to the result.
+_BatchKey = tuple[
+    tuple[int, ...],
+    tuple[int, ...],
+    tuple[int, ...],
+    tuple[int, ...],
+    tuple[Any, Any] | None,
+    tuple[Any, ...],
+]
+
+
 @dataclass(frozen=True, eq=False)
 class Packed:
     """Weights in oneDNN's layout, with the primitives that use them."""
@@ -95,7 +106,7 @@ class Packed:
     data: Any
     owner: Any  # the description that owns the layout
     scales: Any = None  # int8: what turns a column back into floats
-    calls: Cache[_Case, Call | None] = field(default_factory=lambda: Cache(MAX_KEPT_PACKED))
+    calls: Cache[Any, Call | None] = field(default_factory=lambda: Cache(MAX_KEPT_PACKED))
 
     @property
     def nbytes(self) -> int:
@@ -108,6 +119,7 @@ class Products:
     def __init__(self, api: Api) -> None:
         self.api = api
         self.calls: Cache[_Case, Call | None] = Cache(MAX_KEPT)
+        self.batched: Cache[_BatchKey, tuple[Call, tuple[int, ...]] | None] = Cache(MAX_KEPT)
 
     # plain and batched ----------------------------------------------------------------------
 
@@ -115,48 +127,57 @@ class Products:
         """``a @ b`` over leading axes, which broadcast."""
         if a.dtype is not FLOAT32 or b.dtype is not FLOAT32:
             return None
-        rank = max(a.ndim, b.ndim)
-        left, right = _raised(a, rank), _raised(b, rank)
-        if left is None or right is None:
+        into = None if out is None else (out.shape, out.strides)
+        made = self.batched.get(
+            (a.shape, a.strides, b.shape, b.strides, into, ()), self._make_batch
+        )
+        if made is None:
             return None
-        if any(p != q and 1 not in (p, q) for p, q in zip(left[0][:-2], right[0][:-2])):
-            return None
-        case = _Case(left[0], left[1], right[0], right[1])
-        shape = _result_shape(case)
+        call, shape = made
         if out is None:
             out = buffers.empty(shape, np.float32)
-        elif out.shape != shape or out.strides[-1] != 4 or out.dtype is not FLOAT32:
-            return None
-        elif not out.flags.c_contiguous:
-            case = case._replace(out_strides=tuple([s // 4 for s in out.strides]))
-        call = self.calls.get(case, self._make)
-        if call is None:
+        elif out.dtype is not FLOAT32:
             return None
         call(a, b, out)
         return out
 
     def scores(self, q: Any, keys: Any, steps: Sequence[tuple[str, Any]]) -> Any:
         """``q @ keys`` over leading axes and then, in the same pass, ``steps``: numbers or arrays that multiply or are added."""
-        left, right = _raised(q, q.ndim), _raised(keys, keys.ndim)
-        if left is None or right is None or q.ndim != keys.ndim:
-            return None
         after: list[tuple[Any, ...]] = []
         arrays = []
         for name, arg in steps:
             if getattr(arg, "size", 1) == 1:
                 after.append(_LINEAR_STEPS[name](float(arg)))
-            elif arg.ndim == q.ndim and contiguous_float32(arg) and name in _ARRAY_STEPS:
+            elif arg.ndim == q.ndim and name in _ARRAY_STEPS and contiguous_float32(arg):
                 after.append(("binary", _ARRAY_STEPS[name], arg.shape))
                 arrays.append(arg)
             else:
                 return None
-        case = _Case(left[0], left[1], right[0], right[1], after=tuple(after))
-        call = self.calls.get(case, self._make)
-        if call is None:
+        key = (q.shape, q.strides, keys.shape, keys.strides, None, tuple(after))
+        made = self.batched.get(key, self._make_batch)
+        if made is None:
             return None
-        out = buffers.empty(_result_shape(case), np.float32)
-        call(q, keys, out, *arrays)
+        out = buffers.empty(made[1], np.float32)
+        made[0](q, keys, out, *arrays)
         return out
+
+    def _make_batch(self, key: _BatchKey) -> tuple[Call, tuple[int, ...]] | None:
+        """The primitive for two arrays that lie so, and its result's shape."""
+        a, a_strides, b, b_strides, into, after = key
+        rank = max(len(a), len(b))
+        left, right = _raised(a, a_strides, rank), _raised(b, b_strides, rank)
+        if left is None or right is None:
+            return None
+        if any(p != q and 1 not in (p, q) for p, q in zip(left[0][:-2], right[0][:-2])):
+            return None
+        case = _Case(left[0], left[1], right[0], right[1], after=after)
+        shape = _result_shape(case)
+        if into is not None:
+            if into[0] != shape or into[1][-1] != 4:
+                return None
+            case = case._replace(out_strides=tuple([s // 4 for s in into[1]]))
+        call = self._make(case)
+        return None if call is None else (call, shape)
 
     def matmul_bias(self, a: Any, b: Any, bias: Any) -> Any:
         """``a @ b + bias`` in one pass, where that is faster: right sides that stay in a core's cache."""
@@ -205,8 +226,8 @@ class Products:
             out = buffers.empty((a.shape[0], n), np.float32)
         elif not out.flags.c_contiguous:
             return None
-        case = _Case(a.shape, (k, 1), (k, n), None, weights.kind, bias is not None, activation)
-        call = weights.calls.get(case, partial(self._make_packed, weights.owner))
+        key = (a.shape[0], bias is not None, activation)
+        call = weights.calls.get(key, partial(self._make_packed, weights))
         if call is None:
             return None
         left, scale = _as_kind_of_left(np.ascontiguousarray(a), weights.kind)
@@ -247,7 +268,9 @@ class Products:
             return None
         return self._call(case, description, weights, None)
 
-    def _make_packed(self, owner: Any, case: _Case) -> Call | None:
+    def _make_packed(self, packed: Packed, key: tuple[int, bool, str | None]) -> Call | None:
+        (k, n), owner = packed.shape, packed.owner
+        case = _Case((key[0], k), (k, 1), (k, n), None, packed.kind, key[1], key[2])
         weights = self.api.query(owner, WEIGHTS_DESC)
         description = self._description(case, weights)
         if _slow(self.api, description, case):
@@ -275,18 +298,20 @@ def _result_shape(case: _Case) -> tuple[int, ...]:
     return (*batch, case.left[-2], case.right[-1])
 
 
-def _raised(x: Any, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def _raised(
+    shape: tuple[int, ...], steps: tuple[int, ...], rank: int
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Shape and strides (in elements) with axes of length 1 in front; None for memory that a product cannot walk."""
     strides = []
-    for size, stride in zip(x.shape, x.strides):
+    for size, stride in zip(shape, steps):
         if size == 0 or stride % 4 or (size > 1 and stride <= 0):
             return None
         strides.append(stride // 4)
     if 1 not in strides[-2:]:
         return None
-    more = rank - x.ndim
-    outer = x.shape[0] * strides[0]
-    return (1,) * more + x.shape, (outer,) * more + tuple(strides)
+    more = rank - len(shape)
+    outer = shape[0] * strides[0]
+    return (1,) * more + shape, (outer,) * more + tuple(strides)
 
 
 def _slow(api: Api, description: Any, case: _Case) -> bool:
