@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from headrace.data.runtime import parallel, prefetch
+from headrace.data.runtime.base import Context
 from headrace.data.runtime.prefetch import TunedPass
-from headrace.data.runtime.sources import ListPass
+from headrace.data.runtime.sources import ListPass, RangeStage
 
 
 class Channel:
@@ -26,6 +27,7 @@ class Crew:
     def __init__(self, cost: float, useful: int) -> None:
         self.channel = Channel()
         self.workers = 1
+        self.job_size = 0
         self.most_at_once = 1
         self.cost = cost
         self.useful = useful
@@ -103,6 +105,44 @@ def test_a_reader_that_becomes_faster() -> None:
         if reader == 5e-3:
             assert crew.workers == 1
     assert crew.workers == 4
+
+
+def test_the_next_pass_begins_with_what_was_useful() -> None:
+    learned = parallel.Learned()
+
+    def reads_of(crew: Crew) -> None:
+        clock = Clock()
+        tuner = parallel.Tuner(crew, 4, clock, learned)  # type: ignore[arg-type]
+        tuner.most, tuner.settled = 4, False
+        for _ in range(500):
+            crew.channel.consumer_waits += crew.seconds()
+            clock.now += crew.seconds()
+            tuner.job_read(1)
+
+    reads_of(Crew(cost=4e-3, useful=1))
+    assert learned.workers == 1
+    reads_of(Crew(cost=4e-3, useful=3))
+    assert learned.workers == 3
+    stage = parallel.ParallelMapStage(
+        RangeStage(0, 50, 1), lambda x: (x,), -1, True, True, learned=learned
+    )
+    a_pass = Context().start(stage)
+    assert a_pass.crew.channel.size == 6  # type: ignore[attr-defined]
+    assert [int(e[0]) for e in a_pass] == list(range(50))
+
+
+def test_while_jobs_grow_their_rate_is_not_looked_at() -> None:
+    """They become quicker by that: it is not due to another worker."""
+    crew, clock = Crew(cost=1e-3, useful=1), Clock()
+    tuner = parallel.Tuner(crew, 4, clock)  # type: ignore[arg-type]
+    tuner.most, tuner.settled = 4, False
+    for size in (1, 2, 4, 8, 16, 32, 64):
+        crew.job_size = size
+        for _ in range(parallel.FEW - 1):
+            crew.channel.consumer_waits += 5e-3
+            clock.now += 5e-3
+            tuner.job_read(size)
+    assert crew.workers == 1 and tuner.rate_before is None
 
 
 def test_it_does_not_wait_for_many_long_jobs() -> None:

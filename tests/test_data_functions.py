@@ -1,4 +1,4 @@
-"""Mapped functions: Python functions called directly, arithmetic on whole batches, order that one map insists on."""
+"""Mapped functions: Python functions called directly, order that one map insists on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from headrace.api import v2 as tf
+from headrace.data.direct import python_function
 from headrace.data.functions import traced
 from headrace.eager.context import eager_mode
 
@@ -60,6 +61,124 @@ def test_what_a_python_function_is_given(direct: bool, calls: Any) -> None:
     assert kept[2, 1] == 5.0
 
 
+def called_directly(f: Callable[..., Any], dataset: Any) -> bool:
+    function = traced(f, dataset.element_spec, "Dataset.map()").traced
+    return python_function(function.graph, function.outputs) is not None
+
+
+def twice(x: Any) -> Any:
+    return np.array([x, x], np.float32)
+
+
+def three(x: Any) -> Any:
+    return np.float32(x), b"text", np.full((2, 3), x)
+
+
+DIRECT = {
+    "ensured": lambda x, y: tf.ensure_shape(tf.numpy_function(twice, [x], tf.float32), (2,)),
+    "partly known": lambda x, y: tf.ensure_shape(tf.numpy_function(twice, [x], tf.float32), (None,)),
+    "reshaped": lambda x, y: tf.reshape(tf.numpy_function(twice, [x], tf.float32), [2, 1]),
+    "both": lambda x, y: tf.ensure_shape(
+        tf.reshape(tf.identity(tf.numpy_function(twice, [x], tf.float32)), [-1, 1]), (2, 1)
+    ),
+    "passed on": lambda x, y: (y, tf.ensure_shape(tf.numpy_function(twice, [x], tf.float32), (2,)), x),
+    "constants": lambda x, y: tf.numpy_function(lambda a, b, c: a * b + c, [y, np.arange(3.0), 1.0], tf.float64),
+    "several": lambda x, y: tf.numpy_function(three, [x], (tf.float32, tf.string, tf.int64)),
+    "another order": lambda x, y: tf.numpy_function(three, [x], (tf.float32, tf.string, tf.int64))[::-1],
+    "some of them": lambda x, y: (tf.numpy_function(three, [x], (tf.float32, tf.string, tf.int64))[2], x),
+    "eager": lambda x, y: tf.py_function(lambda a: tf.cast(a, tf.float32) * [1.0, 2.0], [x], tf.float32),
+    "eager texts": lambda x, y: tf.py_function(lambda a: (tf.strings.as_string(a), a), [x], (tf.string, tf.int64)),
+}  # fmt: skip
+NOT_DIRECT = {
+    "computed": lambda x, y: tf.numpy_function(twice, [x], tf.float32) + 1.0,
+    "before": lambda x, y: tf.numpy_function(twice, [x + 1], tf.float32),
+    "two": lambda x, y: [tf.numpy_function(twice, [v], tf.float32) for v in (x, y[0])],
+    "the same twice": lambda x, y: [tf.numpy_function(twice, [x], tf.float32)] * 2,
+    "a result that is given": lambda x, y: tf.numpy_function(
+        twice, [tf.numpy_function(np.abs, [x], tf.int64)], tf.float32
+    ),
+}
+
+
+def pairs() -> Any:
+    return tf.data.Dataset.from_tensor_slices((np.arange(5), np.arange(15.0).reshape(5, 3)))
+
+
+@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("calls", [None, 2])
+def test_direct_calls_give_what_the_graph_gives(name: str, calls: Any) -> None:
+    assert called_directly(DIRECT[name], pairs())
+    mapped = lambda *args: tf.nest.map_structure(tf.stop_gradient, DIRECT[name](*args))
+    assert not called_directly(mapped, pairs())
+    for ours, graphs in zip(numpy(pairs().map(DIRECT[name], calls)), numpy(pairs().map(mapped))):
+        for a, b in zip(tf.nest.flatten(ours), tf.nest.flatten(graphs)):
+            assert type(a) is type(b) and np.shape(a) == np.shape(b) and np.all(a == b)
+            assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
+
+
+@pytest.mark.parametrize("name", NOT_DIRECT)
+def test_what_is_not_called_directly(name: str) -> None:
+    assert not called_directly(NOT_DIRECT[name], pairs())
+    assert len(numpy(pairs().map(NOT_DIRECT[name]))) == 5
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (lambda t: tf.ensure_shape(t, (3,)), r"Shape of tensor EnsureShape \[2\] is not compatible with expected shape \[3\]"),
+        (lambda t: tf.ensure_shape(t, (None, 1)), r"\[2\] is not compatible with expected shape \[\?,1\]"),
+        (lambda t: tf.reshape(t, [3]), "Input to reshape is a tensor with 2 values, but the requested shape has 3"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("direct", [True, False])
+def test_checks_of_results(check: Any, text: str, direct: bool) -> None:
+    def f(x: Any) -> Any:
+        found = check(tf.numpy_function(twice, [x], tf.float32))
+        return found if direct else tf.stop_gradient(found)
+
+    ds = tf.data.Dataset.range(2)
+    assert called_directly(f, ds) is direct
+    iterator = iter(ds.map(f))
+    for _ in range(2):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text) as info:
+            next(iterator)
+        assert info.value.op.type in ("EnsureShape", "Reshape")
+        assert "test_data_functions.py" in str(info.value)
+    with pytest.raises(StopIteration):
+        next(iterator)
+
+
+@pytest.mark.parametrize("shape", [(2,), (None,)])
+def test_a_function_may_use_its_array_again(shape: Any) -> None:
+    buffer = np.zeros(2, np.float32)
+
+    def f(x: Any) -> Any:
+        buffer[:] = x
+        return buffer
+
+    ds = tf.data.Dataset.range(4).map(
+        lambda x: tf.ensure_shape(tf.numpy_function(f, [x], tf.float32), shape)
+    )
+    assert np.concatenate(numpy(ds.batch(3))).tolist() == [[i, i] for i in range(4)]
+    first = next(iter(ds)).numpy()
+    assert buffer.tolist() == [0, 0]
+    first[:] = 7
+    assert buffer.tolist() == [0, 0]
+
+
+def test_arguments_that_are_passed_on_are_copies() -> None:
+    import headrace
+
+    data = np.arange(4.0).reshape(2, 2)
+    with headrace.Graph().as_default(), headrace.Session() as session:
+        ds = headrace.data.Dataset.from_tensor_slices(data).repeat()
+        ds = ds.map(lambda x: (x, headrace.py_func(np.sum, [x], headrace.float64)))
+        element = ds.make_one_shot_iterator().get_next()
+        session.run(element)[0][:] = -1
+        session.run(element)
+        assert session.run(element)[0].tolist() == [0.0, 1.0]
+
+
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize(
     ("f", "error", "text"),
@@ -98,6 +217,87 @@ def test_an_error_in_the_middle_of_a_batch() -> None:
     assert [x.numpy().tolist() for x in iterator] == [[5, 6, 7], [8, 9]]
 
 
+def odd_results(x: Any) -> Any:
+    """Rows, and now and then something that is made a row, or an error."""
+    row = np.array([x, x + 1], np.float32)
+    if x == 4:
+        raise ValueError("four")
+    if x in (7, 8):
+        return row.astype(np.float64) if x == 7 else row[:1]
+    return [row] if x % 5 == 1 else row
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("calls", [None, 2])
+def test_rows_of_a_batch(direct: bool, calls: Any) -> None:
+    def f(x: Any) -> Any:
+        found = tf.ensure_shape(tf.numpy_function(odd_results, [x], tf.float32), (2,))
+        return found if direct else tf.stop_gradient(found)
+
+    def seen(ds: Any) -> list[Any]:
+        found: list[Any] = []
+        iterator = iter(ds)
+        while True:
+            try:
+                found.append(next(iterator).numpy().tolist())
+            except StopIteration:
+                return found
+            except tf.errors.InvalidArgumentError as error:
+                found.append(error.message.split("\n")[0])
+                assert "test_data_functions.py" in error.message
+
+    each = seen(tf.data.Dataset.range(12).map(f, calls))
+    assert [e for e in each if isinstance(e, list)] == [
+        [i, i + 1] for i in range(12) if i not in (4, 7, 8)
+    ]
+    assert "four" in each[4] and "float64" in each[7] and "not compatible" in each[8]
+    batches = seen(tf.data.Dataset.range(12).map(f, calls).batch(3))
+    assert batches == [each[:3], each[4], each[7], each[8], each[9:]]
+    mixed = seen(tf.data.Dataset.range(12).map(f, calls).batch(3).unbatch())
+    assert [e for e in mixed if isinstance(e, list)] == [*each[:3], *each[9:]]
+
+
+def test_a_batch_of_rows_that_ends_with_the_function() -> None:
+    import headrace
+
+    def f(x: Any) -> Any:
+        if x == 5:
+            raise StopIteration
+        return np.array([x])
+
+    with headrace.Graph().as_default(), headrace.Session() as session:
+        ds = headrace.data.Dataset.range(10).map_with_legacy_function(
+            lambda x: headrace.ensure_shape(headrace.py_func(f, [x], headrace.int64), [1])
+        )
+        element = ds.batch(4).make_one_shot_iterator().get_next()
+        assert session.run(element).tolist() == [[0], [1], [2], [3]]
+        assert session.run(element).tolist() == [[4]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="may not end its dataset"):
+        for _ in tf.data.Dataset.range(10).map(
+            lambda x: tf.ensure_shape(tf.numpy_function(f, [x], tf.int64), [1])
+        ).batch(4):  # fmt: skip
+            pass
+
+
+def test_an_interrupted_batch_calls_no_function_again() -> None:
+    seen: list[int] = []
+
+    def f(x: Any) -> Any:
+        seen.append(int(x))
+        if x == 2:
+            raise KeyboardInterrupt
+        return np.array([x])
+
+    ds = tf.data.Dataset.range(8).map(
+        lambda x: tf.ensure_shape(tf.numpy_function(f, [x], tf.int64), [1])
+    )
+    iterator = iter(ds.batch(4))
+    with pytest.raises(KeyboardInterrupt):
+        next(iterator)
+    assert next(iterator).numpy().tolist() == [[3], [4], [5], [6]]
+    assert seen == list(range(7))
+
+
 def test_a_python_function_that_ends_the_dataset() -> None:
     import headrace
 
@@ -113,82 +313,6 @@ def test_a_python_function_that_ends_the_dataset() -> None:
         element = ds.batch(4).make_one_shot_iterator().get_next()
         assert session.run(element).tolist() == [0, 1, 2, 3]
         assert session.run(element).tolist() == [4]
-
-
-# arithmetic on batches
-
-ROWS = np.random.default_rng(0).integers(0, 256, (50, 7)).astype(np.uint8)
-LABELS = np.arange(50)
-
-SAME = {
-    "scaled": lambda x, y: (tf.cast(x, tf.float32) / 255.0 - 0.5, y),
-    "types": lambda x, y: (tf.cast(x, tf.float64), tf.cast(y, tf.int32), tf.cast(y, tf.float32)),
-    "numbers": lambda x, y: (y * 3 - 1, tf.abs(-y), y > 7, (y < 3) | (y >= 40)),
-    "constants": lambda x, y: (tf.cast(x, tf.float32) * np.arange(7, dtype=np.float32) + 0.1, y),
-    "wide": lambda x, y: (
-        tf.sqrt(tf.cast(x, tf.float32)) + tf.square(tf.cast(x, tf.float32)) * 1e-3,
-        y,
-    ),
-}
-OTHERS = {
-    "reduced": lambda x, y: tf.reduce_sum(tf.cast(x, tf.float32)),
-    "ranks": lambda x, y: (
-        tf.cast(x, tf.int64) * y
-    ),  # a number and a row: the batch would be mixed up
-    "not exact": lambda x, y: tf.exp(tf.cast(x, tf.float32)),
-    "undefined": lambda x, y: tf.cast(tf.cast(x, tf.float32) * 1e9, tf.int32),
-    "shapes": lambda x, y: tf.shape(x),
-    "constant": lambda x, y: (y, tf.constant(3)),
-    "random": lambda x, y: tf.cast(x, tf.float32) + tf.random.uniform([]),
-    "text": lambda x, y: tf.strings.as_string(y),
-    "larger constant": lambda x, y: y + np.arange(3),
-}
-
-
-def spec() -> Any:
-    return tf.data.Dataset.from_tensor_slices((ROWS, LABELS)).element_spec
-
-
-@pytest.mark.parametrize("name", SAME)
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_batch_has_the_same_bits(name: str, shuffled: bool) -> None:
-    assert traced(SAME[name], spec(), "Dataset.map()").batched is not None
-    ds = tf.data.Dataset.from_tensor_slices((ROWS, LABELS))
-    if shuffled:
-        ds = ds.shuffle(20, seed=1, reshuffle_each_iteration=False)
-    mapped = ds.map(SAME[name])
-    one_by_one = [np.stack(c) for c in zip(*numpy(mapped))]
-    together = [np.concatenate(c) for c in zip(*numpy(mapped.batch(8)))]
-    for a, b in zip(one_by_one, together):
-        assert a.dtype == b.dtype and a.tobytes() == b.tobytes()
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_is_not_done_on_batches(name: str) -> None:
-    assert traced(OTHERS[name], spec(), "Dataset.map()").batched is None
-    ds = tf.data.Dataset.from_tensor_slices((ROWS, LABELS)).map(OTHERS[name]).batch(8)
-    assert len(numpy(ds)) == 7
-
-
-def test_captured_values_on_batches() -> None:
-    factor = tf.constant(2.5)
-    ds = tf.data.Dataset.from_tensor_slices(ROWS).map(lambda x: tf.cast(x, tf.float32) * factor)
-    assert np.array_equal(np.concatenate(numpy(ds.batch(9))), ROWS.astype(np.float32) * 2.5)
-    twice = ds.map(lambda x: x + 1.0).repeat(2).batch(30).unbatch().take(3)
-    assert np.array_equal(np.stack(numpy(twice)), ROWS[:3].astype(np.float32) * 2.5 + 1)
-
-
-def test_a_batch_is_the_users_own() -> None:
-    import headrace
-
-    data = np.arange(8.0)
-    with headrace.Graph().as_default(), headrace.Session() as session:
-        ds = headrace.data.Dataset.from_tensor_slices(data).map(lambda x: x).batch(4).repeat()
-        element = ds.make_one_shot_iterator().get_next()
-        first = session.run(element)
-        first[:] = -1
-        session.run(element)
-        assert session.run(element).tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
 # order

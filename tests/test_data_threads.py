@@ -17,7 +17,7 @@ import pytest
 import headrace as tf
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.interleave import ParallelInterleaveStage
-from headrace.data.runtime.parallel import ParallelMapStage
+from headrace.data.runtime.parallel import Crew, ParallelMapStage, _pull
 from headrace.data.runtime.prefetch import PrefetchStage
 from headrace.data.runtime.simple import RepeatStage
 from headrace.data.runtime.sources import RangeStage
@@ -93,6 +93,22 @@ def test_order_is_the_sources() -> None:
     assert [int(e[0]) for e in Context().start(stage)] == list(range(60))
     sloppy = ParallelMapStage(RangeStage(0, 60, 1), slow_sometimes, 4, False, True)
     assert sorted(int(e[0]) for e in Context().start(sloppy)) == list(range(60))
+
+
+def test_another_worker_may_change_the_size_of_jobs() -> None:
+    """While elements are read: what was asked for counts, not what the next job will have."""
+    source = Context().start(RangeStage(0, 50, 1))
+    crew = Crew(source, lambda x: (x,), None, True, True, 2)
+    plain = source.many
+
+    def many(n: int) -> list[Element]:
+        crew.job_size = 16
+        return plain(n)
+
+    source.many = many  # type: ignore[method-assign]
+    crew.job_size = 4
+    assert len(_pull(crew, time.perf_counter())) == 4
+    assert not crew.ended
 
 
 def test_calls_overlap() -> None:

@@ -17,6 +17,7 @@ class FakeCrew:
     def __init__(self) -> None:
         self.channel = SimpleNamespace(consumer_waits=0.0, grow=lambda n: None)
         self.workers = 1
+        self.job_size = 0
 
     def hire(self) -> None:
         self.workers += 1

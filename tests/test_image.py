@@ -246,6 +246,59 @@ def test_resize_of_tf2_has_half_pixel_centres() -> None:
         resize_images_v2(x, [1, 8], "lanczos3")
 
 
+def bilinear(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
+    """Pixel by pixel, in float32: columns, then rows."""
+    f4, out = np.float32, np.empty((len(x), *size, x.shape[3]), np.float32)
+
+    def neighbours(i: int, n: int, m: int) -> tuple[int, int, Any]:
+        scale = f4(n - 1) / f4(m - 1) if align_corners and m > 1 else f4(n) / f4(m)
+        at = (f4(i) + f4(0.5)) * scale - f4(0.5) if half_pixel else f4(i) * scale
+        return max(int(np.floor(at)), 0), min(int(np.ceil(at)), n - 1), at - np.floor(at)
+
+    for i in range(size[0]):
+        top, bottom, dy = neighbours(i, x.shape[1], size[0])
+        for j in range(size[1]):
+            left, right, dx = neighbours(j, x.shape[2], size[1])
+            upper, lower = (
+                (low := x[:, y, left].astype(f4)) + (x[:, y, right].astype(f4) - low) * dx
+                for y in (top, bottom)
+            )
+            out[:, i, j] = upper + (lower - upper) * dy
+    return out
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [((1, 7, 9, 3), (3, 4)), ((2, 3, 4, 1), (9, 7)), ((3, 40, 5, 2), (2, 11)), ((0, 4, 4, 3), (2, 2)), ((1, 1, 1, 1), (3, 2))],
+)  # fmt: skip
+def test_bilinear_bits(kind: Any, shape: Any, size: tuple[int, int]) -> None:
+    x = (np.random.default_rng(5).random(shape) * 250).astype(kind)
+    for align_corners, half_pixel in ((False, False), (True, False), (False, True)):
+        got = run(lambda: IMAGE.resize_bilinear(x, size, align_corners, None, half_pixel))  # noqa: B023
+        assert got.tobytes() == bilinear(x, size, align_corners, half_pixel).tobytes()
+
+
+def test_resizing_in_several_threads() -> None:
+    """Each has its own memory to work in, whatever sizes come one after the other."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from headrace.arrays import resample
+
+    rng = np.random.default_rng(6)
+    images = [
+        rng.integers(0, 256, (1, *s, 3)).astype(np.uint8)
+        for s in ((50, 40), (64, 64), (50, 40), (200, 300))
+    ]
+    wanted = [resample.bilinear(x, (32, 24), False, True) for x in images]
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(
+            lambda i: resample.bilinear(images[i % 4], (32, 24), False, True), range(200)
+        )
+        for i, got in enumerate(found):
+            assert got.tobytes() == wanted[i % 4].tobytes()
+
+
 def test_gradient_of_an_integer_image_stops() -> None:
     with tf.Graph().as_default():
         x = tf.placeholder(tf.uint8, [1, 4, 4, 1])

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -460,6 +462,31 @@ def test_files(tmp_path: Path) -> None:
             session.run(read, {name: str(tmp_path / "none")})
         with pytest.raises(tf.errors.FailedPreconditionError, match="Is a directory"):
             session.run(read, {name: str(tmp_path)})
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 3 << 20])
+def test_files_of_any_size(size: int, tmp_path: Path) -> None:
+    data = np.random.default_rng(0).bytes(size)
+    (tmp_path / "x").write_bytes(data)
+    assert run(lambda: tf.read_file(str(tmp_path / "x"))) == data
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_files_that_come_in_parts(tmp_path: Path) -> None:
+    """A pipe says that it has no bytes, and a read of it gives what is there now."""
+    name = str(tmp_path / "pipe")
+    os.mkfifo(name)
+
+    def write() -> None:
+        with open(name, "wb", buffering=0) as file:
+            for part in (b"first", b" and ", b"second"):
+                file.write(part)
+                time.sleep(0.02)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert run(lambda: tf.read_file(name)) == b"first and second"
+    thread.join()
 
 
 def test_matching_files(tmp_path: Path) -> None:

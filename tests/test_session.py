@@ -401,3 +401,21 @@ def test_a_fetched_operation_is_computed() -> None:
         s.run(y.op, {x: [1.0, 2.0]})
     with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed"):
         s.run([y.op])
+
+
+def test_results_in_another_shape_are_the_users_own() -> None:
+    """Without a copy where nobody else has the memory; with one where somebody has."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 1])
+        y = tf.exp(x)
+        flat, again = tf.squeeze(y, 1), tf.squeeze(tf.identity(y), 1)
+        fed, kept = tf.squeeze(x, 1), tf.squeeze(tf.constant([[1.0], [2.0]]), 1)
+        value = np.zeros((3, 1), np.float32)
+        first, second = session.run(flat, {x: value}), session.run(flat, {x: value})
+        first[:] = 7
+        assert second.tolist() == [1, 1, 1] and session.run(flat, {x: value}).tolist() == [1, 1, 1]
+        results = session.run([y, flat, again, fed, fed, kept], {x: value})
+        for i, a in enumerate(results):
+            a[...] = 100 + i
+        assert [float(a.reshape(-1)[0]) for a in results] == [100, 101, 102, 103, 104, 105]
+        assert value.tolist() == [[0], [0], [0]] and session.run(kept).tolist() == [1, 2]

@@ -10,8 +10,9 @@ as a product with the matrix of weights.
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,55 +68,103 @@ def _flat_pairs(
     return spread[0], spread[1], np.repeat(weight, channels)
 
 
+class _RowBlock(NamedTuple):
+    """Some rows of the output, and what they are made of."""
+
+    lo: int
+    hi: int
+    used: Any  # rows of the input: a slice, or numbers where far fewer are used than lie between
+    number: int  # of the used rows
+    lower: Any  # among the used ones
+    upper: Any
+    weight: Any
+
+
+@lru_cache(maxsize=64)
+def _row_blocks(
+    size_in: int, size_out: int, width: int, align_corners: bool, half_pixel: bool
+) -> tuple[_RowBlock, ...]:
+    """``width``: the values of an output row."""
+    step = max(8, _BLOCK // max(1, width))
+    low, high, weight = _pairs(size_in, size_out, align_corners, half_pixel)
+    weight = weight[:, None]
+    if size_out <= step:  # few enough to have them for each value, which is quicker
+        weight = np.repeat(weight, width, axis=1)
+    return tuple([
+        _row_block(lo, low[lo : lo + step], high[lo : lo + step], weight[lo : lo + step])
+        for lo in range(0, size_out, step)
+    ])  # fmt: skip
+
+
+def _row_block(lo: int, low: Any, high: Any, weight: Any) -> _RowBlock:
+    first, last, hi = int(low[0]), int(high[-1]) + 1, lo + len(low)
+    if last - first <= 2 * len(low):
+        return _RowBlock(lo, hi, slice(first, last), last - first, low - first, high - first, weight)  # fmt: skip
+    used, places = np.unique(np.concatenate([low, high]), return_inverse=True)
+    return _RowBlock(lo, hi, used, len(used), places[: len(low)], places[len(low) :], weight)
+
+
 def bilinear(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
     """Columns first, then rows, as TensorFlow's kernel does it for each pixel; a block of output rows at a time."""
     batch, height, width, channels = x.shape
-    rows = _pairs(height, size[0], align_corners, half_pixel)
+    rows = _row_blocks(height, size[0], size[1] * channels, align_corners, half_pixel)
     columns = _flat_pairs(width, size[1], channels, align_corners, half_pixel)
     out = np.empty((batch, size[0], size[1] * channels), _F4)
     x = x.reshape(batch, height, width * channels)
-    step = max(8, _BLOCK // max(1, size[1] * channels))
-    blocks = [
-        (i, lo, min(lo + step, size[0])) for i in range(batch) for lo in range(0, size[0], step)
-    ]
 
-    def work(some: list[tuple[int, int, int]]) -> None:
-        for i, lo, hi in some:
-            _bilinear_rows(x[i], tuple(p[lo:hi] for p in rows), columns, out[i, lo:hi])
+    def work(some: list[tuple[int, _RowBlock]]) -> None:
+        for i, block in some:
+            _bilinear_rows(x[i], block, columns, out[i, block.lo : block.hi])
 
-    share = -(-len(blocks) // thread_count())
+    blocks = [(i, block) for i in range(batch) for block in rows]
     if len(blocks) < 4:
         work(blocks)
     else:
+        share = -(-len(blocks) // thread_count())
         parallel([partial(work, blocks[at : at + share]) for at in range(0, len(blocks), share)])
     return out.reshape(batch, *size, channels)
 
 
-def _bilinear_rows(x: Any, rows: tuple[Any, ...], columns: tuple[Any, ...], out: Any) -> None:
-    """Some rows of one image."""
-    low, high, weight = rows
-    first, last = int(low[0]), int(high[-1]) + 1
-    if last - first > 2 * len(low):  # far fewer rows are used than lie between
-        used, places = np.unique(np.concatenate([low, high]), return_inverse=True)
-        x, low, high = x.take(used, axis=0), places[: len(low)], places[len(low) :]
-    else:
-        x, low, high = x[first:last], low - first, high - first
-    mixed = _mixed(x, 1, columns[0], columns[1], columns[2])
-    lower = mixed.take(low, axis=0)
-    upper = mixed.take(high, axis=0)
-    upper -= lower
-    upper *= weight[:, None]
-    np.add(upper, lower, out=out)
+def _bilinear_rows(x: Any, rows: _RowBlock, columns: tuple[Any, ...], out: Any) -> None:
+    """Some rows of one image: low + (high - low) * weight, in float32, along both axes.
+
+    (No index is out of range; take's mode "raise" would copy the output.)
+    """
+    x = x[rows.used] if type(rows.used) is slice else x.take(rows.used, axis=0)
+    picked, low, high, lower = _kept.parts(rows, out, x.dtype)
+    x.take(columns[0], axis=1, out=picked, mode="clip")
+    np.copyto(low, picked, casting="unsafe")
+    x.take(columns[1], axis=1, out=picked, mode="clip")
+    np.copyto(high, picked, casting="unsafe")
+    np.subtract(high, low, out=high)
+    np.multiply(high, columns[2], out=high)
+    np.add(high, low, out=high)
+    high.take(rows.lower, axis=0, out=lower, mode="clip")
+    high.take(rows.upper, axis=0, out=out, mode="clip")
+    np.subtract(out, lower, out=out)
+    np.multiply(out, rows.weight, out=out)
+    np.add(out, lower, out=out)
 
 
-def _mixed(x: Any, axis: int, lower: Any, upper: Any, weight: Any) -> Any:
-    """lower + (upper - lower) * weight, in float32."""
-    low = x.take(lower, axis=axis).astype(_F4, copy=False)
-    high = x.take(upper, axis=axis).astype(_F4, copy=False)
-    high -= low
-    high *= weight
-    high += low
-    return high
+class _Scratch(threading.local):
+    """Arrays that a thread's next call may use again: images of a pipeline have few sizes, and the workers take turns at the
+    interpreter, so that every step between two calls of NumPy counts."""
+
+    rows: _RowBlock | None = None
+    dtype: Any = None
+    kept: Any = None
+
+    def parts(self, rows: _RowBlock, out: Any, dtype: Any) -> Any:
+        if self.rows is rows and self.dtype == dtype:
+            return self.kept
+        wide = rows.number, out.shape[1]
+        made = np.empty(wide, dtype), np.empty(wide, _F4), np.empty(wide, _F4), np.empty_like(out)
+        if out.size <= 2 * _BLOCK:
+            self.rows, self.dtype, self.kept = rows, dtype, made
+        return made
+
+
+_kept = _Scratch()
 
 
 @lru_cache(maxsize=64)

@@ -23,7 +23,9 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.data import structure
 from headrace.data.direct import python_function
 from headrace.data.runtime.files import text_scalar
-from headrace.data.vectorized import over_batches
+from headrace.data.runtime.parallel import Learned
+from headrace.data.runtime.together import Together
+from headrace.data.vectorized import OverBatches, over_batches
 from headrace.eager.tracing import TracedFunction, converted, trace_into
 from headrace.session.function import GraphFunction
 
@@ -76,12 +78,14 @@ class DataGraph(FuncGraph):
 
 
 _UNKNOWN: Any = object()
+#: Operations that run Python code of the user's.
+_USERS = frozenset(["EagerPyFunc", "GeneratorDataset", "PyFunc", "PyFuncStateless"])
 
 
 class DataFunction:
     """A traced function between elements."""
 
-    __slots__ = ("__weakref__", "_batched", "output_spec", "output_value", "traced")
+    __slots__ = ("__weakref__", "_batched", "learned", "output_spec", "output_value", "traced")
     __hash__ = None  # type: ignore[assignment]  # nothing that looks ops up by attributes may keep it
 
     def __init__(self, function: TracedFunction, output_spec: Any, output_value: Any) -> None:
@@ -89,13 +93,27 @@ class DataFunction:
         self.output_spec = output_spec
         self.output_value = output_value
         self._batched: Any = _UNKNOWN
+        self.learned = Learned()  # about its calls
 
     @property
-    def batched(self) -> GraphFunction | None:
+    def batched(self) -> OverBatches | None:
         """The function on a batch of elements, if that is the same (vectorized.py)."""
         if self._batched is _UNKNOWN:
             self._batched = over_batches(self.traced.graph, self.traced.outputs)
         return self._batched  # type: ignore[no-any-return]
+
+    @property
+    def runs_python(self) -> bool:
+        """Whether it calls code of the user's."""
+        return any(op.type in _USERS for op in self.traced.graph._ops)
+
+    @property
+    def live(self) -> bool:
+        """Whether datasets that it makes may have elements of the user's code, or of a dataset from outside."""
+        graph = self.traced.graph
+        inner = [v for op in graph._ops for v in op._attrs.values() if isinstance(v, DataFunction)]
+        outside = any(t._dtype is dtypes.variant for t in graph.internal_captures)
+        return outside or self.runs_python or any(f.live for f in inner)
 
     @property
     def name(self) -> str:
@@ -185,13 +203,21 @@ def _over_state(
 
 def bound_batches(
     function: DataFunction, rt: Any, captured: Sequence[Any]
-) -> Callable[[], Callable[..., tuple[Any, ...]] | None]:
-    """What gives the function on batches, when it is wanted; None if the function has no such form."""
-    state_of = weakref.ref(rt.state)
+) -> Callable[[], Together | None]:
+    """What gives the function on batches, for a pass that wants it; None if the function has no such form."""
+    state_of, extra = weakref.ref(rt.state), tuple(captured)
 
-    def make() -> Callable[..., tuple[Any, ...]] | None:
-        compiled = function.batched
-        return None if compiled is None else _over_state(compiled, state_of, captured)
+    def make() -> Together | None:
+        found = function.batched
+        if found is None:
+            return None
+        attempt = found.function.attempt
+
+        def call(*arrays: Any) -> tuple[Any, ...] | None:
+            state = state_of()
+            return None if state is None else attempt(state, *arrays, *extra)
+
+        return Together(call, found.sure)
 
     return make
 

@@ -34,7 +34,9 @@ ARGS = f"{ONE}, other_arguments: *Targuments"
 
 def _map(xp: Any, source: Any, *args: Any, f: Any, preserve_cardinality: bool, rt: Any) -> Stage:
     batches = bound_batches(f, rt, args)
-    return MapStage(stage_of(source), bound(f, rt, args), preserve_cardinality, batches)
+    return MapStage(
+        stage_of(source), bound(f, rt, args), preserve_cardinality, batches, f.runs_python
+    )
 
 
 _MAP = f"f: func, {OUT}, use_inter_op_parallelism: bool=True, preserve_cardinality: bool=False"
@@ -45,11 +47,11 @@ dataset_op("ExperimentalMapDataset", ARGS, _map, _MAP)
 def _parallel_map(
     xp: Any, source: Any, *args: Any, f: Any, sloppy: bool, preserve_cardinality: bool, rt: Any
 ) -> Stage:
-    function = bound(f, rt, args[:-1])
-    deterministic = False if sloppy else None
+    *captured, calls = args
     return ParallelMapStage(
-        stage_of(source), function, int(args[-1]), deterministic, preserve_cardinality
-    )
+        stage_of(source), bound(f, rt, captured), int(calls), False if sloppy else None, preserve_cardinality,
+        bound_batches(f, rt, captured), f.learned,
+    )  # fmt: skip
 
 
 dataset_op(
@@ -63,8 +65,9 @@ def _map_and_batch(
 ) -> Stage:
     *captured, batch_size, calls, drop = args
     mapped = ParallelMapStage(
-        stage_of(source), bound(f, rt, captured), int(calls), None, preserve_cardinality
-    )
+        stage_of(source), bound(f, rt, captured), int(calls), None, preserve_cardinality,
+        bound_batches(f, rt, captured), f.learned,
+    )  # fmt: skip
     return BatchStage(mapped, int(batch_size), bool(drop))
 
 
@@ -84,7 +87,7 @@ def _take_while(xp: Any, source: Any, *args: Any, predicate: Any, rt: Any) -> St
 
 
 def _flat_map(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
-    return FlatMapStage(stage_of(source), bound(f, rt, args))
+    return FlatMapStage(stage_of(source), bound(f, rt, args), f.live)
 
 
 dataset_op("FilterDataset", ARGS, _filter, f"predicate: func, {OUT}")

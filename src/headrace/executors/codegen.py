@@ -713,7 +713,8 @@ class _Generator:
         info = self.program.values[value]
         name = self.name(value)
         lives = self.lives
-        own = value in lives.fresh and lives.root(value) not in lives.shared and not again
+        own = value in lives.fresh or value in lives.whole
+        own = own and lives.root(value) not in lives.shared and not again
         own = own or self.program.borrowed
         if (
             own

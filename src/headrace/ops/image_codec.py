@@ -1,8 +1,9 @@
-"""Image files to arrays and back: JPEG, PNG, GIF and BMP, by Pillow (which releases the interpreter while it decodes).
+"""Image files to arrays: JPEG, PNG, GIF and BMP, by Pillow (which releases the interpreter while it decodes).
 
-As in TensorFlow, DecodeJpeg, DecodePng and DecodeGif each read all three formats, by the first bytes of the file. JPEG
-pixels are TensorFlow's exactly, except where a file has reduced colour resolution and both a fast DCT and smooth upscaling
-are asked for (the default): Pillow cannot combine these, and values differ by up to 4 of 255, 1 on average.
+As in TensorFlow, DecodeJpeg, DecodePng and DecodeGif each read all three formats, by the first bytes of the file. JPEG files
+are left to ``simplejpeg`` where it is installed (:mod:`headrace.ops.image_turbo`): its pixels are TensorFlow's exactly. Pillow's
+are too, except where a file has reduced colour resolution and both a fast DCT and smooth upscaling are asked for (the default):
+Pillow cannot combine these, and values differ by up to 4 of 255, 1 on average.
 
     >>> image = tf.image.decode_jpeg(tf.read_file("photo.jpg"), channels=3)
 """
@@ -18,6 +19,7 @@ from headrace.core import dtypes, shapes
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
+from headrace.ops import image_turbo
 from headrace.ops.array_shape import invalid
 
 __all__ = ["DECODE_BMP", "DECODE_GIF", "DECODE_JPEG", "DECODE_PNG"]
@@ -55,6 +57,9 @@ def _pixels(image: Any, problem: str) -> Any:
 def _jpeg(
     contents: bytes, channels: int, ratio: int, fancy: bool, recover: bool, dct_method: str
 ) -> Any:
+    found = image_turbo.decode(contents, channels, ratio, fancy, recover, dct_method)
+    if found is not None:
+        return found
     problem = f"Invalid JPEG data or crop window, data size {len(contents)}"
     # an end mark after what there is of the data makes the decoder fill in the rest
     image = _open(contents + b"\xff\xd9" if recover else contents, problem)

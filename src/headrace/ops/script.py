@@ -94,6 +94,8 @@ def for_user(value: Any) -> Any:
 def _from_user(value: Any, dtype: Any, i: int) -> Any:
     if dtype is dtypes.string:
         return _string_array(np.asarray(value, dtype=object))
+    if type(value) is np.ndarray and value.dtype == dtype.np_dtype:
+        return value.copy()  # the function may keep it
     array = np.asarray(value)
     if isinstance(value, (int, float, bool, list, tuple)) and array.dtype != dtype.np_dtype:
         array = array.astype(dtype.np_dtype)

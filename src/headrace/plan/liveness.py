@@ -12,6 +12,9 @@ from headrace.program.nodes import Node, Program
 
 __all__ = ["Lifetimes", "lifetimes"]
 
+#: Views of all of their input's memory, each element once.
+_WHOLE = frozenset(["EnsureShape", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"])
+
 
 class Lifetimes:
     """Answers about values by step position."""
@@ -22,6 +25,7 @@ class Lifetimes:
         self.parent: dict[int, int] = dict()
         self.group_last: dict[int, int] = dict()
         self.fresh: set[int] = set()  # made by a step that returns memory of its own
+        self.whole: set[int] = set()  # a fresh value in another shape
         self.shared: set[int] = set()  # groups that contain a feed, constant or variable
         self.escaped: set[int] = set()  # handed to something that may keep them
         self.carried: set[int] = set()  # loop variables
@@ -124,6 +128,8 @@ def _visit_step(
         if view:
             for i in s.inputs:
                 out.join(i, o)
+            if s.opdef.name in _WHOLE and (s.inputs[0] in out.fresh or s.inputs[0] in out.whole):
+                out.whole.add(o)
         else:
             out.fresh.add(o)
 

@@ -13,7 +13,7 @@ after it. ``close`` gives threads and files back; dropping a pass does the same.
 Three things let whole batches go by without Python work for each element:
 
 * ``block(n)`` of a pass gives up to n elements at once, stacked (StopIteration if there is none left); passes that
-  cannot have ``block = None``;
+  cannot have ``block = None``. The error of an element comes alone, after the elements before it;
 * an :class:`~headrace.data.runtime.indexed.IndexPass` is a sequence of row numbers over arrays;
 * ``fresh`` says that nobody else holds the arrays of an element, so that they need no copy for the user.
 """

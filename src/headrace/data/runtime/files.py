@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,10 @@ class FilesPass(Pass):
         self.read = stage.read
         self.paths = iter(stage.paths)
         self.current: Any = iter(())
+        self.error: Exception | None = None  # of what follows the texts that were given out
 
     def __next__(self) -> Element:
+        self._raise_error()
         while True:
             for text in self.current:
                 out = np.empty((), object)
@@ -56,17 +59,26 @@ class FilesPass(Pass):
             self.current = iter(self.read(next(self.paths)))
 
     def block(self, n: int) -> Element:  # type: ignore[override]
+        self._raise_error()
         texts: list[bytes] = []
         while not texts:
-            for text in self.current:
-                texts.append(text)
-                if len(texts) == n:
-                    break
+            try:
+                texts.extend(islice(self.current, n))  # what came before an error is in it
+            except Exception as error:
+                self.error = error
+                break
             if not texts:
                 self.current = iter(self.read(next(self.paths)))
+        if not texts:
+            self._raise_error()
         out = np.empty(len(texts), object)
         out[:] = texts
         return (out,)
+
+    def _raise_error(self) -> None:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
 
     def close(self) -> None:
         self.paths = iter(())

@@ -6,16 +6,19 @@ with its stage.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice, starmap
 from typing import Any
 
+import numpy as np
+
 from headrace import errors
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.batching import ElementsStage
-from headrace.data.runtime.simple import OnePass, exactly
-from headrace.data.runtime.stacking import stack
+from headrace.data.runtime.simple import OnePass
+from headrace.data.runtime.together import Failure, Together, pulled, rows_of, stacked, taken_block
 
 __all__ = [
     "FilterStage", "FlatMapStage", "GroupByReducerStage", "GroupByWindowStage", "InterleaveStage", "MapStage",
@@ -34,23 +37,30 @@ def cardinality_kept(error: errors.OutOfRangeError) -> errors.InvalidArgumentErr
 
 class MapStage(Stage):
     """``preserve``: the function may not end the dataset with an OutOfRangeError; ``batches`` gives the function on
-    batches of elements, or None."""
+    blocks of elements, or None; ``live``: the function is the user's code."""
 
     def __init__(
         self, source: Stage, function: Function, preserve: bool,
-        batches: Callable[[], Function | None] = lambda: None,
+        batches: Callable[[], Together | None] = lambda: None, live: bool = False,
     ) -> None:  # fmt: skip
         self.inputs = (source,)
         self.function = function
         self.preserve = preserve
         self.batches = batches
+        self.live = live
 
     def start(self, ctx: Context) -> Pass:
-        source = ctx.start(self.inputs[0])
-        batched = self.batches() if source.block is not None else None
-        if batched is None:
+        made = self._pass(ctx.start(self.inputs[0]))
+        made.live = made.live or self.live
+        return made
+
+    def _pass(self, source: Pass) -> Pass:
+        if source.instant and hasattr(self.function, "fill"):
+            return RowsMapPass(source, self.function, self.preserve)
+        together = self.batches()
+        if together is None or (source.live and not (together.sure and source.block)):
             return MapPass(source, self.function, self.preserve)
-        return BatchMapPass(source, self.function, batched)
+        return BatchMapPass(source, self.function, together)
 
     def cardinality(self) -> int:
         return self.inputs[0].cardinality()
@@ -63,7 +73,7 @@ class MapPass(OnePass):
         self.function = function
         self.preserve = preserve
         self._pull = source.__next__
-        self._held: deque[Element] = deque()  # read ahead when a call failed
+        self._held: deque[Any] = deque()  # read ahead when a call failed
 
     def __next__(self) -> Element:
         element = self._held.popleft() if self._held else self._pull()
@@ -94,14 +104,103 @@ class MapPass(OnePass):
 
 
 class BatchMapPass(MapPass):
-    """With a function that is the same on a batch of elements."""
+    """With a function that is the same on a block of elements. No more elements are read than were asked for."""
 
-    def __init__(self, source: Pass, function: Function, batched: Function) -> None:
+    def __init__(self, source: Pass, function: Function, together: Together) -> None:
         super().__init__(source, function, True)
-        self.batched = batched
+        self.together = together
+        self._done: deque[Any] = deque()  # results that were found one by one, and errors
+
+    def __next__(self) -> Element:
+        waiting = self._done or self._held
+        if waiting and type(waiting[0]) is Failure:
+            raise waiting.popleft().error
+        return self._done.popleft() if self._done else super().__next__()
 
     def block(self, n: int) -> Element:  # type: ignore[override]
-        return self.batched(*exactly(self.source, n))
+        if not self._done and not self._held:
+            rows = self._pulled(n)
+            found = None if rows is None else self.together(rows)
+            if found is not None:
+                return found
+            if rows is not None:
+                self._held.extend(rows_of(rows))
+        self._one_by_one(n)
+        return taken_block(self._done, n)
+
+    def _pulled(self, n: int) -> Element | None:
+        """The next elements stacked; None if they are in ``_held``, because they cannot be stacked or one is an error."""
+        if self.source.block is not None:
+            return self.source.block(n)
+        elements = pulled(self.source, n)
+        if not elements:
+            raise StopIteration
+        rows = None if type(elements[-1]) is Failure else stacked(elements)
+        if rows is None:
+            self._held.extend(elements)
+        return rows
+
+    def _one_by_one(self, n: int) -> None:
+        """Calls for the elements that were read, up to the first error."""
+        done = self._done
+        while self._held and len(done) < n and not (done and type(done[-1]) is Failure):
+            element = self._held.popleft()
+            try:
+                done.append(element if type(element) is Failure else self.function(*element))
+            except Exception as error:
+                done.append(Failure(error))
+
+    def many(self, n: int) -> list[Element]:
+        if self.together.given_up or self.source.live:
+            return list(islice(self, n))
+        out: list[Element] = []
+        while len(out) < n:
+            try:
+                out += rows_of(self.block(n - len(out)))
+            except StopIteration:
+                break
+        return out
+
+
+class RowsMapPass(MapPass):
+    """Of a Python function with results of one shape: each goes into its row of a block (data/direct.py)."""
+
+    def __init__(self, source: Pass, function: Function, preserve: bool) -> None:
+        super().__init__(source, function, preserve)
+        self._fill: Callable[..., tuple[int, Any]] = function.fill  # type: ignore[attr-defined]
+        self._row = function.row  # type: ignore[attr-defined]
+        self._other: Any = None  # an element or error that is no row
+
+    def __next__(self) -> Element:
+        return super().__next__() if self._other is None else self._given()
+
+    def _given(self) -> Element:
+        other, self._other = self._other, None
+        if type(other) is tuple:
+            return other
+        if not isinstance(other, errors.OutOfRangeError):
+            raise other
+        if self.preserve:
+            raise cardinality_kept(other) from other
+        raise StopIteration
+
+    def block(self, n: int) -> Element:  # type: ignore[override]
+        if self._other is None:
+            if not self._held:
+                self._held.extend(self.source.many(n))
+            if not self._held:
+                raise StopIteration
+            shape, dtype = self._row
+            rows = np.empty((min(n, len(self._held)), *shape), dtype)
+            count, self._other = self._fill(self._held, rows)
+            if count:
+                return (rows[:count],)
+        return tuple([np.asarray(part)[None] for part in self._given()])
+
+    def many(self, n: int) -> list[Element]:
+        if self._other is not None:
+            return [self._given(), *super().many(n - 1)]
+        return super().many(n)
 
 
 class FilterStage(Stage):
@@ -149,24 +248,33 @@ class TakeWhilePass(FilterPass):
 
 
 class FlatMapStage(Stage):
-    def __init__(self, source: Stage, function: Function) -> None:
+    """``live``: the datasets that the function makes may be."""
+
+    def __init__(self, source: Stage, function: Function, live: bool = True) -> None:
         self.inputs = (source,)
         self.function = function
+        self.live = live
 
     def start(self, ctx: Context) -> Pass:
-        return FlatMapPass(ctx, ctx.start(self.inputs[0]), self.function)
+        return FlatMapPass(ctx, ctx.start(self.inputs[0]), self.function, self.live)
 
 
 class FlatMapPass(OnePass):
-    def __init__(self, ctx: Context, source: Pass, function: Function) -> None:
+    def __init__(self, ctx: Context, source: Pass, function: Function, live: bool) -> None:
         super().__init__(source)
         self.fresh = False
-        self.live = True
+        self.live = live or source.live
         self.ctx = ctx
         self.function = function
         self.current: Pass | None = None
+        self._read: deque[Any] = deque()  # elements that did not fit into a block, and an error
 
     def __next__(self) -> Element:
+        if self._read:
+            item = self._read.popleft()
+            if type(item) is Failure:
+                raise item.error
+            return item  # type: ignore[no-any-return]
         while True:
             for element in self._dataset():
                 return element
@@ -185,6 +293,8 @@ class FlatMapPass(OnePass):
 
     def many(self, n: int) -> list[Element]:
         out: list[Element] = []
+        while self._read and len(out) < n:
+            out.append(next(self))
         while len(out) < n:
             try:
                 got = self._dataset().many(n - len(out))
@@ -196,18 +306,16 @@ class FlatMapPass(OnePass):
         return out
 
     def block(self, n: int) -> Element:  # type: ignore[override]
-        while True:
+        while not self._read:
             dataset = self._dataset()
-            try:
-                if dataset.block is not None:
+            if dataset.block is None:
+                self._read.extend(pulled(dataset, n))
+            else:
+                with contextlib.suppress(StopIteration):
                     return dataset.block(n)
-                got = dataset.many(n)
-            except StopIteration:
+            if not self._read:
                 self._ended()
-                continue
-            if got:
-                return stack(got)
-            self._ended()
+        return taken_block(self._read, n)
 
     def close(self) -> None:
         self.source.close()
@@ -393,8 +501,6 @@ class GroupByWindowPass(OnePass):
         return found
 
     def _reduced(self, key: Any) -> Pass:
-        import numpy as np
-
         elements = self.groups.pop(int(key))
         made = self.stage.reduce(np.int64(key), ElementsStage(elements))[0]
         return self.ctx.start(made)

@@ -4,9 +4,12 @@ Workers take turns at the source: under a lock, one pulls a few elements and put
 reader, so that the order is the source's; then it computes, outside the lock, while the next one pulls. The reader takes
 jobs in order and waits for each to be done. Without determinism a job goes into the queue when it is done.
 
-A job has as many elements as take about a millisecond, so that cheap functions do not pay for a change of threads each.
+A job has as many elements as take a few milliseconds, so that cheap functions do not pay for a change of threads each.
+A function that is the same on a block of elements is called once for a job, whose results stay a block: a following ``batch``
+takes rows of it, and joins no small arrays.
+
 With AUTOTUNE there is one worker at first; while the reader waits for a share of its time, another is added, and it stays
-if more elements came through with it.
+if more elements came through with it. The next pass with this function begins with as many as were found useful.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ import contextlib
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import errors
@@ -23,26 +27,31 @@ from headrace.arrays.pool import limited
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.mapping import Function, cardinality_kept
 from headrace.data.runtime.prefetch import AUTOTUNE
-from headrace.data.runtime.threads import (
-    END,
-    Channel,
-    Failure,
-    cancelled,
-    cpu_count,
-    start_thread,
-)
+from headrace.data.runtime.threads import END, Channel, cancelled, cpu_count, start_thread
+from headrace.data.runtime.together import Failure, Together, rows_of, stacked, taken_block
 
 __all__ = ["ParallelMapStage", "ParallelPass"]
 
 #: Threads for one map, whatever number was asked for: more would only take turns.
 MAX_WORKERS = max(16, 4 * cpu_count())
-#: A job is to take about this long, in seconds.
-SHORT, LONG = 0.5e-3, 4e-3
+#: A job is to take about this long, in seconds: every one makes threads wait for each other.
+SHORT, LONG = 2e-3, 8e-3
+#: No further element is read for a job after this time.
+PATIENCE = 4e-3
 MAX_JOB, MAX_LIVE_JOB = 256, 16
 #: Between two looks of the tuner are so many jobs, or a few jobs and so many seconds.
 WINDOW, FEW, SECONDS = 32, 8, 0.02
 #: The waiting share that makes it try another worker, and the gain that this one must bring.
 WAITING, GAIN = 0.1, 1.05
+
+
+class Learned:
+    """What a tuner found out about a function, for the passes after its own."""
+
+    __slots__ = ("workers",)
+
+    def __init__(self) -> None:
+        self.workers = 1
 
 
 class ParallelMapStage(Stage):
@@ -53,6 +62,8 @@ class ParallelMapStage(Stage):
         calls: int,
         deterministic: bool | None,
         preserve: bool,
+        batches: Callable[[], Together | None] = lambda: None,
+        learned: Learned | None = None,
     ) -> None:
         if calls != AUTOTUNE and calls <= 0:
             raise errors.InvalidArgumentError(
@@ -63,6 +74,8 @@ class ParallelMapStage(Stage):
         self.calls = calls
         self.deterministic = deterministic
         self.preserve = preserve
+        self.batches = batches
+        self.learned = Learned() if learned is None else learned
 
     def start(self, ctx: Context) -> Pass:
         ordered = ctx.deterministic if self.deterministic is None else self.deterministic
@@ -74,19 +87,23 @@ class ParallelMapStage(Stage):
 
 
 class Job:
-    """Some elements and, later, what became of them."""
+    """Some elements and, later, what became of them: a list of results, or all of them as a block."""
 
-    __slots__ = ("done", "results")
+    __slots__ = ("block", "done", "results")
 
     def __init__(self) -> None:
         self.done = threading.Lock()
         self.done.acquire()
         self.results: list[Any] = []
+        self.block: Element | None = None
 
-    def finish(self, results: list[Any]) -> None:
+    def __len__(self) -> int:
+        return len(self.results) if self.block is None else len(self.block[0])
+
+    def finish(self, results: list[Any], block: Element | None = None) -> None:
         """Whoever comes first, the worker or the end of the pass, says what the reader gets."""
         if self.done.locked():
-            self.results = results
+            self.results, self.block = results, block
             with contextlib.suppress(RuntimeError):
                 self.done.release()
 
@@ -95,10 +112,12 @@ class Crew:
     """What the workers share. It does not refer to the pass that reads from it."""
 
     def __init__(
-        self, source: Pass, function: Function, ordered: bool, preserve: bool, room: int
-    ) -> None:
+        self, source: Pass, function: Function, together: Together | None, ordered: bool, preserve: bool,
+        room: int,
+    ) -> None:  # fmt: skip
         self.source = source
         self.function = function
+        self.together = together
         self.ordered = ordered
         self.preserve = preserve
         self.channel = Channel(room)
@@ -159,44 +178,77 @@ def _work(crew: Crew) -> None:
         crew.leave()
 
 
-def _pull(crew: Crew, start: float) -> list[Any]:
-    """The elements of the next job: fewer if the source is slow."""
-    if crew.source.instant:
-        elements: list[Any] = list(crew.source.many(crew.job_size))
-        crew.ended = len(elements) < crew.job_size
+def _pull(crew: Crew, start: float) -> list[Any] | Element:
+    """The elements of the next job, fewer if the source is slow: a list, or a block."""
+    source, together = crew.source, crew.together
+    if together is not None and not together.given_up and source.block and not source.live:
+        return _pull_block(crew, source.block)
+    size = crew.job_size  # another worker may change it now
+    if source.instant:
+        elements: list[Any] = list(source.many(size))
+        crew.ended = len(elements) < size
         return elements
     elements = []
-    for _ in range(crew.job_size):
+    for _ in range(size):
         try:
-            elements.append(next(crew.source))
+            elements.append(next(source))
         except StopIteration:
             crew.ended = True
             break
         except BaseException as error:  # sys.exit() of the user's code as well: it may not get lost
             elements.append(Failure(error))
-        if time.perf_counter() - start > LONG:
+        if time.perf_counter() - start > PATIENCE:
             break
     return elements
 
 
-def _compute(crew: Crew, elements: list[Any], job: Job) -> None:
-    function, results = crew.function, []
+def _pull_block(crew: Crew, block: Callable[[int], Element]) -> list[Any] | Element:
     try:
-        for element in elements:
-            if type(element) is not tuple:
-                results.append(element)
-                continue
-            try:
-                results.append(function(*element))
-            except errors.OutOfRangeError as error:
-                if not crew.preserve:
-                    results.append(END)
-                    break
-                results.append(Failure(cardinality_kept(error)))
-            except BaseException as error:
-                results.append(Failure(error))
+        return block(crew.job_size)
+    except StopIteration:
+        crew.ended = True
+        return []
+    except BaseException as error:
+        return [Failure(error)]
+
+
+def _compute(crew: Crew, elements: list[Any] | Element, job: Job) -> None:
+    results: list[Any] = []
+    block = None
+    try:
+        if crew.together is not None:
+            block = _computed_together(crew.together, elements)
+        if block is None:
+            rows = rows_of(elements) if type(elements) is tuple else elements
+            _compute_each(crew, rows, results)
     finally:
-        job.finish(results)
+        job.finish(results, block)
+
+
+def _computed_together(together: Together, elements: list[Any] | Element) -> Element | None:
+    if type(elements) is tuple:
+        return together(elements)
+    if together.given_up or any(type(e) is not tuple for e in elements):
+        return None
+    rows = stacked(elements)
+    return None if rows is None else together(rows)
+
+
+def _compute_each(crew: Crew, elements: Sequence[Any], results: list[Any]) -> None:
+    function = crew.function
+    for element in elements:
+        if type(element) is not tuple:
+            results.append(element)
+            continue
+        try:
+            results.append(function(*element))
+        except errors.OutOfRangeError as error:
+            if not crew.preserve:
+                results.append(END)
+                break
+            results.append(Failure(cardinality_kept(error)))
+        except BaseException as error:
+            results.append(Failure(error))
 
 
 def _resize(crew: Crew, seconds: float) -> None:
@@ -212,35 +264,59 @@ class ParallelPass(Pass):
 
     def __init__(self, source: Pass, stage: ParallelMapStage, ordered: bool, most: int) -> None:
         tuned = stage.calls == AUTOTUNE
-        workers = 1 if tuned else min(stage.calls, most)
-        self.crew = Crew(source, stage.function, ordered, stage.preserve, 2 * workers)
-        self.tuner = Tuner(self.crew, most) if tuned else None
-        self.results: Any = iter(())
+        workers = min(stage.learned.workers if tuned else stage.calls, most)
+        together = stage.batches()
+        self.crew = Crew(source, stage.function, together, ordered, stage.preserve, 2 * workers)
+        self.live = source.live
+        self.tuner = Tuner(self.crew, most, learned=stage.learned) if tuned else None
+        self.results: deque[Any] = deque()  # of the last job that was read
+        self.rows: Element | None = None  # or what is left of its block
         self.ended = False
         self.waited_for: Job | None = None
+        if together is not None:
+            self.block = self._block
         self._closer = weakref.finalize(self, self.crew.channel.stop)
         for _ in range(workers):
             self.crew.hire()
 
     def __next__(self) -> Element:
-        for result in self.results:
-            return self._given(result)
-        while not self.ended:
-            job = self.crew.channel.get()
-            if type(job) is not Job:
-                return self._given(job)
-            if not job.done.acquire(blocking=False):
-                start = time.perf_counter()
-                self.waited_for = job
-                job.done.acquire()
-                self.waited_for = None
-                self.crew.channel.consumer_waits += time.perf_counter() - start
-            if self.tuner is not None:
-                self.tuner.job_read(len(job.results))
-            self.results = iter(job.results)
-            for result in self.results:
-                return self._given(result)
-        raise StopIteration
+        while True:
+            if self.rows is not None:
+                self.results.extend(rows_of(self.rows))
+                self.rows = None
+            if self.results:
+                return self._given(self.results.popleft())
+            self._read_job()
+
+    def _block(self, n: int) -> Element:
+        while self.rows is None:
+            if self.results:
+                if self.results[0] is END:
+                    self._given(END)
+                return taken_block(self.results, n)
+            self._read_job()
+        rows, length = self.rows, len(self.rows[0])
+        self.rows = tuple([c[n:] for c in rows]) if length > n else None
+        return tuple([c[:n] for c in rows]) if length > n else rows
+
+    def _read_job(self) -> None:
+        """Wait for the next job, and take its results."""
+        if self.ended:
+            raise StopIteration
+        job = self.crew.channel.get()
+        if type(job) is not Job:
+            self.results.append(job)
+            return
+        if not job.done.acquire(blocking=False):
+            start = time.perf_counter()
+            self.waited_for = job
+            job.done.acquire()
+            self.waited_for = None
+            self.crew.channel.consumer_waits += time.perf_counter() - start
+        if self.tuner is not None:
+            self.tuner.job_read(len(job))
+        self.rows = job.block
+        self.results.extend(job.results)
 
     def _given(self, result: Any) -> Element:
         if type(result) is tuple:
@@ -255,7 +331,7 @@ class ParallelPass(Pass):
 
     def close(self) -> None:
         self.ended = True
-        self.results = iter(())
+        self.results, self.rows = deque(), None
         self._closer()
         job = self.waited_for
         if job is not None:  # by another thread
@@ -266,37 +342,51 @@ class Tuner:
     """Decides how many workers there are, from what the reader saw."""
 
     def __init__(
-        self, crew: Crew, most: int = MAX_WORKERS, clock: Callable[[], float] = time.perf_counter
-    ) -> None:
+        self, crew: Crew, most: int = MAX_WORKERS, clock: Callable[[], float] = time.perf_counter,
+        learned: Learned | None = None,
+    ) -> None:  # fmt: skip
         self.crew = crew
         self.clock = clock
         self.most = max(1, min(cpu_count(), most))
+        self.learned = Learned() if learned is None else learned
         self.jobs = self.elements = 0
         self.start = clock()
         self.waits = 0.0
         self.rate_before: float | None = None  # with one worker less
+        self.job_size = 0  # the largest so far: while it grows, the rate says nothing
         self.settled = self.most == 1
 
     def job_read(self, elements: int) -> None:
         self.jobs += 1
         self.elements += elements
-        if self.settled or self.jobs < FEW:
+        if self.settled:
             return
-        now = self.clock()
-        if self.jobs >= WINDOW or now - self.start >= SECONDS:
-            self._look(now)
+        if self.crew.job_size > self.job_size:
+            self.job_size = self.crew.job_size
+            self._begin(self.clock())
+        elif self.jobs >= FEW:
+            now = self.clock()
+            if self.jobs >= WINDOW or now - self.start >= SECONDS:
+                self._look(now)
+
+    def _begin(self, now: float) -> None:
+        self.jobs, self.elements, self.start = 0, 0, now
+        self.waits = self.crew.channel.consumer_waits
 
     def _look(self, now: float) -> None:
-        rate = self.elements / max(now - self.start, 1e-9)
-        waits = self.crew.channel.consumer_waits
-        waiting = (waits - self.waits) / max(now - self.start, 1e-9)
-        self.jobs, self.elements, self.start, self.waits = 0, 0, now, waits
-        if self.rate_before is not None and rate < GAIN * self.rate_before:
+        seconds = max(now - self.start, 1e-9)
+        rate, before = self.elements / seconds, self.rate_before
+        waiting = (self.crew.channel.consumer_waits - self.waits) / seconds
+        workers = self.crew.workers
+        self._begin(now)
+        self.rate_before = None
+        if before is not None and rate < GAIN * before:
             self.crew.dismiss()
             self.settled = True
-        elif waiting > WAITING and self.crew.workers < self.most:
+            return
+        if before is not None:
+            self.learned.workers = workers
+        if waiting > WAITING and workers < self.most:
             self.rate_before = rate
             self.crew.channel.grow(2)
             self.crew.hire()
-        else:
-            self.rate_before = None

@@ -17,6 +17,7 @@ from headrace.data.runtime.base import (
     unmeasured,
 )
 from headrace.data.runtime.indexed import (
+    ArrayRows,
     IndexPass,
     PartRows,
     Repeated,
@@ -87,7 +88,13 @@ class TakePass(OnePass):
     def _block(self, n: int) -> Element:
         if self.left <= 0:
             raise StopIteration
-        got = self.source.block(min(n, self.left))  # type: ignore[misc]
+        try:
+            got = self.source.block(min(n, self.left))  # type: ignore[misc]
+        except StopIteration:
+            raise
+        except Exception:
+            self.left -= 1  # an element that failed is one of them
+            raise
         self.left -= len(got[0])
         return got
 
@@ -309,10 +316,13 @@ class ZipPass(Pass):
     def __init__(self, parts: list[Pass]) -> None:
         self.parts = parts
         self.fresh = all(p.fresh for p in parts)
+        self._left: list[Element | None] = [None] * len(parts)  # rows for which others had none yet
         if all(p.block is not None and not p.live for p in parts):
             self.block = self._block
 
     def __next__(self) -> Element:
+        if any(left is not None for left in self._left):
+            return ArrayRows(self._block(1)).row(0)
         out: list[Any] = []
         failed: Exception | None = None
         for part in self.parts:  # each moves on even if another fails, so that they stay in step
@@ -327,13 +337,28 @@ class ZipPass(Pass):
         return tuple(out)
 
     def _block(self, n: int) -> Element:
-        got: list[Any] = []
-        for part in self.parts:
-            got.append(exactly(part, n))
-        rows = min(len(g[0]) for g in got)
-        if not rows:
-            raise StopIteration
-        return tuple([c[:rows] for g in got for c in g])
+        failed: Exception | None = None
+        for i, part in enumerate(self.parts):
+            if self._left[i] is None:
+                try:
+                    self._left[i] = part.block(n)  # type: ignore[misc]
+                except StopIteration:
+                    raise
+                except Exception as error:  # its element is not there: the others' are passed over
+                    failed = failed or error
+                    n = 1
+        rows = min(n, *[len(left[0]) for left in self._left if left is not None], n)
+        got = [self._cut(i, rows) for i in range(len(self.parts))]
+        if failed is not None:
+            raise failed
+        return tuple([c for part in got for c in part])
+
+    def _cut(self, i: int, rows: int) -> Element:
+        left = self._left[i]
+        if left is None:
+            return ()
+        self._left[i] = tuple([c[rows:] for c in left]) if len(left[0]) > rows else None
+        return tuple([c[:rows] for c in left])
 
     def close(self) -> None:
         for part in self.parts:

@@ -21,6 +21,7 @@ from typing import Any
 
 from headrace import errors
 from headrace.data.runtime.base import Element, Pass
+from headrace.data.runtime.together import Failure
 
 __all__ = ["END", "Channel", "ChannelPass", "Failure", "cpu_count", "start_thread"]
 
@@ -42,15 +43,6 @@ class _End:
 #: The last item of a channel.
 END: Any = _End()
 _STOP = object()
-
-
-class Failure:
-    """An error that travels to the reader in an element's place."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
 
 
 def cancelled() -> Failure:
