@@ -419,3 +419,26 @@ def test_results_in_another_shape_are_the_users_own() -> None:
             a[...] = 100 + i
         assert [float(a.reshape(-1)[0]) for a in results] == [100, 101, 102, 103, 104, 105]
         assert value.tolist() == [[0], [0], [0]] and session.run(kept).tolist() == [1, 2]
+
+
+def test_a_large_plan_leaves_the_collector_as_it_was(monkeypatch: Any) -> None:
+    import gc
+
+    from headrace.session import session as module
+
+    monkeypatch.setattr(module, "LARGE_GRAPH", 1)
+    seen: list[bool] = []
+    make = module.make_executable
+    monkeypatch.setattr(
+        module, "make_executable", lambda *args: (seen.append(gc.isenabled()), make(*args))[1]
+    )
+    for on in (True, False):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.placeholder(tf.float32, [])
+            (gc.enable if on else gc.disable)()
+            try:
+                assert session.run(x + 1, {x: 1.0}) == 2
+                assert gc.isenabled() is on
+            finally:
+                gc.enable()
+    assert seen == [False, False]

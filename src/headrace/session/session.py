@@ -8,6 +8,7 @@ Plans belong to the graph and are shared by its sessions; variables belong to th
 from __future__ import annotations
 
 import functools
+import gc
 import threading
 import time
 import warnings
@@ -101,6 +102,23 @@ def plans_of(graph: Graph) -> PlanCache:
 _SEPARATOR = object()
 _GENERAL = object()  # starts the keys of calls in the general form: no other key begins so
 _LEAVES = frozenset([Tensor, Operation])
+
+
+#: Operations from which the collector of cycles would go through what a plan is made of again and again.
+LARGE_GRAPH = 2000
+
+
+@contextmanager
+def _uncollected(large: bool) -> Iterator[None]:
+    """Without the collector of cycles, if that is on."""
+    if not large or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class BaseSession:
@@ -303,8 +321,9 @@ class BaseSession:
         start = time.perf_counter()
         made = self._from_template(elements, feeds) if shared else None
         if made is None:  # (what a template gives is made again faster than it is kept)
-            program = snapshot(elements, feeds, len(self._graph._ops))
-            made = make_executable(program, self._options)
+            with _uncollected(len(self._graph._ops) >= LARGE_GRAPH):
+                program = snapshot(elements, feeds, len(self._graph._ops))
+                made = make_executable(program, self._options)
             if shared:
                 cache.put(key, made)
         EVENTS.plans += 1
