@@ -382,3 +382,11 @@ def test_pythons_functions_on_datasets_in_a_function() -> None:
 
     total, n = f(tf.data.Dataset.range(4))
     assert int(total) == 14 + 14 + 300 and int(n) == 4
+
+
+def test_statistics_are_of_iterators() -> None:
+    import headrace.data
+    from headrace.compat import v2
+
+    with pytest.raises(TypeError, match="`it = iter\\(dataset\\)`.*this is DatasetV2"):
+        headrace.data.stats(v2.data.Dataset.range(3))

@@ -48,6 +48,11 @@ def _running(iterator: Any, session: Any) -> IteratorResource:
         return running  # type: ignore[no-any-return]
     from headrace.core.stacks import session_for
 
-    handle = iterator._iterator_resource
+    handle = getattr(iterator, "_iterator_resource", None)
+    if handle is None:
+        raise TypeError(
+            f"stats() is of an iterator that is being read: `it = iter(dataset)`, or what "
+            f"`tf.data.make_initializable_iterator(dataset)` gives; this is {type(iterator).__name__}."
+        )
     found = session_for(session, handle.graph, "read the statistics with `stats()`").run(handle)
     return found  # type: ignore[no-any-return]
