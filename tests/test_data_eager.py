@@ -388,5 +388,5 @@ def test_statistics_are_of_iterators() -> None:
     import headrace.data
     from headrace.compat import v2
 
-    with pytest.raises(TypeError, match="`it = iter\\(dataset\\)`.*this is DatasetV2"):
+    with pytest.raises(TypeError, match=r"`it = iter\(dataset\)`.*this is DatasetV2"):
         headrace.data.stats(v2.data.Dataset.range(3))
