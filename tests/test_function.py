@@ -648,15 +648,6 @@ def test_inside_function() -> None:
     assert bool(tf.function(lambda: c(inside_function()))())
 
 
-def test_jit_compile_runs_on_numpy_and_says_so() -> None:
-    heard: list[Any] = []
-    stop = events.listen(lambda name, data: heard.append(data) if name == "jit_compile" else None)
-    assert int(tf.function(lambda x: x + 1, jit_compile=True)(c(1))) == 2
-    assert int(tf.function(lambda x: x + 1, experimental_compile=True)(c(1))) == 2
-    stop()
-    assert [h["executor"] for h in heard] == ["numpy", "numpy"]
-
-
 def test_control_flow_functions_inside() -> None:
     @tf.function(autograph=False)
     def f(x: Any) -> Any:

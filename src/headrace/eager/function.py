@@ -31,7 +31,6 @@ from headrace.eager.record import ACTIVE, TAPES
 from headrace.eager.signature import LITERALS, Signature, call_specs, encode
 from headrace.eager.tensor import EagerTensor, wrap
 from headrace.eager.tracing import trace_into
-from headrace.session.events import EVENTS
 from headrace.session.function import GraphFunction
 
 __all__ = [
@@ -310,10 +309,7 @@ class Function:
             names=[*self._signature.names],
         )  # fmt: skip
         graph.variable_maker = None
-        if self._jit_compile and EVENTS.listeners:
-            EVENTS.emit(
-                "jit_compile", function=self._name, executor="numpy", why="there is no XLA executor"
-            )
+        traced.jit_compile = bool(self._jit_compile)
         return ConcreteFunction(traced, self._signature, args, kwargs)
 
     def _make_variable(

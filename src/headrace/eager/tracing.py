@@ -21,6 +21,7 @@ from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.specs import TensorSpec, TypeSpec
 from headrace.core.tensor import Operation, Tensor
+from headrace.executors import options_for
 from headrace.executors.state import State
 from headrace.session.function import GraphFunction
 
@@ -41,6 +42,7 @@ class TracedFunction:
         self.structured_outputs = structured_outputs
         self.output_specs = specs.spec_structure(structured_outputs)
         self._compiled: GraphFunction | None = None
+        self.jit_compile = False  # wants XLA
         #: Flat results in the structure that the function returned.
         self.pack_outputs = specs.packer(self.output_specs)
         #: Set before the first call where feeds and results are eager tensors, which nobody writes to.
@@ -80,6 +82,7 @@ class TracedFunction:
                 [*graph.inputs, *graph.internal_captures],
                 graph.outputs,
                 graph.control_outputs,
+                options=options_for("xla") if self.jit_compile else None,
                 borrowed=self.borrowed,
             )
         return self._compiled

@@ -22,9 +22,16 @@ def make_executable(program: Program, options: Options) -> Executable:
         from headrace.executors.reference import make_reference
 
         return make_reference(make_plan(program, fusion=False), options)
+    if options.executor == "xla":
+        from headrace.executors.xla import make_xla
+
+        plain = options_for(
+            "numpy", options.rewrites, options.fusion, options.exact, options.weights
+        )
+        return make_xla(program, options, lambda: make_executable(program, plain))
     if options.executor != "numpy":
         raise ValueError(
-            f"There is no executor {options.executor!r}; there are 'numpy' and 'reference'."
+            f"There is no executor {options.executor!r}; there are 'numpy', 'reference' and 'xla'."
         )
     from headrace.arrays.allocator import keep_freed
     from headrace.executors.numpy_executor import make_numpy

@@ -95,7 +95,14 @@ class GraphFunction:
         run = self.executable.run
         n = len(self.outputs)
         self._run = (lambda *args: run(*args)[:n]) if self.controls else run
-        return self._run(state, values, *feeds)  # type: ignore[no-any-return]
+        try:
+            return self._run(state, values, *feeds)  # type: ignore[no-any-return]
+        finally:
+            if self.options.executor == "xla" and EVENTS.listeners:
+                details = self.executable.details
+                chosen, why = details["executor"], details.get("why")
+                name = getattr(self.graph, "name", "function")
+                EVENTS.emit("jit_compile", function=name, executor=chosen, why=why)
 
     def __call__(self, state: State, *feeds: Any) -> tuple[Any, ...]:
         """Run with the given arrays, in the order of ``inputs``."""

@@ -1,0 +1,165 @@
+"""Programs compiled by XLA, through jax: what ``tf.function(jit_compile=True)`` asks for.
+
+The program's kernels are called with ``jax.numpy`` in the place of NumPy while jax traces; what depends on shapes and constants
+alone is computed with NumPy at that time, so that it is known. Variables go in as arguments, and those that are written come out.
+jax compiles once for each set of shapes.
+
+Loops, branches, random numbers, strings and Python functions are not compiled, nor are operations whose kernels jax cannot trace:
+such a program runs on the numpy executor as a whole, and ``details["why"]`` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.arrays import numpy_xp
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.executors.base import Executable, Options
+from headrace.plan.plan import make_plan
+from headrace.program.nodes import Node, Program
+
+__all__ = ["make_xla"]
+
+
+class Unfit(Exception):
+    """Not to be compiled; says why."""
+
+
+def make_xla(program: Program, options: Options, otherwise: Callable[[], Executable]) -> Executable:
+    """The program for XLA; what ``otherwise`` gives where that cannot be."""
+    try:
+        _check(program)
+        return _made(program, options, otherwise)
+    except Unfit as reason:
+        return _other(otherwise, str(reason))
+
+
+def _other(otherwise: Callable[[], Executable], why: str) -> Executable:
+    made = otherwise()
+    made.details.update(executor="numpy", why=why)
+    return made
+
+
+def _check(program: Program) -> None:
+    for s in program.body:
+        if not isinstance(s, Node):
+            raise Unfit("it has a loop or a branch")
+        traits = s.opdef.traits
+        odd = traits.random or traits.host_only or "rt" in s.opdef.kernel_params
+        if odd or (traits.stateful and not s.writes):
+            raise Unfit(f"{s.op.type} ({s.op.name!r}) is not compiled")
+
+
+def _jax() -> Any:
+    try:
+        import jax
+
+        from headrace.arrays import jax_xp
+    except ImportError:
+        raise Unfit("XLA needs jax: pip install 'headrace[xla]'") from None
+    return jax, jax_xp
+
+
+def _made(program: Program, options: Options, otherwise: Callable[[], Executable]) -> Executable:
+    jax, jax_xp = _jax()
+    compiled = jax.jit(_traced(program, jax_xp))
+    variables = program.variables
+    written = [v for v in variables if v.written]
+    types = [None if f is None else program.values[f].dtype.np_dtype for f in program.fetches]
+
+    def call(state: Any, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+        now = [values.get(v.key) for v in variables]
+        for k, v in enumerate(variables):
+            if now[k] is None and v.start in needed:
+                now[k] = state.need(v.key, v.op)
+        with _wide(jax):
+            fetched, new = compiled([np.float32(0) if n is None else n for n in now], feeds)
+        with state.lock:
+            for v, value in zip(written, new):
+                values[v.key] = _own(value, v.dtype.np_dtype)
+        return tuple(None if t is None else _own(f, t) for f, t in zip(fetched, types))
+
+    needed = {i for s in program.body for i in _inputs(s)} | {
+        f for f in program.fetches if f is not None
+    }
+    details: dict[str, Any] = {"executor": "xla"}
+    plan = make_plan(program, fusion=False)
+    first: list[Executable] = []
+
+    def run(state: Any, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+        if first:
+            return first[0].run(state, values, *feeds)
+        try:
+            return call(state, values, *feeds)
+        except Exception as error:
+            # what jax cannot trace, or an error of the program's: numpy does it, or says it in its own way
+            first.append(_other(otherwise, f"{type(error).__name__}: {str(error).splitlines()[0]}"))
+            details.update(first[0].details)
+            return first[0].run(state, values, *feeds)
+
+    def locate(error: BaseException) -> Any:
+        return first[0].locate(error) if first else None
+
+    return Executable(run, plan, options, locate, details)
+
+
+def _inputs(s: Any) -> tuple[int, ...]:
+    return s.inputs if isinstance(s, Node) else ()
+
+
+def _wide(jax: Any) -> Any:
+    """64-bit types are what they are."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    from jax.experimental import enable_x64
+
+    return enable_x64()
+
+
+def _own(value: Any, dtype: Any) -> Any:
+    array = np.array(value, dtype)
+    return array if array.ndim else array[()]
+
+
+def _traced(program: Program, jax_xp: Any) -> Callable[..., Any]:
+    """``f(variables, feeds) -> (fetches, written variables)`` for jax to trace."""
+
+    def function(variables: Any, feeds: Any) -> Any:
+        env: dict[int, Any] = dict(program.constants)
+        env.update(zip(program.feeds, feeds))
+        for info, value in zip(program.variables, variables):
+            env[info.start] = env[info.current] = value
+        for node in program.body:
+            assert isinstance(node, Node)
+            _step(node, program, env, jax_xp)
+        fetched = [None if f is None else env[f] for f in program.fetches]
+        return fetched, [env[v.current] for v in program.variables if v.written]
+
+    return function
+
+
+def _step(node: Node, program: Program, env: dict[int, Any], jax_xp: Any) -> None:
+    inputs = [env[i] for i in node.inputs]
+    known = all(isinstance(x, (np.ndarray, np.generic)) for x in inputs)
+    kernel_node = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
+    result = bind_kernel(node.opdef, kernel_node, numpy_xp if known else jax_xp)(*inputs)
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    for w, value in zip(node.writes, results):
+        info = program.variables[w]
+        env[info.current] = _typed(value, info.dtype.np_dtype)
+    rest = results[len(node.writes) :] if node.writes else results
+    plain = [
+        o for o, t in zip(node.outputs, node.op._outputs) if not (node.writes and t._dtype._is_ref)
+    ]
+    for value, made in zip(plain, rest):
+        env[value] = _typed(made, program.values[value].dtype.np_dtype)
+    for o, t in zip(node.outputs, node.op._outputs):
+        if node.writes and t._dtype._is_ref:
+            env[o] = env[program.variables[node.writes[0]].current]
+
+
+def _typed(value: Any, dtype: Any) -> Any:
+    return value if getattr(value, "dtype", None) == dtype else value.astype(dtype)
