@@ -178,3 +178,5 @@ def test_an_error_of_the_program_is_its_own(chosen: list[tuple[str, Any]]) -> No
     )
     with pytest.raises(tf.errors.InvalidArgumentError, match="reshape"):
         f(np.zeros(3, np.float32))
+    assert f(np.zeros((2, 2), np.float32)).shape == (4,)  # and the next call is compiled
+    assert f.get_concrete_function().compiled.executable.details == {"executor": "xla"}

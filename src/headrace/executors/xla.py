@@ -87,21 +87,26 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
     }
     details: dict[str, Any] = {"executor": "xla"}
     plan = make_plan(program, fusion=False)
-    first: list[Executable] = []
+    instead: list[Executable] = []  # the numpy executor's, once it was needed
+    given_up = [False]
 
     def run(state: Any, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
-        if first:
-            return first[0].run(state, values, *feeds)
+        if given_up[0]:
+            return instead[0].run(state, values, *feeds)
         try:
             return call(state, values, *feeds)
         except Exception as error:
-            # what jax cannot trace, or an error of the program's: numpy does it, or says it in its own way
-            first.append(_other(otherwise, f"{type(error).__name__}: {str(error).splitlines()[0]}"))
-            details.update(first[0].details)
-            return first[0].run(state, values, *feeds)
+            why = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        # what jax cannot trace, from now on; or an error of the program's, said as it should be
+        if not instead:
+            instead.append(_other(otherwise, why))
+        result = instead[0].run(state, values, *feeds)
+        details.update(executor="numpy", why=why)
+        given_up[0] = True
+        return result
 
     def locate(error: BaseException) -> Any:
-        return first[0].locate(error) if first else None
+        return instead[0].locate(error) if instead else None
 
     return Executable(run, plan, options, locate, details)
 
