@@ -130,13 +130,53 @@ def test_results_are_the_users_own(chosen: list[tuple[str, Any]]) -> None:
     assert chosen == [("xla", None)]
 
 
+def test_loops(chosen: list[tuple[str, Any]]) -> None:
+    @tf.function(jit_compile=True)
+    def total(n: Any) -> Any:
+        found = tf.constant(0)
+        for i in tf.range(n):
+            found += i
+        return found
+
+    @tf.function(jit_compile=True)
+    def power(x: Any, n: Any) -> Any:
+        i, y = tf.constant(0), tf.ones_like(x)
+        while i < n:
+            j = tf.constant(0)
+            while j < 2:
+                y, j = y + 0.5, j + 1
+            y, i = tf.matmul(y, x) / 2.0, i + 1
+        return y, i
+
+    assert int(total(tf.constant(5))) == 10 and int(total(tf.constant(0))) == 0
+    x = RNG.rand(3, 3).astype(np.float32)
+    y, rounds = power(x, tf.constant(4))
+    want = np.ones((3, 3), np.float32)
+    for _ in range(4):
+        want = (want + 1) @ x / 2
+    np.testing.assert_allclose(y, want, rtol=1e-5)
+    assert int(rounds) == 4 and chosen == [("xla", None)] * 2
+
+
+def test_a_loop_that_grows_is_left_to_numpy(chosen: list[tuple[str, Any]]) -> None:
+    @tf.function(jit_compile=True)
+    def grown(n: Any) -> Any:
+        x = tf.zeros([0])
+        for i in tf.range(n):
+            tf.autograph.experimental.set_loop_options(
+                shape_invariants=[(x, tf.TensorShape([None]))]
+            )
+            x = tf.concat([x, [tf.cast(i, tf.float32)]], 0)
+        return x
+
+    assert grown(tf.constant(3)).numpy().tolist() == [0, 1, 2]
+    assert chosen[0][0] == "numpy" and "Error" in chosen[0][1]
+
+
 def test_what_is_not_compiled(chosen: list[tuple[str, Any]]) -> None:
     @tf.function(jit_compile=True)
-    def loop(n: Any) -> Any:
-        total = tf.constant(0)
-        for i in tf.range(n):
-            total += i
-        return total
+    def branch(x: Any) -> Any:
+        return x * 2 if x > 0 else x - 1
 
     @tf.function(jit_compile=True)
     def dice() -> Any:
@@ -146,13 +186,15 @@ def test_what_is_not_compiled(chosen: list[tuple[str, Any]]) -> None:
     def distinct(x: Any) -> Any:
         return tf.unique(x)[0]
 
-    assert int(loop(tf.constant(5))) == 10
+    assert int(branch(tf.constant(5))) == 10
     assert dice().shape == (3,)
     assert distinct(np.array([1, 2, 1])).numpy().tolist() == [1, 2]
-    assert int(loop(tf.constant(4))) == 6 and distinct(np.array([3, 3, 3])).numpy().tolist() == [3]
+    assert int(branch(tf.constant(-4))) == -5 and distinct(
+        np.array([3, 3, 3])
+    ).numpy().tolist() == [3]
     executors, reasons = zip(*chosen)
     assert set(executors) == {"numpy"} and len(chosen) == 3
-    assert reasons[0] == "it has a loop or a branch" and "RandomUniform" in reasons[1]
+    assert reasons[0] == "it has a branch" and "RandomUniform" in reasons[1]
     assert "Error" in reasons[2]
 
 

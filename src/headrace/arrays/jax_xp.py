@@ -25,6 +25,9 @@ def index_set(array: Any, index: Any, values: Any) -> Any:
     return _jnp.asarray(array).at[index].set(values)
 
 
+while_loop = jax.lax.while_loop
+
+
 def _conv(x: Any, w: Any, g: Any) -> Any:
     axes = "DHW"[-len(g.strides) :]
     order = (f"N{axes}C", f"{axes}IO", f"N{axes}C")

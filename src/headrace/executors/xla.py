@@ -4,7 +4,7 @@ The program's kernels are called with ``jax.numpy`` in the place of NumPy while 
 alone is computed with NumPy at that time, so that it is known. Variables go in as arguments, and those that are written come out.
 jax compiles once for each set of shapes.
 
-Loops, branches, random numbers, strings and Python functions are not compiled, nor are operations whose kernels jax cannot trace:
+Branches, random numbers, strings and Python functions are not compiled, nor are operations whose kernels jax cannot trace:
 such a program runs on the numpy executor as a whole, and ``details["why"]`` says why.
 """
 
@@ -19,7 +19,7 @@ from headrace.arrays import numpy_xp
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors.base import Executable, Options
 from headrace.plan.plan import make_plan
-from headrace.program.nodes import Node, Program
+from headrace.program.nodes import Block, Node, Program, While, count_uses
 
 __all__ = ["make_xla"]
 
@@ -31,7 +31,7 @@ class Unfit(Exception):
 def make_xla(program: Program, options: Options, otherwise: Callable[[], Executable]) -> Executable:
     """The program for XLA; what ``otherwise`` gives where that cannot be."""
     try:
-        _check(program)
+        _check(program.body)
         return _made(program, options, otherwise)
     except Unfit as reason:
         return _other(otherwise, str(reason))
@@ -43,14 +43,20 @@ def _other(otherwise: Callable[[], Executable], why: str) -> Executable:
     return made
 
 
-def _check(program: Program) -> None:
-    for s in program.body:
+def _check(block: Block, inside: bool = False) -> None:
+    for s in block:
+        if isinstance(s, While):
+            _check(s.test, True)
+            _check(s.body, True)
+            continue
         if not isinstance(s, Node):
-            raise Unfit("it has a loop or a branch")
+            raise Unfit("it has a branch")
         traits = s.opdef.traits
         odd = traits.random or traits.host_only or "rt" in s.opdef.kernel_params
         if odd or (traits.stateful and not s.writes):
             raise Unfit(f"{s.op.type} ({s.op.name!r}) is not compiled")
+        if inside and s.writes:
+            raise Unfit(f"a variable is written in a loop ({s.op.name!r})")
 
 
 def _jax() -> Any:
@@ -82,9 +88,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
                 values[v.key] = _own(value, v.dtype.np_dtype)
         return tuple(None if t is None else _own(f, t) for f, t in zip(fetched, types))
 
-    needed = {i for s in program.body for i in _inputs(s)} | {
-        f for f in program.fetches if f is not None
-    }
+    needed = set(count_uses(program))
     details: dict[str, Any] = {"executor": "xla"}
     plan = make_plan(program, fusion=False)
     instead: list[Executable] = []  # the numpy executor's, once it was needed
@@ -111,10 +115,6 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
     return Executable(run, plan, options, locate, details)
 
 
-def _inputs(s: Any) -> tuple[int, ...]:
-    return s.inputs if isinstance(s, Node) else ()
-
-
 def _wide(jax: Any) -> Any:
     """64-bit types are what they are."""
     if hasattr(jax, "enable_x64"):
@@ -137,13 +137,40 @@ def _traced(program: Program, jax_xp: Any) -> Callable[..., Any]:
         env.update(zip(program.feeds, feeds))
         for info, value in zip(program.variables, variables):
             env[info.start] = env[info.current] = value
-        for node in program.body:
-            assert isinstance(node, Node)
-            _step(node, program, env, jax_xp)
+        _block(program.body, program, env, jax_xp)
         fetched = [None if f is None else env[f] for f in program.fetches]
         return fetched, [env[v.current] for v in program.variables if v.written]
 
     return function
+
+
+def _block(block: Block, program: Program, env: dict[int, Any], jax_xp: Any) -> None:
+    for s in block:
+        if isinstance(s, While):
+            _loop(s, program, env, jax_xp)
+        else:
+            assert isinstance(s, Node)
+            _step(s, program, env, jax_xp)
+
+
+def _loop(loop: While, program: Program, env: dict[int, Any], jax_xp: Any) -> None:
+    """As one loop of XLA's: what it carries keeps its shape and type."""
+    types = [program.values[v.value].dtype.np_dtype for v in loop.values]
+
+    def entered(carried: Any) -> dict[int, Any]:
+        inner = {**env, **{v.value: x for v, x in zip(loop.values, carried)}}
+        _block(loop.test, program, inner, jax_xp)
+        return inner
+
+    def body(carried: Any) -> Any:
+        inner = entered(carried)
+        _block(loop.body, program, inner, jax_xp)
+        return [jax_xp.asarray(inner[v.next], t) for v, t in zip(loop.values, types)]
+
+    start = [jax_xp.asarray(env[v.init], t) for v, t in zip(loop.values, types)]
+    test = lambda carried: jax_xp.asarray(entered(carried)[loop.cond], bool).reshape(())
+    end = jax_xp.while_loop(test, body, start)
+    env.update({v.value: x for v, x in zip(loop.values, end)})
 
 
 def _step(node: Node, program: Program, env: dict[int, Any], jax_xp: Any) -> None:
