@@ -19,6 +19,7 @@ from headrace.arrays.blas import hold_blas
 from headrace.arrays.blocks import over_rows
 from headrace.arrays.gemm import matmul
 from headrace.arrays.pool import parallel, thread_count
+from headrace.arrays.row_gradients import layer_norm_training
 
 __all__ = ["STEPS", "attention", "layer_norm", "softmax_rows"]
 
@@ -31,8 +32,6 @@ SMALL = 64 * 1024
 MANY, IN_EACH = 1 << 13, 1 << 21
 #: Examples with so many scores are computed one after the other: the library takes what is done to scores only then.
 IN_EXAMPLE = 1 << 19
-#: Elements from which a kernel library is asked.
-ASK_FROM = 16 * 1024
 
 #: What may be done to scores before the softmax, over them.
 STEPS: dict[str, Callable[..., Any]] = {
@@ -42,29 +41,7 @@ STEPS: dict[str, Callable[..., Any]] = {
 
 def layer_norm(x: Any, scale: Any, offset: Any, epsilon: float) -> Any:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset, for each row (the last axis)."""
-    if x.size >= ASK_FROM and x.dtype == np.float32:
-        found = getattr(library(), "layer_norm", None)
-        result = None if found is None else found(x, scale, offset, epsilon)
-        if result is not None:
-            return result[0]
-    rows = x.reshape(-1, x.shape[-1])
-    out = np.empty(rows.shape, x.dtype)
-
-    def piece(x: Any, out: Any) -> None:
-        n = x.shape[1]
-        mean = np.add.reduce(x, 1, keepdims=True)
-        mean /= n
-        np.subtract(x, mean, out=out)
-        variance = np.einsum("ij,ij->i", out, out)[:, None]
-        variance /= n
-        variance += x.dtype.type(epsilon)
-        np.sqrt(variance, out=variance)
-        out /= variance
-        out *= scale
-        out += offset
-
-    over_rows(piece, [rows, out], rows.shape, ROWS)
-    return out.reshape(x.shape)
+    return layer_norm_training(x, scale, offset, epsilon)[0]
 
 
 def softmax_rows(x: Any) -> None:

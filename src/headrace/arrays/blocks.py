@@ -15,7 +15,7 @@ from typing import Any
 from headrace.arrays.accel import here
 from headrace.arrays.pool import parallel, set_threads, thread_count
 
-__all__ = ["BLOCK", "over_blocks", "over_rows", "set_threads", "thread_count"]
+__all__ = ["BLOCK", "over_blocks", "over_matching_rows", "over_rows", "set_threads", "thread_count"]
 
 #: Elements in a block: several arrays of this many floats fit into a core's L2 cache.
 BLOCK = 64 * 1024
@@ -41,6 +41,16 @@ def over_rows(
         per_row *= d
     cut = [getattr(a, "shape", ()) == shape for a in arrays]
     _spread(function, arrays, cut, shape[0], max(1, block // max(1, per_row)))
+
+
+def over_matching_rows(
+    function: Callable[..., None], arrays: Sequence[Any], columns: int, block: int = BLOCK
+) -> None:
+    """Likewise for arrays with as many rows as the first, whatever a row of them is: all are cut. ``columns`` says how much work a
+    row is."""
+    count = len(arrays[0])
+    if count:
+        _spread(function, arrays, [True] * len(arrays), count, max(1, block // max(1, columns)))
 
 
 def _spread(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.arrays.accel import ask, library
-from headrace.arrays.blocks import over_rows
+from headrace.arrays.blocks import over_matching_rows
 from headrace.arrays.gemm import add_product, column_sums, matmul, matmul_bias
 
 __all__ = ["cell", "cell_grad", "held_layer", "layer", "layer_grad"]
@@ -72,7 +72,7 @@ def cell(product: Any, c: Any, order: Order, forget_bias: float) -> tuple[Any, A
         for target, value in zip(targets, _cell(product, c, order, *factors)):
             target[...] = value
 
-    _over(block, rows, 4 * width, [product, c, *out])
+    over_matching_rows(block, [product, c, *out], 4 * width, BLOCK)
     return out[0], out[1], out[2], out[3]
 
 
@@ -104,7 +104,7 @@ def cell_grad(
         for target, value in zip(targets, _cell_grad(dh, dc, c, gates, tanh_c, order)):
             target[...] = value
 
-    _over(block, rows, 4 * width, [dh, state, c, gates, tanh_c, *out])
+    over_matching_rows(block, [dh, state, c, gates, tanh_c, *out], 4 * width, BLOCK)
     return out[0], out[1]
 
 
@@ -126,16 +126,6 @@ def _cell_grad(dh: Any, dc_new: Any, c: Any, gates: Any, tanh_c: Any, order: Ord
     out *= slopes
     d *= f
     return out, d
-
-
-def _over(function: Any, rows: int, columns: int, arrays: list[Any]) -> None:
-    """Rows of arrays of several widths, over threads."""
-
-    def at(numbers: Any) -> None:
-        lo, hi = int(numbers[0]), int(numbers[-1]) + 1
-        function(*[a[lo:hi] for a in arrays])
-
-    over_rows(at, [np.arange(rows)], (rows,), max(1, BLOCK // columns))
 
 
 # all steps of a layer -------------------------------------------------------------------------------

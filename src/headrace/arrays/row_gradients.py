@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.arrays.accel import ask
-from headrace.arrays.blocks import over_blocks, over_rows
+from headrace.arrays.blocks import over_blocks, over_matching_rows
 
 __all__ = ["gelu_grad", "layer_norm_grad", "layer_norm_training", "softmax_grad"]
 
@@ -28,16 +28,16 @@ _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
 
 
-def _asked(function: str, size: int, *args: Any) -> Any:
-    array = args[0] if not isinstance(args[0], str) else args[1]
-    if size < ASK_FROM or array.dtype != np.float32:
+def _asked(function: str, like: Any, *args: Any) -> Any:
+    """What a kernel library answers, for arrays of the size and type of ``like``; None where it is not asked."""
+    if like.size < ASK_FROM or like.dtype != np.float32:
         return None
     return ask(function, *args)
 
 
 def layer_norm_training(x: Any, scale: Any, offset: Any, epsilon: float) -> Any:
     """The normalised rows, and the mean and the variance of each row."""
-    found = _asked("layer_norm", x.size, x, scale, offset, epsilon)
+    found = _asked("layer_norm", x, x, scale, offset, epsilon)
     if found is not None:
         return found
     rows = x.reshape(-1, x.shape[-1])
@@ -55,14 +55,14 @@ def layer_norm_training(x: Any, scale: Any, offset: Any, epsilon: float) -> Any:
         out *= scale
         out += offset
 
-    _over_rows(piece, rows, out, mean, variance)
+    over_matching_rows(piece, [rows, out, mean, variance], x.shape[-1], BLOCK)
     lead = x.shape[:-1]
     return out.reshape(x.shape), mean.reshape(lead), variance.reshape(lead)
 
 
 def layer_norm_grad(dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float) -> Any:
     """The gradients of x, scale and offset."""
-    found = _asked("layer_norm_grad", x.size, dy, x, scale, mean, variance, epsilon)
+    found = _asked("layer_norm_grad", x, dy, x, scale, mean, variance, epsilon)
     if found is not None:
         return found
     columns = x.shape[-1]
@@ -80,27 +80,15 @@ def layer_norm_grad(dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsil
         dx -= normal * along
         dx *= inverse[:, None]
 
-    _over_rows(piece, rows, grads, dx, normal, mean.reshape(-1), inverse)
+    arrays = [rows, grads, dx, normal, mean.reshape(-1), inverse]
+    over_matching_rows(piece, arrays, columns, BLOCK)
     normal *= grads
     return dx.reshape(x.shape), np.add.reduce(normal, 0), np.add.reduce(grads, 0)
 
 
-def _over_rows(piece: Any, first: Any, *others: Any) -> None:
-    """Arrays of as many rows as the first, whatever a row of them is, are cut alike."""
-    count, columns = first.shape
-    arrays = (first, *others)
-
-    def at(numbers: Any) -> None:
-        lo, hi = int(numbers[0]), int(numbers[-1]) + 1
-        piece(*[a[lo:hi] for a in arrays])
-
-    if count:
-        over_rows(at, [np.arange(count)], (count,), max(1, BLOCK // max(1, columns)))
-
-
 def softmax_grad(y: Any, dy: Any) -> Any:
     """``(dy - sum(dy * y)) * y`` for ``y = softmax(x)`` over the last axis."""
-    found = _asked("softmax_grad", y.size, y, dy)
+    found = _asked("softmax_grad", y, y, dy)
     if found is not None:
         return found
     columns = y.shape[-1]
@@ -113,14 +101,14 @@ def softmax_grad(y: Any, dy: Any) -> Any:
         np.subtract(dy, along, out=out)
         out *= y
 
-    _over_rows(piece, rows, grads, out)
+    over_matching_rows(piece, [rows, grads, out], columns, BLOCK)
     return out.reshape(y.shape)
 
 
 def gelu_grad(dy: Any, x: Any, approximate: bool) -> Any:
     """``dy`` times the derivative of gelu at ``x``."""
     name = "GeluGrad" if approximate else "GeluErfGrad"
-    found = _asked("gradient", x.size, name, x, dy)
+    found = _asked("gradient", x, name, x, dy)
     if found is not None:
         return found
     function = _tanh_slope if approximate else _erf_slope

