@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import pickle
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import headrace as tf
+from headrace.session.feeds import make_converter
 
 Pair = collections.namedtuple("Pair", ["left", "right"])
 
@@ -312,6 +314,18 @@ def test_tensors_and_variables_as_values() -> None:
         s.run(y, {x: tf.constant([3.0])})
 
 
+def test_a_tensor_among_two_values() -> None:
+    x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
+    s = tf.Session()
+    both = x - y
+    for _ in range(2):
+        assert s.run(both, {x: np.float64([3]), y: [1.0]}) == [2]
+        assert s.run(both, {x: tf.constant([5.0]), y: [1.0]}) == [4]
+        assert s.run(both, {x: np.float32([3]), y: tf.constant([5.0])}) == [-2]
+    with pytest.raises(TypeError, match="None"):
+        s.run(both, {x: [1.0], y: None})
+
+
 @pytest.mark.parametrize(
     ("dtype", "value", "want"),
     [
@@ -392,6 +406,30 @@ def test_unusual_arrays(kind: str) -> None:
     got = s.run(x, {x: value})
     assert type(got) is np.ndarray and got.dtype == np.float32 and got.flags.writeable
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("given", "?bBhHiIlqQefdg")
+@pytest.mark.parametrize("wanted", [tf.float16, tf.float32, tf.int32, tf.uint8, tf.complex64])
+def test_arrays_of_other_types(wanted: Any, given: str) -> None:
+    x = tf.placeholder(wanted, [None, 2])
+    value = np.array([[0, 1], [1, 2], [3, 0]]).astype(given)
+    got = tf.Session().run(x, {x: value})
+    assert got.dtype == wanted.as_numpy_dtype
+    np.testing.assert_array_equal(got, value.astype(wanted.as_numpy_dtype))
+
+
+def test_an_array_whose_type_is_another_object_is_not_copied() -> None:
+    """Arrays that come out of a pickle have such types."""
+    value = pickle.loads(pickle.dumps(np.ones((2, 2), np.float32)))
+    x = tf.placeholder(tf.float32, [None, 2])
+    assert make_converter(x)(value) is value
+
+
+@pytest.mark.parametrize("given_shape", [(), (2, 1), (0, 0)])
+def test_wrong_rank_of_a_vector(given_shape: tuple[int, ...]) -> None:
+    x = tf.placeholder(tf.float32, [None], name="x")
+    with pytest.raises(ValueError, match=r"for Tensor 'x:0', which has shape '\(\?,\)'"):
+        tf.Session().run(x, {x: np.zeros(given_shape)})
 
 
 @pytest.mark.parametrize("given_shape", [(2,), (3, 2), (), (2, 3, 1), (0, 3)])

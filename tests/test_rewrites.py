@@ -59,6 +59,27 @@ def test_size_as_float() -> None:
     same_on_both(size, {x: np.ones((3, 4))})
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_inverse_size(dtype: Any, rows: int) -> None:
+    """Fetched it is a number; and what it is kept as between runs must not change."""
+    x = tf.placeholder(dtype, [None, 4])
+    inverse = 1.0 / tf.cast(tf.size(x), dtype)
+    ops, notes = rewritten(inverse, [x])
+    assert ops == ["_InverseSize"] and notes["inverse size"] == 1
+    assert rewritten(2.0 / tf.cast(tf.size(x), dtype), [x])[0] == ["Size", "RealDiv"]
+    given = {x: np.ones((rows, 4))}
+    for fetch in (inverse, inverse * x, tf.square(inverse) * 2.0 + inverse):
+        same_on_both(fetch, given)
+    session = tf.Session()
+    for _ in range(2):
+        number = session.run(inverse, given)
+        assert type(number) is dtype.as_numpy_dtype
+        with np.errstate(divide="ignore"):
+            assert number == dtype.as_numpy_dtype(1) / dtype.as_numpy_dtype(4 * rows)
+        number += 1
+
+
 def test_constant_folding() -> None:
     x = tf.placeholder(tf.float32, [2])
     y = x * (tf.constant([1.0, 2.0]) + tf.exp(tf.constant([0.0, 1.0])))

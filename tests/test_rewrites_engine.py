@@ -129,6 +129,18 @@ def test_constants_that_only_look_alike_in_templates() -> None:
         np.testing.assert_array_equal(got, want)
 
 
+def test_numbers_beside_arrays_in_templates() -> None:
+    """A constant that serves as a number beside an array and beside a number."""
+    for factor in (2.0, 3.0, 4.0, 5.0):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, n = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [])
+            by = tf.constant(factor)
+            got = session.run([by * x, by * n, by], {x: [1.0, 2.0], n: 10.0})
+        assert got[0].tolist() == [factor, 2 * factor]
+        assert (got[1], got[2]) == (10 * factor, factor)
+        assert all(type(number) is np.float32 for number in got[1:])
+
+
 def test_rewriting_is_linear() -> None:
     """Each node is looked at a fixed number of times, however long the graph: counted, not timed."""
     counts = []

@@ -37,6 +37,7 @@ _HANDLES = "works on a handle that another op makes; test_control_flow.py"
 EXEMPT: dict[str, str] = {
     "_FusedMatMul": "made by rewriting only; test_rewrites.py",
     "_FusedConv2D": "made by rewriting only; test_onednn_conv.py",
+    "_InverseSize": "made by rewriting only; test_rewrites.py",
     "_Held": "made by planning only; test_packing.py",
     "_HeldConv2D": "made by planning only; test_packing.py",
     "_HeldMatMul": "made by planning only; test_packing.py",
@@ -164,6 +165,7 @@ NOT_IN_TENSORFLOW: dict[str, str] = {
             "_Attention",
             "_Gelu",
             "_GeluGrad",
+            "_InverseSize",
             "_LayerNorm",
             "_LayerNormGrad",
             "_LayerNormTraining",

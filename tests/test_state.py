@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -119,6 +120,26 @@ def test_chain_of_assignments(resource: bool, executor: str) -> None:
     s = started(executor=executor)
     assert s.run(op) == want
     assert s.run(v) == want
+
+
+@both
+def test_small_updates_in_a_row_share_the_lock(resource: bool) -> None:
+    first, second = var([1.0, 2.0], resource, "a"), var([[3.0]], resource, "b")
+    loss = tf.reduce_sum(first * first) + tf.reduce_sum(second)
+    step = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+    s = started()
+    assert s.explain(step).source.count("with S.lock") == 1
+    s.run(step)
+    assert (s.run(first).tolist(), s.run(second).tolist()) == ([0.0, 0.0], [[2.5]])
+    other = tf.Session()
+    other.run(first.initializer)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value b"):
+        other.run(step)
+    acquired = []
+    asking = threading.Thread(target=lambda: acquired.append(other._state.lock.acquire(False)))
+    asking.start()
+    asking.join()
+    assert acquired == [True]  # the failed run left it
 
 
 @both

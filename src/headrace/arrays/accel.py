@@ -100,6 +100,7 @@ class Library(WindowedLibrary, RowLibrary, Protocol):
     """What a kernel library offers. Each function answers None or False where it does not want the case."""
 
     name: str
+    fixed: Any  # primitives for arrays that stay where they are (kernels/onednn/fixed.py)
 
     def set_threads(self, n: int) -> None: ...
 

@@ -7,6 +7,7 @@ The pieces depend on shapes alone, and each row is computed as it would be by it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
@@ -21,7 +22,7 @@ from headrace.arrays.gemm import matmul
 from headrace.arrays.pool import parallel, thread_count
 from headrace.arrays.row_gradients import layer_norm_training
 
-__all__ = ["STEPS", "attention", "layer_norm", "softmax_rows"]
+__all__ = ["STEPS", "attention", "for_library", "layer_norm", "room_for", "softmax_rows"]
 
 #: Elements of a piece of scores, and of rows to be normalised.
 PIECE = 128 * 1024
@@ -32,6 +33,8 @@ SMALL = 64 * 1024
 MANY, IN_EACH = 1 << 13, 1 << 21
 #: Examples with so many scores are computed one after the other: the library takes what is done to scores only then.
 IN_EXAMPLE = 1 << 19
+
+Steps = Sequence[tuple[str, Any]]
 
 #: What may be done to scores before the softmax, over them.
 STEPS: dict[str, Callable[..., Any]] = {
@@ -51,7 +54,7 @@ def softmax_rows(x: Any) -> None:
     x /= np.add.reduce(x, -1, keepdims=True)
 
 
-def attention(q: Any, k: Any, v: Any, steps: Sequence[tuple[str, Any]], turned: bool = True) -> Any:
+def attention(q: Any, k: Any, v: Any, steps: Steps, turned: bool = True) -> Any:
     """``softmax(steps(q k^T)) v`` for arrays (…, rows, depth); ``turned`` False: k is (…, depth, rows) already."""
     keys = k.swapaxes(-1, -2) if turned else k
     rows, width = q.shape[-2], keys.shape[-1]
@@ -60,7 +63,7 @@ def attention(q: Any, k: Any, v: Any, steps: Sequence[tuple[str, Any]], turned: 
     for n in lead:
         scores *= n
     alike = keys.shape[:-2] == lead == v.shape[:-2] and width > 0
-    if alike and scores >= MANY and rows * width <= IN_EACH and q.dtype == np.float32:
+    if alike and scores >= MANY:
         hold_blas()
         done = _by_library(q, keys, v, steps)
         if done is not None:
@@ -84,10 +87,15 @@ def attention(q: Any, k: Any, v: Any, steps: Sequence[tuple[str, Any]], turned: 
 
 
 def _result(lead: tuple[int, ...], rows: int, v: Any) -> Any:
-    """Room for the result. With one axis of heads that lies behind the rows: they are put side by side next."""
-    if len(lead) == 2:
-        return np.empty((lead[0], rows, lead[1], v.shape[-1]), v.dtype).transpose(0, 2, 1, 3)
-    return np.empty((*lead, rows, v.shape[-1]), v.dtype)
+    return room_for(np.empty, (*lead, rows, v.shape[-1]), v.dtype)
+
+
+def room_for(empty: Callable[..., Any], shape: tuple[int, ...], dtype: Any) -> Any:
+    """Room for a result. With one axis of heads that lies behind the rows: they are put side by side next."""
+    if len(shape) != 4:
+        return empty(shape, dtype)
+    examples, heads, rows, depth = shape
+    return empty((examples, rows, heads, depth), dtype).transpose(0, 2, 1, 3)
 
 
 def _spread(arg: Any, shape: tuple[int, ...]) -> Any:
@@ -111,25 +119,35 @@ def _pieces(
         out[i][lo:hi] = scores @ v[i]
 
 
-def _by_library(q: Any, keys: Any, v: Any, steps: Sequence[tuple[str, Any]]) -> Any:
+def _by_library(q: Any, keys: Any, v: Any, steps: Steps) -> Any:
     """By the kernel library; None where it does not want them."""
-    found = library()
-    shape = (*q.shape[:-1], keys.shape[-1])
-    if found is None or not _fit(steps, shape):
+    found, parts = library(), for_library(q, keys, v, steps)
+    if found is None or parts is None:
         return None
     out = _result(q.shape[:-2], q.shape[-2], v)
-    small = len(shape) == 4 and shape[1] * shape[2] * shape[3] < IN_EXAMPLE
-    if len(shape) != 4 or small or shape[0] == 1:
-        return out if _into(found, q, keys, v, steps, out) else None
-    for i in range(shape[0]):
-        own = slice(i, i + 1)
-        mine = [(n, _of_example(a, own)) for n, a in steps]
+    for own, mine in parts:
         if not _into(found, q[own], keys[own], v[own], mine, out[own]):
             return None
     return out
 
 
-def _fit(steps: Sequence[tuple[str, Any]], shape: tuple[int, ...]) -> bool:
+def for_library(q: Any, keys: Any, v: Any, steps: Steps) -> list[tuple[Any, Steps]] | None:
+    """What the kernel library computes at once: examples, with what is done to their scores. None: nothing of it."""
+    shape = (*q.shape[:-1], keys.shape[-1])
+    rows, width = shape[-2:]
+    alike = keys.shape[:-2] == q.shape[:-2] == v.shape[:-2] and width > 0
+    if not alike or q.dtype != np.float32 or rows * width > IN_EACH or math.prod(shape) < MANY:
+        return None
+    if not _fit(steps, shape):
+        return None
+    small = len(shape) == 4 and shape[1] * shape[2] * shape[3] < IN_EXAMPLE
+    if len(shape) != 4 or small or shape[0] == 1:
+        return [(slice(None), steps)]
+    parts = [slice(i, i + 1) for i in range(shape[0])]
+    return [(own, [(n, _of_example(a, own)) for n, a in steps]) for own in parts]
+
+
+def _fit(steps: Steps, shape: tuple[int, ...]) -> bool:
     """No step stretches the scores."""
     for _, arg in steps:
         given = getattr(arg, "shape", ())
@@ -145,9 +163,7 @@ def _of_example(arg: Any, own: slice) -> Any:
     return arg[own] if getattr(arg, "ndim", 0) == 4 and arg.shape[0] > 1 else arg
 
 
-def _into(
-    found: Any, q: Any, keys: Any, v: Any, steps: Sequence[tuple[str, Any]], out: Any
-) -> bool:
+def _into(found: Any, q: Any, keys: Any, v: Any, steps: Steps, out: Any) -> bool:
     scores = found.scores(q, keys, steps)
     if scores is None:
         scores = found.batch_matmul(q, keys)
@@ -162,7 +178,7 @@ def _into(
     return True
 
 
-def _do_steps(scores: Any, steps: Sequence[tuple[str, Any]]) -> None:
+def _do_steps(scores: Any, steps: Steps) -> None:
     """Over the scores, a few examples at a time and on all cores."""
     spread = [_spread(arg, scores.shape) for _, arg in steps]
 
@@ -173,7 +189,7 @@ def _do_steps(scores: Any, steps: Sequence[tuple[str, Any]]) -> None:
     over_rows(block, [scores, *spread], scores.shape, ROWS)
 
 
-def _whole(q: Any, keys: Any, v: Any, steps: Sequence[tuple[str, Any]]) -> Any:
+def _whole(q: Any, keys: Any, v: Any, steps: Steps) -> Any:
     scores = np.matmul(q, keys)
     for name, arg in steps:
         wide = (

@@ -9,7 +9,7 @@ alone, so the same program gives the same bits. Where NumPy has another BLAS, ``
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ __all__ = [
     "matmul",
     "matmul_bias",
     "ones",
+    "vector_sum",
 ]
 
 #: Multiply-adds from which OpenBLAS would use threads, and from which parts on several cores pay.
@@ -131,7 +132,14 @@ def column_sums(x: Any) -> Any:
     """The sum of a matrix over its first axis, as a product: NumPy adds short rows one at a time."""
     if x.size >= HOLD_FROM:
         hold_blas()
-    return np.dot(ones(x.shape[0], x.dtype), x)
+    n = len(x)
+    return (_few_ones if n < FEW else ones)(n, x.dtype).dot(x)
+
+
+def vector_sum(x: Any) -> Any:
+    """The sum of a vector; short ones as a product, too, for which NumPy does less around the work."""
+    n = len(x)
+    return _few_ones(n, x.dtype).dot(x) if n < FEW else np.add.reduce(x)
 
 
 def ones(n: int, dtype: Any) -> Any:
@@ -145,6 +153,9 @@ def ones(n: int, dtype: Any) -> Any:
     return kept[:n]
 
 
+_few_ones = lru_cache(64)(ones)
+#: Up to so many numbers BLAS adds them without threads, and as precisely as NumPy.
+FEW = 4096
 _TINY = 2048
 _MOST_KEPT = 1 << 20
 _ones: dict[Any, Any] = {}

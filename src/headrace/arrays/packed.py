@@ -17,7 +17,7 @@ from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 
-__all__ = ["Held", "product"]
+__all__ = ["INSIDE", "Held", "product"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
@@ -25,7 +25,7 @@ MAX_KEPT = 4
 MIN_ROWS = 16
 _FLOAT32 = np.dtype(np.float32)
 #: Activations that the library applies in the same pass. (Its relu turns NaN into 0: that one is done afterwards.)
-_INSIDE = {
+INSIDE = {
     "Tanh": "tanh",
     "Sigmoid": "sigmoid",
     "GeluApproximate": "gelu",
@@ -90,7 +90,7 @@ def _packed_product(
     packed = held.get(kind, lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True))
     if packed is None:
         return None
-    inside = None if activation is None else _INSIDE.get(activation)
+    inside = None if activation is None else INSIDE.get(activation)
     out = found.product(x, packed, bias, inside)
     if out is not None and activation is not None and inside is None:
         activations.in_place(activation, out)

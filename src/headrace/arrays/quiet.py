@@ -7,6 +7,7 @@ NumPy has no such variable, ``np.errstate`` itself is used.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,7 @@ def _fast() -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
             return None
     except Exception:  # another NumPy: its private names moved
         return None
-    setter = _extobj_contextvar.set
-
-    def silence_fast() -> Any:
-        return setter(quiet)
-
-    return silence_fast, _extobj_contextvar.reset
+    return partial(_extobj_contextvar.set, quiet), _extobj_contextvar.reset
 
 
 def _slow_silence() -> Any:

@@ -8,6 +8,7 @@ the ones under the branch that is open already come first, so that branches stay
 from __future__ import annotations
 
 import heapq
+import sys
 from collections import defaultdict
 from collections.abc import Container, Iterable
 from typing import Union
@@ -32,12 +33,18 @@ Unit = Union[Operation, Loop]
 
 
 def needed_ops(
-    roots: Iterable[Operation], fed: Container[Tensor], done: Container[Operation] = ()
+    roots: Iterable[Operation],
+    fed: Container[Tensor],
+    done: Container[Operation] = (),
+    limit: int = sys.maxsize,
 ) -> set[Operation]:
-    """Everything that the roots depend on, not looking behind fed tensors nor waiting for what is done."""
+    """Everything that the roots depend on, not looking behind fed tensors nor waiting for what is done.
+
+    If it is more than ``limit``, only a part of it, which is more than ``limit`` too.
+    """
     seen: set[Operation] = set(roots)
     stack = list(seen)
-    while stack:
+    while stack and len(seen) <= limit:
         op = stack.pop()
         for t in op._inputs:
             producer = t._op

@@ -73,6 +73,11 @@ class Executable:
         self.locate = locate
         self.details = details or {}
 
+    def run_in(self, state: Any) -> Callable[..., tuple[Any, ...]]:
+        """``run`` for one session's state."""
+        within = getattr(self.run, "within", None)
+        return self.run if within is None else within(state)  # type: ignore[no-any-return]
+
 
 def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
     """The error of a step as TensorFlow's class, with operation, input shapes and the user's line."""

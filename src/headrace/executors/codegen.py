@@ -1,8 +1,8 @@
 """A plan as one Python function.
 
-Every value is a local variable; every step is a line. Kernels, constants, variable names and writers are parameters of a
-factory around the function, so plans of the same structure share one compiled code object however often a graph is built
-again. The line of a failing step leads back to its node.
+Every value is a local variable, in a long plan one that held another before; every step is a line. Kernels, constants, variable
+names and writers are parameters of a factory around the function, so plans of the same structure share one compiled code object
+however often a graph is built again. The line of a failing step leads back to its node.
 
     def make(np, k0, c0):
         def run(S, V, f0):
@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from headrace.arrays import buffers, gemm, numpy_xp
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors import fused as fused_steps
-from headrace.executors.emit import EXPRESSIONS, INTO, UPDATES
+from headrace.executors.emit import EXPRESSIONS, INTO, UPDATES, inverse_of, number_of
 from headrace.executors.grouped import GroupWriter
 from headrace.executors.growing import Growing
 from headrace.executors.state import SMALL, RunContext, Writer
@@ -45,9 +45,14 @@ _DEEP = 60  # levels of indentation (Python ends at 100)
 _PRODUCTS = frozenset(["MatMul", "_FusedMatMul"])
 _EXACT = frozenset([dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64])
 _AUGMENTED = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/"}
-_SHORTCUTS = frozenset(["Size", "Cast", "ExpandDims", "Mean", "Sum"])
+_SHORTCUTS = frozenset(["Size", "_InverseSize", "Cast", "ExpandDims", "Mean", "Sum"])
 _SHORT_ROW = 16
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
+_NAMES = 32  # local names, before those of dead values are used again
+_MANY = 1000  # parameters; Python's time to compile a function that closes over n of them grows with n * n
+
+
+_size = functools.lru_cache(1024)(shapes.num_elements)
 
 
 class Compiled(NamedTuple):
@@ -102,6 +107,7 @@ class _Generator:
         self.params: dict[str, Any] = {}
         self.constant_params: dict[str, int] = {}
         self.kernels: dict[Any, str] = {}
+        self.numbers: dict[int, str] = {}  # constants of rank 0 that stand beside arrays
         self.position = 0
         self.n_temps = 0
         self.n_reused = 0
@@ -116,6 +122,8 @@ class _Generator:
         self.by_start = {v.start: (i, v) for i, v in enumerate(self.program.variables)}
         self.by_current = {v.current: (i, v) for i, v in enumerate(self.program.variables)}
         self.depth = 2
+        self.locked = (0, 0)  # lines and depth after the last update under the lock
+        self.free: list[str] = []  # names whose values nobody reads any more
 
     # driver -------------------------------------------------------------------------------------
     def compile(self) -> Compiled:
@@ -126,10 +134,11 @@ class _Generator:
         self.emit(f"return {self.results()}")
         feeds = "".join(f", f{n}" for n in range(len(self.program.feeds) - self.plan.kept))
         prologue = self.prologue()
-        header = [
-            f"def make({', '.join(['np', 'RunContext', *self.params])}):",
-            f" def run(S, V{feeds}):",
-        ]
+        params = ", ".join(self.params)
+        if len(self.params) > _MANY:
+            prologue.insert(0, f"  {params} = P")
+            params = "*P"
+        header = [f"def make(np, RunContext, {params}):", f" def run(S, V{feeds}):"]
         offset = len(header) + len(prologue)
         source = "\n".join([*header, *prologue, *self.lines, " return run", ""])
         make = functools.partial(_factory(source), np, RunContext)
@@ -244,8 +253,12 @@ class _Generator:
         return name
 
     def new(self, value: int) -> str:
-        name = f"t{self.n_temps}"
-        self.n_temps += 1
+        """A name; outside of branches and loops, after the first few, one whose value nobody reads any more."""
+        if self.free and self.n_temps >= _NAMES and len(self.checked) == 1:
+            name = self.free.pop()
+        else:
+            name = f"t{self.n_temps}"
+            self.n_temps += 1
         self.names[value] = name
         self.home[value] = self.checked[-1]
         return name
@@ -253,19 +266,20 @@ class _Generator:
     # statements ---------------------------------------------------------------------------------
     def block(self, block: PlanBlock) -> None:
         for s in block:
-            if isinstance(s, PlanIf):
-                self.branch(s)
-            elif isinstance(s, PlanWhile):
-                self.loop(s)
+            if isinstance(s, Node):
+                self.node(s)
+            elif isinstance(s, Fused):
+                self.fused(s)
+            elif isinstance(s, Grouped):
+                self.grouped(s)
             else:
-                if isinstance(s, Fused):
-                    self.fused(s)
-                elif isinstance(s, Grouped):
-                    self.grouped(s)
+                if isinstance(s, PlanIf):
+                    self.branch(s)
                 else:
-                    self.node(s)
-                self.release(s)
-                self.position += 1
+                    self.loop(s)
+                continue
+            self.release(s)
+            self.position += 1
 
     def branch(self, s: PlanIf, guard: str = "") -> None:
         """An ``if``; where they are nested deeper than Python allows, a flat sequence of guarded runs of steps."""
@@ -364,7 +378,22 @@ class _Generator:
         if node.opdef.traits.uninit_ok and (value in self.by_start or value in self.by_current):
             name = self.variable(value, check=False)
             return f"(S.raw({self.param_key(value)}) if {name} is None else {name})"
-        return self.name(value)
+        return self.beside_array(node, value) or self.name(value)
+
+    def beside_array(self, node: Node, value: int) -> str | None:
+        """A constant number in an expression with an array, as one of rank 0: a NumPy scalar takes 0.2 µs more there."""
+        array = self.program.constants.get(value)
+        if array is None or array.ndim or array.dtype.kind == "O":
+            return None
+        if node.opdef.name not in EXPRESSIONS and not self.is_small_update(node):
+            return None
+        if not any(self.program.values[i].shape for i in node.inputs):
+            return None
+        name = self.numbers.get(value)
+        if name is None:
+            name = self.numbers[value] = self.param(f"z{len(self.params)}", np.asarray(array))
+            self.constant_params[name] = value
+        return name
 
     def param_key(self, value: int) -> str:
         i, info = self.by_start.get(value) or self.by_current[value]
@@ -390,7 +419,9 @@ class _Generator:
             return None
         dtype = self.program.values[node.outputs[0]].dtype
         if name == "Size":
-            return f"{self.param(dtype.name, dtype.np_dtype.type)}({args[0]}.size)"
+            return f"{self.param(f'{dtype.name}_of', number_of(dtype))}({args[0]}.size)"
+        if name == "_InverseSize":
+            return f"{self.param(f'inverse_{dtype.name}', inverse_of(dtype))}({args[0]}.size)"
         source = self.program.values[node.inputs[0]]
         if name == "Cast" and source.shape == () and dtype in _BLAS and source.dtype in _EXACT:
             return f"{self.param(dtype.name, dtype.np_dtype.type)}({args[0]})"
@@ -414,7 +445,10 @@ class _Generator:
         rank = len(info.shape)
         gone = {int(a) % rank for a in axes.reshape(-1)} if rank else set()
         if rank and len(gone) == rank:
-            total = f"np.add.reduce({x})" if rank == 1 else f"np.add.reduce({x}, None)"
+            if rank == 1:
+                total = f"{self.param('vector_sum', gemm.vector_sum)}({x})"
+            else:
+                total = f"np.add.reduce({x}, None)"
             return total if node.opdef.name == "Sum" else f"{total} / {x}.size"
         if node.opdef.name == "Sum" and rank == 2 and gone == {0}:
             return f"{self.param('column_sums', gemm.column_sums)}({x})"
@@ -470,7 +504,7 @@ class _Generator:
         info = self.program.values[out]
         if form is None or not info.shape or info.dtype._kind not in "fiuc":
             return None
-        n = shapes.num_elements(info.shape)
+        n = _size(info.shape)
         if n is not None and n < _SMALL:
             return None
         for k, value in enumerate(node.inputs):
@@ -480,7 +514,7 @@ class _Generator:
                 target = args[k]
                 self.names[out] = target
                 if value in self.home:
-                    self.home[out] = self.home[value]
+                    self.home[out] = self.home.pop(value)
                 self.n_reused += 1
                 operator = _AUGMENTED.get(node.opdef.name)
                 if operator is not None and (k == 0 or operator in "+*"):
@@ -527,11 +561,17 @@ class _Generator:
         for w in dict.fromkeys(node.writes):
             info = self.program.variables[w]
             self.names.setdefault(info.current, f"v{w}")
-        if self.is_small_update(node):
-            self.update(node, args)
-        else:
+        if not self.is_small_update(node):
             self.call_writer(node, args, targets)
+            self._wrote(node)
+            return
+        if self.locked != (len(self.lines), self.depth):  # one after the other they share the lock
+            self.emit("with S.lock:")
+        self.depth += 1
+        self.update(node, args)
         self._wrote(node)
+        self.depth -= 1
+        self.locked = (len(self.lines), self.depth)
 
     def is_small_update(self, node: Node) -> bool:
         """A new value that is one expression, of a variable that is replaced rather than overwritten."""
@@ -547,10 +587,9 @@ class _Generator:
         info = self.program.variables[i]
         key, op = self.param(f"q{i}", info.key), self.param(f"o{i}", info.op)
         new = UPDATES[node.opdef.name].format(f"v{i}", *args)
-        self.emit("with S.lock:")
-        self.emit(f" v{i} = V.get({key})")
-        self.emit(f" if v{i} is None: v{i} = S.need({key}, {op})", node)
-        self.emit(f" v{i} = V[{key}] = {new}", node)
+        self.emit(f"v{i} = V.get({key})")
+        self.emit(f"if v{i} is None: v{i} = S.need({key}, {op})", node)
+        self.emit(f"v{i} = V[{key}] = {new}", node)
 
     def call_writer(self, node: Node, args: list[str], targets: list[str]) -> None:
         bound = self.writer(node)
@@ -657,21 +696,27 @@ class _Generator:
         self.emit(f"{self.new(step.output)} = {name}({', '.join(args)})", step)
 
     def release(self, s: Node | Fused | Grouped) -> None:
-        """Let go of large values after their last use, and of views: one of a variable keeps it from being overwritten."""
-        gone = []
+        """Let go of large values after their last use, and of views: one of a variable keeps it from being overwritten.
+
+        Small ones go when their name is used again.
+        """
+        last, position, gone = self.lives.last, self.position, []
+        outermost = self.checked[0] if len(self.checked) == 1 else None
         for value in s.inputs:
-            if self.lives.last.get(value) == self.position:
-                name = self.names.get(value)
-                if name is None or name[0] != "t" or self.is_small(value):
-                    continue
-                if any(
-                    self.names.get(o) == name
-                    for o in ((s.output,) if isinstance(s, Fused) else s.outputs)
-                ):
+            if last.get(value) != position:
+                continue
+            name = self.names.get(value)
+            if name is None or name[0] != "t":
+                continue
+            if not self.is_small(value):
+                outputs = (s.output,) if isinstance(s, Fused) else s.outputs
+                if any(self.names.get(o) == name for o in outputs):
                     continue
                 gone.append(name)
                 if value in self.lives.fresh and self.may_be_pooled(value):
                     self.emit(f"{self.param('give', buffers.give)}({name})")
+            if outermost is not None and self.home.pop(value, None) is outermost:
+                self.free.append(name)
         if gone:
             self.emit(" = ".join([*dict.fromkeys(gone), "None"]))
 
@@ -690,41 +735,36 @@ class _Generator:
     def is_small(self, value: int) -> bool:
         """A few elements in all, or a few in each row of a batch: not worth a line."""
         shape = self.program.values[value].shape
-        size = shapes.num_elements(shape)
+        size = _size(shape)
         if size is not None:
             return size < _SMALL
-        row = shapes.num_elements(shape[1:]) if shape else None
+        row = _size(shape[1:]) if shape else None
         return row is not None and row <= _SHORT_ROW
 
     # results ------------------------------------------------------------------------------------
     def results(self) -> str:
         """The fetched values, each the user's own."""
         parts = []
+        fetched = {f for f in self.program.fetches if f is not None}
+        sharing = Counter(map(self.lives.root, fetched))
         seen: set[int] = set()
         for f in self.program.fetches:
             if f is None:
                 parts.append("None")
                 continue
-            parts.append(self.result(f, f in seen))
+            alone = f not in seen and sharing[self.lives.root(f)] == 1
+            parts.append(self.result(f, alone))
             seen.add(f)
         return f"({', '.join(parts)},)" if parts else "()"
 
-    def result(self, value: int, again: bool) -> str:
+    def result(self, value: int, alone: bool) -> str:
+        """``alone``: nothing that was returned or will be shares its memory."""
         info = self.program.values[value]
         name = self.name(value)
         lives = self.lives
-        own = value in lives.fresh or value in lives.whole
-        own = own and lives.root(value) not in lives.shared and not again
+        own = alone and (value in lives.fresh or value in lives.whole)
+        own = own and lives.root(value) not in lives.shared
         own = own or self.program.borrowed
-        if (
-            own
-            and not self.program.borrowed
-            and any(
-                f != value and f is not None and lives.root(f) == lives.root(value)
-                for f in self.program.fetches
-            )
-        ):
-            own = False
         if info.dtype is dtypes.resource or info.dtype is dtypes.variant:
             return name
         if info.dtype is dtypes.string and not info.shape:

@@ -6,7 +6,13 @@ to its kernel by the differential tests (numpy against reference executor). ``{0
 
 from __future__ import annotations
 
-__all__ = ["EXPRESSIONS", "INTO", "UPDATES"]
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["EXPRESSIONS", "INTO", "UPDATES", "inverse_of", "number_of"]
 
 #: Python expressions. Operators serve arrays and NumPy scalars alike, and are ten times faster on scalars.
 EXPRESSIONS: dict[str, str] = {
@@ -61,3 +67,23 @@ INTO: dict[str, str] = {
     "Log1p": "np.log1p({0}, out={out})",
     "Expm1": "np.expm1({0}, out={out})",
 }
+
+
+@functools.cache
+def number_of(dtype: Any) -> Callable[[int], Any]:
+    """From a size to a NumPy scalar; sizes come again, and to make one takes four times as long as to find it."""
+    return functools.lru_cache(64)(dtype.np_dtype.type)
+
+
+@functools.cache
+def inverse_of(dtype: Any) -> Callable[[int], Any]:
+    """From a size to one over it, of rank 0 since it is there to be multiplied with arrays."""
+    make = dtype.np_dtype.type
+
+    @functools.lru_cache(64)
+    def inverse(size: int) -> Any:
+        made = np.asarray(make(1) / make(size))
+        made.flags.writeable = False
+        return made
+
+    return inverse

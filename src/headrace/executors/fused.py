@@ -6,7 +6,7 @@ rows or flat blocks, over threads. Inputs of lower rank (a bias) or of one eleme
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from headrace.executors.emit import INTO
 from headrace.plan.fusion import HEAVY, LARGE_ALONE, Fused
 from headrace.program.nodes import Program
 
-__all__ = ["FUSED_FILENAME", "compiled", "make_fused"]
+__all__ = ["FUSED_FILENAME", "compiled", "make_fused", "settled"]
 
 #: Elements from which blocks over threads pay.
 LARGE = 128 * 1024
@@ -47,17 +47,12 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
     # a single function of one array may be the kernel library's
     single = len(step.nodes) == 1 and len(step.inputs) == 1 and info.dtype is float32
     alone = step.nodes[0].opdef.name if single else None
-    cheap = len(step.nodes) == 1 and step.nodes[0].opdef.name not in HEAVY
-    large, options = (LARGE_ALONE, {"block": LARGE_ALONE // 4}) if cheap else (LARGE, {})
+    large, options = _large(step)
     lower = [k for k, r in enumerate(ranks) if r != rank and r != 0]
 
     def widened(inputs: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
         """An input of lower rank stretches the others: [n,1] and [m] give [n,m]."""
-        for k in lower:
-            for own_dim, dim in zip(getattr(inputs[k], "shape", ())[::-1], shape[::-1]):
-                if own_dim != dim and own_dim != 1:
-                    return True
-        return False
+        return any(_stretches(getattr(inputs[k], "shape", ()), shape) for k in lower)
 
     def run(*inputs: Any) -> Any:
         shape = None
@@ -92,6 +87,30 @@ def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., 
         return out
 
     return run
+
+
+def _large(step: Fused) -> tuple[int, dict[str, int]]:
+    """Elements from which blocks pay, and how large they are."""
+    cheap = len(step.nodes) == 1 and step.nodes[0].opdef.name not in HEAVY
+    return (LARGE_ALONE, {"block": LARGE_ALONE // 4}) if cheap else (LARGE, {})
+
+
+def _stretches(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return any(d not in (1, full) for d, full in zip(own[::-1], shape[::-1]))
+
+
+def settled(step: Fused, program: Program, inputs: Sequence[Any], out: Any) -> Callable[..., None]:
+    """``f(*inputs, out)`` for arrays of these shapes, ``out`` being of the result's."""
+    _, into = compiled(step, program, None)
+    large, options = _large(step)
+    same = [getattr(x, "shape", ()) for x in inputs if getattr(x, "ndim", 0) == out.ndim]
+    if out.size < large or not same or any(s != out.shape for s in same):
+        return into
+
+    def in_blocks(*arrays: Any) -> None:
+        _blocked(into, arrays[:-1], arrays[-1].shape, arrays[-1], options)
+
+    return in_blocks
 
 
 def compiled(

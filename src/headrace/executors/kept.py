@@ -15,7 +15,7 @@ import numpy as np
 from headrace.executors.base import Executable
 from headrace.executors.state import State
 
-__all__ = ["Counts", "KeptPart"]
+__all__ = ["Counts", "KeptPart", "is_within_bounds"]
 
 
 #: Bytes that a session may keep in any case.
@@ -86,6 +86,11 @@ def _make_room(state: State, made: tuple[Any, ...]) -> bool:
     if wanted + sum(_bytes(e.values) for e in state.kept.values()) > most:
         state.kept.clear()
     return True
+
+
+def is_within_bounds(state: State) -> bool:
+    """Whether what a session keeps is within its bounds still; weights that are packed later make it more."""
+    return sum(_bytes(e.values) for e in state.kept.values()) <= max(LEAST, 2 * state.nbytes())
 
 
 def _bytes(values: tuple[Any, ...]) -> int:

@@ -11,6 +11,7 @@ from headrace.executors.base import Executable, Options
 from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.fused import FUSED_FILENAME
 from headrace.executors.kept import KeptPart
+from headrace.executors.settled import settled_runs
 from headrace.plan.fusion import Fused
 from headrace.plan.plan import Plan
 from headrace.program.nodes import Node
@@ -22,14 +23,16 @@ Locator = Callable[[BaseException], tuple[Any, list[Any]] | None]
 
 def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> Executable:
     """``part`` computes what is kept between runs: the last ``plan.kept`` feeds."""
-    compiled = compile_plan(plan, None if part is None else KeptPart(part))
+    kept = None if part is None else KeptPart(part)
+    compiled = compile_plan(plan, kept)
     details: dict[str, Any] = {
         "source": compiled.source, "reused buffers": compiled.n_reused, "kept": part,
     }  # fmt: skip
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)
-    return Executable(compiled.run, plan, options, locate, details)
+    run = settled_runs(plan, compiled.run, kept) if options.rewrites and options.fusion else None
+    return Executable(run or compiled.run, plan, options, locate, details)
 
 
 def _first_of(*locators: Locator) -> Locator:

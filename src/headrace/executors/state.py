@@ -24,12 +24,16 @@ __all__ = ["RunContext", "State", "Writer"]
 class State:
     """Values and other resources of a session."""
 
-    __slots__ = ("__weakref__", "groups", "kept", "lock", "resources", "values", "versions")
+    __slots__ = (
+        "__weakref__", "groups", "kept", "lock", "overwrites", "resources", "settled", "values", "versions",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.resources: dict[Hashable, Any] = {}
         self.versions: dict[str, int] = {}  # how often an array was overwritten where it lies
+        self.overwrites = 0  # the sum of these
+        self.settled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.lock = threading.RLock()
@@ -63,6 +67,8 @@ class State:
             self.values.clear()
             self.resources.clear()
             self.kept.clear()
+            for table in list(self.settled.values()):
+                table.clear()
             self.groups.clear()
 
 
@@ -203,6 +209,7 @@ class Writer:
             if alone:
                 for key in self.keys:
                     state.versions[key] = state.versions.get(key, 0) + 1
+                state.overwrites += 1
                 self.inplace(*inputs)  # type: ignore[misc]
                 result = tuple(taken)
             else:

@@ -12,6 +12,8 @@ from collections.abc import Hashable, Sequence
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors.base import Executable, Options
@@ -51,7 +53,7 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
             return None
         if e not in fed:
             roots.append(e._op)
-    needed = needed_ops(roots, fed)
+    needed = needed_ops(roots, fed, limit=MAX_OPS)
     if len(needed) > MAX_OPS:
         return None
     ops = sorted(needed, key=_id) if len(needed) > 1 else list(needed)
@@ -120,10 +122,8 @@ class _Template:
                 continue
             tensor = plan.program.values[value].tensor
             if tensor in at and value in plan.program.constants and tensor._op.type == "Const":
-                array = plan.program.constants[value]
-                self.slots.append(
-                    (position, at[tensor], array.ndim == 0 and array.dtype.kind != "O")
-                )
+                scalar = isinstance(self.params[position], np.generic)
+                self.slots.append((position, at[tensor], scalar))
                 self.params[position] = None
         self.compiled = _without_graph(compiled, structure)
         self.plan = Plan(_without_values(plan.program), (), plan.lives)

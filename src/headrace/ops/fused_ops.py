@@ -89,6 +89,19 @@ FUSED_MATMUL = define(
 )  # fmt: skip
 
 
+# gradients of means -------------------------------------------------------------------------------
+
+
+def _inverse_size_kernel(xp: Any, x: Any) -> Any:
+    return x.dtype.type(1) / x.dtype.type(x.size)
+
+
+INVERSE_SIZE = define(
+    "_InverseSize", "input: T -> output: T; T: type(float)",
+    shape=lambda c: [()], kernel=_inverse_size_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
 # attention models ---------------------------------------------------------------------------------
 
 

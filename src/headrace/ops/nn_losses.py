@@ -17,6 +17,7 @@ import numpy as np
 from headrace import errors
 from headrace.arrays.accel import ask
 from headrace.arrays.gemm import ones
+from headrace.arrays.two_classes import cross_entropy_of_two
 from headrace.core import dtypes, infer, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -180,53 +181,29 @@ def _picked_loss(features: Any, e: Any, at: Any) -> Any:
 
 #: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the rows.
 _FEW = 16
+#: Rows up to which two classes have a way of their own: from about here on BLAS would use threads for it.
+_FEW_ROWS = 4096
 
 
 def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> tuple[Any, Any]:
-    if classes == 2 and 0 < rows <= _FEW_ROWS:
-        found = _sparse_xent_of_two(features, labels, rows)
-        if found is not None:
-            return found
-    d = features.T.copy()
-    d -= np.maximum.reduce(d, 0)
-    e = np.exp(d)
-    total = np.dot(ones(classes, d.dtype), e)
-    try:  # as unsigned numbers wrong labels, negative ones too, lie behind the end of the table
+    try:
+        if classes == 2 and rows <= _FEW_ROWS:
+            found = cross_entropy_of_two(features, labels)
+            if found is not None:
+                return found
+        # as unsigned numbers wrong labels, negative ones too, lie behind the end of the table
         at = _row_starts(classes, rows).take(labels.view(np.uint32))
     except IndexError:
         raise _label_error(labels, classes) from None
     at += _row_starts(rows, 1)
+    d = features.T.copy()
+    d -= np.maximum.reduce(d, 0)
+    e = np.exp(d)
+    total = np.dot(ones(classes, d.dtype), e)
     picked = d.take(at)
     e /= total
     e.reshape(-1)[at] -= 1
     return np.log(total) - picked, e.T
-
-
-#: Two classes: up to so many rows the number of steps counts, not what each does.
-_FEW_ROWS = 256
-_signs = {
-    np.dtype(t): np.array([1, -1], t) for t in (np.float32, np.float64)
-}  # of the other class's lead
-
-
-def _sparse_xent_of_two(features: Any, labels: Any, rows: int) -> tuple[Any, Any] | None:
-    """By the lead t of the class that is not the label's: the loss is log(1 + exp(t)), its derivative exp(t - loss)."""
-    lead = features[:, 1] - features[:, 0]
-    if not lead.dot(lead) < np.inf:  # infinity or NaN: to be treated as for any number of classes
-        return None
-    try:
-        sign = _signs[features.dtype].take(labels.view(np.uint32))
-    except IndexError:
-        raise _label_error(labels, 2) from None
-    lead *= sign
-    loss = np.logaddexp(0, lead)
-    lead -= loss
-    np.exp(lead, out=lead)
-    backprop = np.empty((rows, 2), features.dtype)
-    right = backprop[:, 1]
-    np.multiply(sign, lead, out=right)
-    np.negative(right, out=backprop[:, 0])
-    return loss, backprop
 
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}

@@ -47,7 +47,7 @@ def _library(xp: Any) -> Any:
     return windowed if xp.name == "numpy" else xp.pooling
 
 
-def _axes(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
+def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
     if ksize[0] != 1 or strides[0] != 1:
         raise errors.UnimplementedError(
             None, None, "Pooling is not yet supported on the batch dimension."
@@ -56,19 +56,19 @@ def _axes(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
 
 
 def _max_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
-    return _library(xp).maximum(x, _axes(x.shape, ksize, strides, padding))
+    return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
 
 
 def _max_grad_kernel(
     xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
 ) -> Any:
-    return _library(xp).maximum_grad(x, y, g, _axes(x.shape, ksize, strides, padding))
+    return _library(xp).maximum_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
 
 
 def _max_grad_grad_kernel(
     xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
 ) -> Any:
-    return _library(xp).maximum_grad_grad(x, y, g, _axes(x.shape, ksize, strides, padding))
+    return _library(xp).maximum_grad_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
 
 
 def _ints(values: Any) -> tuple[int, ...]:
@@ -96,12 +96,12 @@ def _max_grad_grad_v2_kernel(
 
 
 def _avg_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
-    return _library(xp).average(x, _axes(x.shape, ksize, strides, padding))
+    return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
 
 
 def _avg_grad_kernel(xp: Any, shape: Any, g: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
     whole = _ints(shape)
-    return _library(xp).average_grad(whole, g, _axes(whole, ksize, strides, padding))
+    return _library(xp).average_grad(whole, g, axes_of(whole, ksize, strides, padding))
 
 
 def _argmax_kernel(
@@ -115,7 +115,7 @@ def _argmax_kernel(
     include_batch_in_index: bool,
 ) -> Any:
     y, at = _library(xp).first_maxima(
-        x, _axes(x.shape, ksize, strides, padding), include_batch_in_index
+        x, axes_of(x.shape, ksize, strides, padding), include_batch_in_index
     )
     return y, at.astype(Targmax.np_dtype, copy=False)
 

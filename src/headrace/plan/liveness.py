@@ -32,6 +32,8 @@ class Lifetimes:
 
     def root(self, value: int) -> int:
         parent = self.parent
+        if value not in parent:
+            return value
         r = value
         while parent.get(r, r) != r:
             r = parent[r]
@@ -67,9 +69,10 @@ def lifetimes(block: PlanBlock, program: Program) -> Lifetimes:
     for f in program.fetches:
         if f is not None:
             out.last[f] = end
-    for value, last in out.last.items():
+    group_last = out.group_last = dict(out.last)
+    for value in out.parent:
         r = out.root(value)
-        out.group_last[r] = max(out.group_last.get(r, -1), last)
+        group_last[r] = max(group_last.get(r, -1), out.last.get(value, -1))
     outside = [*program.feeds, *program.constants]
     for v in program.variables:
         outside += [v.start, v.current]
@@ -99,7 +102,7 @@ def _visit(
 
 
 def _use(value: int, position: int, out: Lifetimes, loops: list[tuple[int, set[int]]]) -> None:
-    out.last[value] = max(out.last.get(value, -1), position)
+    out.last[value] = position  # positions only grow
     for start, used in loops:
         if out.born.get(value, -1) < start:
             used.add(value)
@@ -113,8 +116,12 @@ def _visit_step(
             _visit_step(node, out, counter, loops)
         return
     assert isinstance(s, (Node, Fused))
+    last, position = out.last, counter.n
     for i in s.inputs:
-        _use(i, counter.n, out, loops)
+        if loops:
+            _use(i, position, out, loops)
+        else:
+            last[i] = position
     if isinstance(s, Fused):
         out.born[s.output] = counter.n
         out.fresh.add(s.output)
@@ -126,8 +133,9 @@ def _visit_step(
     for o in s.outputs:
         out.born[o] = counter.n
         if view:
-            for i in s.inputs:
-                out.join(i, o)
+            for k, i in enumerate(s.inputs):
+                if k not in traits.known_inputs:  # (a shape or an axis is not what is viewed)
+                    out.join(i, o)
             if s.opdef.name in _WHOLE and (s.inputs[0] in out.fresh or s.inputs[0] in out.whole):
                 out.whole.add(o)
         else:

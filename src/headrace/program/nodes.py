@@ -165,7 +165,7 @@ def count_uses(program: Program) -> dict[int, int]:
         s = stack.pop()
         if isinstance(s, Node):
             for i in s.inputs:
-                use(i)
+                uses[i] = uses.get(i, 0) + 1
         elif isinstance(s, If):
             use(s.pred, 2)
             stack.extend(s.body)

@@ -186,14 +186,11 @@ class _Builder:
             self.variables[key] = variable
         return variable
 
-    def _find_writes(self, units: Sequence[Unit]) -> None:
+    def _find_writes(self, units: Sequence[Unit], loops: tuple[Any, ...] = ()) -> None:
         """Resolve references and note every write before reads are given a meaning."""
-        stack: list[tuple[Unit, tuple[Any, ...]]] = [(u, ()) for u in reversed(units)]
-        while stack:
-            unit, loops = stack.pop()
+        for unit in units:
             if isinstance(unit, Loop):
-                inner = (*loops, unit.context)
-                stack.extend((u, inner) for u in reversed([*unit.test, *unit.body]))
+                self._find_writes([*unit.test, *unit.body], (*loops, unit.context))
                 continue
             kind = unit.type
             if kind in _VARIABLES:
@@ -285,6 +282,9 @@ class _Builder:
                     )
 
         for unit in units:
+            if not open_guards and isinstance(unit, Operation) and unit._context is None:
+                self._operation(unit, top)
+                continue
             guards = guard_of(unit)
             common = 0
             while (
@@ -380,7 +380,7 @@ class _Builder:
             outputs.append(value)
             value_of[t] = value
         writes: tuple[int, ...] = ()
-        bit = self.write_bits.get(op)
+        bit = self.write_bits.get(op) if self.write_bits else None
         if bit is not None:
             self.masks[op] = self.masks.get(op, 0) | bit
             writes = tuple(self.refs[op._inputs[i]].index for i in opdef.traits.writes)

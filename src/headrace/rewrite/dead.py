@@ -23,7 +23,7 @@ def _live_block(block: Block, live: set[int]) -> tuple[Block, int]:
     for statement in reversed(block):
         if isinstance(statement, Node):
             traits = statement.opdef.traits
-            if statement.writes or traits.stateful or any(o in live for o in statement.outputs):
+            if statement.writes or traits.stateful or not live.isdisjoint(statement.outputs):
                 live.update(statement.inputs)
                 out.append(statement)
             else:

@@ -317,6 +317,7 @@ def softmax_spelled_out(node: Node, state: RewriteState) -> Node | None:
 
 _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
+_POWERS = ("Mul", "Square", "Pow")
 
 
 def find_gelu(
@@ -325,6 +326,8 @@ def find_gelu(
     """Gelu that ends at the node: x, whether with tanh, and the nodes before the last."""
     if state.dtype(node.outputs[0]) not in _FLOATS:
         return None
+    if not any([i in state.constants or state.makers.get(i) in _POWERS for i in node.inputs]):
+        return None  # 0.5 is nowhere
     p = _Pattern(state, training)
     number, others = _factors(node, p, state)
     if len(others) != 2 or not _near(number, 0.5):
@@ -380,7 +383,7 @@ def _factors(node: Node, p: _Pattern, state: RewriteState) -> tuple[float, list[
         if known is not None:
             number *= known
             continue
-        inner = state.producer(value, "Mul", "Square", "Pow")
+        inner = state.producer(value, *_POWERS)
         if inner is not None and not p.opens(value):
             p.shared, inner = True, None
         if inner is not None and inner.opdef.name == "Mul":

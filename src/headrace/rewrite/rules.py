@@ -165,6 +165,10 @@ RULES: tuple[Rule, ...] = (
         "size as float", ("Cast",), shapes.size_as_float, "The divisor of a mean's gradient is one step.",
         "cast(size(x), float32) -> size(x, float32)", value_free=True, after=("Size",),
     ),
+    Rule(
+        "inverse size", ("RealDiv",), shapes.inverse_size, "The gradient of a mean, one over the size, is one step (_InverseSize).",
+        "1.0 / size(x, float32) -> _InverseSize(x)", after=("Size",),
+    ),
     # arithmetic
     Rule(
         "neutral element", tuple(algebra._NEUTRAL), algebra.neutral_element,

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.arrays import numpy_xp
 from headrace.core import dtypes, shapes
-from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.core.opdef import KernelNode, bind_kernel, lookup
 from headrace.program.nodes import Node
 from headrace.rewrite.dims import DEPTH, INDEX, PARTS, Dim, parts_of
 from headrace.rewrite.state import RewriteState, is_pure
@@ -17,6 +17,7 @@ __all__ = [
     "broadcast_axes",
     "equal_constants",
     "fold",
+    "inverse_size",
     "known_parts",
     "known_shape",
     "length_at_source",
@@ -88,6 +89,17 @@ def size_as_float(node: Node, state: RewriteState) -> Node | None:
         return None
     attrs = {"T": size.attrs["T"], "out_type": node.attrs["DstT"]}
     return Node(size.opdef, size.inputs, node.outputs, attrs, node.op)
+
+
+def inverse_size(node: Node, state: RewriteState) -> Node | None:
+    """``1 / size(x)`` as a float, the gradient of a mean, is one step; the same sizes come again and again."""
+    size = state.producer(node.inputs[1], "Size")
+    one, kind = state.constants.get(node.inputs[0]), state.dtype(node.outputs[0])
+    if size is None or one is None or one.ndim or one != 1:
+        return None
+    if kind not in (dtypes.float32, dtypes.float64) or state.dtype(size.inputs[0]) is not kind:
+        return None
+    return Node(lookup("_InverseSize"), size.inputs, node.outputs, {"T": kind}, node.op)
 
 
 def equal_constants(node: Node, state: RewriteState) -> Node | None:

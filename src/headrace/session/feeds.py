@@ -19,6 +19,10 @@ __all__ = ["TensorFed", "expand_feeds", "is_symbolic", "make_converter"]
 Converter = Callable[[Any], Any]
 
 
+#: The common types of arrays, any of which a numeric placeholder takes.
+_PLAIN = frozenset(np.dtype(t) for t in "?bBhHiIqQefd")
+
+
 class TensorFed(Exception):
     """A tensor stands among the feed values; the session evaluates it first."""
 
@@ -43,8 +47,10 @@ def make_converter(tensor: Tensor) -> Converter:
     exact = tuple(shape) if shape is not None and None not in shape else None
     rest = shape[1:] if shape and shape[0] is None and None not in shape[1:] else None
     numeric = want.kind in "fiubc"
+    cast_from = _PLAIN - {want} if numeric else frozenset()
     ndarray = np.ndarray
     make = want.type
+    rank = 0 if shape is None else len(shape)
 
     if exact == ():
 
@@ -63,6 +69,8 @@ def make_converter(tensor: Tensor) -> Converter:
             given = value.dtype
             if given is want:
                 array = value
+            elif given in cast_from:
+                array = value.astype(want)
             elif numeric and given.kind in "fiub":
                 array = value if given == want else value.astype(want)
             elif given == want:
@@ -74,9 +82,10 @@ def make_converter(tensor: Tensor) -> Converter:
         else:
             array = _as_array(value, tensor, want)
         if rest is not None:  # the batch is open, the rest is known: the commonest placeholder
-            if array.shape[1:] != rest or not array.ndim:
+            if array.ndim != rank or (rest and array.shape[1:] != rest):
                 _check_shape(array.shape, tensor)
-        elif exact is not None:
+            return array
+        if exact is not None:
             if array.shape != exact:
                 _check_shape(array.shape, tensor)
         elif shape is not None:

@@ -14,7 +14,7 @@ import time
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -428,21 +428,6 @@ def _picked(convert: Callable[[Any], Any], pick: Callable[[Any], Any]) -> Callab
     return lambda given: convert(pick(given))
 
 
-def _collector(
-    converters: list[Callable[[Any], Any]], values_of: Callable[[Any], Any]
-) -> Callable[[Any], Sequence[Any]]:
-    """From a feed_dict to what the plan takes; inputs and labels are the commonest."""
-    if len(converters) == 2:
-        first, second = converters
-
-        def two(feed_dict: Any) -> Sequence[Any]:
-            a, b = values_of(feed_dict)
-            return first(a), second(b)
-
-        return two
-    return lambda given: [convert(value) for convert, value in zip(converters, values_of(given))]
-
-
 def make_call(
     session: BaseSession,
     executable: Executable,
@@ -451,8 +436,8 @@ def make_call(
     rebuild: Any,
 ) -> Callable[[Any], Any]:
     """The function behind one kind of call: feed_dict in, result out."""
-    run = executable.run
     state = session._state
+    run = executable.run_in(state)
     owner = weakref.ref(
         session
     )  # the session holds its calls: no cycle, so that dropping it frees its variables
@@ -478,7 +463,8 @@ def make_call(
             raise error
         raise wrapped from (None if isinstance(error, errors.OpError) else error)
 
-    collect = _collector(find, values_of)
+    def collect(feed_dict: Any) -> list[Any]:
+        return [convert(value) for convert, value in zip(find, values_of(feed_dict))]
 
     def call(feed_dict: Any) -> Any:
         token = silence()
@@ -497,7 +483,7 @@ def make_call(
             if held[0]:
                 release_blas()
 
-    first = converters[0] if converters else None
+    first, second = (*converters[:2], None, None)[:2]
 
     # the commonest call, ``call`` without what several feeds need: 1.35 µs instead of 1.55 for a scalar add
     def call_with_one(feed_dict: Any) -> Any:
@@ -519,6 +505,26 @@ def make_call(
             if held[0]:
                 release_blas()
 
+    # inputs and labels: half a microsecond less than ``call``
+    def call_with_two(feed_dict: Any) -> Any:
+        token = silence()
+        try:
+            a, b = feed_dict.values()
+            try:
+                a = first(a)  # type: ignore[misc]
+                b = second(b)  # type: ignore[misc]
+            except TensorFed:
+                holder = owner()
+                assert holder is not None
+                a, b = collect(holder._plain_feeds(feed_dict))
+            return rebuild(run(state, values, a, b))
+        except Exception as error:
+            raise_from(error)
+        finally:
+            restore(token)
+            if held[0]:
+                release_blas()
+
     def call_without_feeds(_: Any) -> Any:
         token = silence()
         try:
@@ -531,8 +537,8 @@ def make_call(
                 release_blas()
 
     made = call if converters else call_without_feeds
-    if len(converters) == 1 and picks is None:
-        made = call_with_one
+    if picks is None and 1 <= len(converters) <= 2:
+        made = call_with_one if len(converters) == 1 else call_with_two
     return made if not session._threads else _on_threads(made, session._threads)
 
 

@@ -13,6 +13,7 @@ from headrace.kernels.onednn import matmul as plain
 from headrace.kernels.onednn import updates
 from headrace.kernels.onednn.conv import Convolutions
 from headrace.kernels.onednn.elementwise import Elementwise
+from headrace.kernels.onednn.fixed import Fixed
 from headrace.kernels.onednn.layout import Layouts
 from headrace.kernels.onednn.library import Api, load
 from headrace.kernels.onednn.lstm import Lstms
@@ -48,6 +49,7 @@ class OneDnn:
         self.gates, self.steps_product = recurrent.gates, recurrent.product
         lstms = Lstms(self.api)
         self.pack_lstm, self.lstm = lstms.pack, lstms.layer
+        self.fixed = Fixed(self.api, products, lstms)
 
     def _bind_rows(self) -> None:
         """Element-wise functions, sums, softmax, normalisation."""

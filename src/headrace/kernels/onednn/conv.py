@@ -39,7 +39,7 @@ from headrace.kernels.onednn.library import (
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call
 
-__all__ = ["Convolutions"]
+__all__ = ["Convolutions", "Step", "forward_case"]
 
 #: Primitives that a thread keeps.
 MAX_KEPT = 256
@@ -75,7 +75,7 @@ class _Case(NamedTuple):
         return work >= (MIN_POINTWISE if self.geometry.pointwise else MIN_WORK)
 
 
-class _Step:
+class Step:
     """The primitive for a case; its filter's own order, and the way there or back."""
 
     def __init__(self, api: Api, case: _Case) -> None:
@@ -85,6 +85,7 @@ class _Step:
             raise RuntimeError("oneDNN has only its reference code for this case")
         what = DIFF_WEIGHTS_DESC if case.what == "filter" else WEIGHTS_DESC
         own = api.query(description, what)
+        self.results = case.results
         self.filter_size = int(api.c.dnnl_memory_desc_get_size(own))
         self.call = Call(
             api, description, [(at, own if md is None else md) for at, md in place], parts
@@ -150,7 +151,7 @@ class _Parts:
         return backward, [(SRC, self.src), (DIFF_WEIGHTS, None), (DIFF_DST, self.dst), *more]
 
 
-def _forward_case(
+def forward_case(
     x_shape: tuple[int, ...], w: Any, g: Geometry, groups: int, bias: bool, add: bool, relu: bool
 ) -> _Case:
     return _Case("forward", x_shape, w.shape[-1], groups, g, thread_count(), bias, add, relu)
@@ -187,7 +188,7 @@ class Convolutions:
         more = [a for a in (bias, add) if a is not None]
         if not _taken(x, w, *more):
             return None
-        case = _forward_case(x.shape, w, g, groups, bias is not None, add is not None, relu)
+        case = forward_case(x.shape, w, g, groups, bias is not None, add is not None, relu)
         if add is not None and add.shape != case.results:
             return None
         step = self._step(case)
@@ -205,7 +206,7 @@ class Convolutions:
         add: bool = False, relu: bool = False,
     ) -> Any:  # fmt: skip
         """The filter in the order that ``conv`` wants it for such images, to be kept; None where there is no primitive."""
-        step = self._step(_forward_case(x_shape, w, g, groups, bias, add, relu))
+        step = self._step(forward_case(x_shape, w, g, groups, bias, add, relu))
         if not step or not _taken(w):
             return None
         w = np.ascontiguousarray(w)
@@ -267,11 +268,11 @@ class Convolutions:
     def _make(self, case: _Case) -> Any:
         self.api.set_threads(case.threads)  # OpenMP's setting belongs to the calling thread
         try:
-            return _Step(self.api, case)
+            return Step(self.api, case)
         except RuntimeError:
             return False
 
-    def _packed(self, step: _Step, w: Any) -> Any:
+    def _packed(self, step: Step, w: Any) -> Any:
         w = np.ascontiguousarray(w)
         if step.reorder is None:
             return w

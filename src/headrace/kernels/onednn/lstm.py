@@ -13,13 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.kernels.onednn.layout import Reorder, implementation
-from headrace.kernels.onednn.library import BIAS, WEIGHTS_DESC, Api
+from headrace.kernels.onednn.library import (
+    BIAS,
+    INFERENCE,
+    TRAINING,
+    WEIGHTS_DESC,
+    WORKSPACE,
+    WORKSPACE_DESC,
+    Api,
+)
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call, aligned, contiguous_float32
 
 __all__ = ["Lstms", "PackedLstm"]
 
 MAX_KEPT = 16
-INFERENCE, LEFT_TO_RIGHT = 96, 1
+LEFT_TO_RIGHT = 1
+#: Units are computed in groups of so many.
+UNITS = 32
 SRC_LAYER, SRC_ITER, SRC_ITER_C = 1, 2, 3
 DST_LAYER, DST_ITER, DST_ITER_C = 17, 18, 19
 WEIGHTS_LAYER, WEIGHTS_ITER = 33, 34
@@ -37,6 +47,7 @@ class _Made(NamedTuple):
     of_input: Any  # how the weights lie
     of_state: Any
     owner: Any
+    notes_size: int  # bytes of a further argument, the last one, whose contents nobody reads
 
 
 class PackedLstm(NamedTuple):
@@ -92,7 +103,8 @@ class Lstms:
             return None
         outputs = np.empty((key.steps, *state), np.float32)
         last_h, last_c = np.empty(state, np.float32), np.empty(state, np.float32)
-        made.call(x, h, c, packed.of_input, packed.of_state, bias, outputs, last_h, last_c)
+        notes = [np.empty(made.notes_size, np.uint8)] if made.notes_size else []
+        made.call(x, h, c, packed.of_input, packed.of_state, bias, outputs, last_h, last_c, *notes)
         return outputs, last_c
 
     def _make(self, key: _Key) -> _Made | None:
@@ -102,11 +114,13 @@ class Lstms:
         state, bias = api.tensor((1, 1, rows, hidden)), api.tensor((1, 1, 4, hidden))
         x, y = api.tensor((steps, rows, inputs)), api.tensor((steps, rows, hidden))
         free = [api.free_tensor((1, 1, n, 4, hidden)) for n in (inputs, hidden)]
+        # the code for inference computes with a number of units that is rounded up; that for training does not, but takes notes
+        padded = hidden % UNITS != 0
         description = api.description(
-            "lstm_forward", INFERENCE, LEFT_TO_RIGHT, x, state, state, *free, null, null, bias, y, state,
+            "lstm_forward", TRAINING if padded else INFERENCE, LEFT_TO_RIGHT, x, state, state, *free, null, null, bias, y, state,
             state, 0, api.attributes(),
         )  # fmt: skip
-        if implementation(api, description).startswith("ref"):
+        if not padded and implementation(api, description).startswith("ref"):
             return None
         of_input, of_state = (
             api.c.dnnl_primitive_desc_query_md(description, WEIGHTS_DESC, n) for n in (0, 1)
@@ -115,4 +129,9 @@ class Lstms:
             (SRC_LAYER, x), (SRC_ITER, state), (SRC_ITER_C, state), (WEIGHTS_LAYER, of_input),
             (WEIGHTS_ITER, of_state), (BIAS, bias), (DST_LAYER, y), (DST_ITER, state), (DST_ITER_C, state),
         ]  # fmt: skip
-        return _Made(Call(api, description, places), of_input, of_state, description)
+        notes_size = 0
+        if padded:
+            notes = api.query(description, WORKSPACE_DESC)
+            places.append((WORKSPACE, notes))
+            notes_size = int(api.c.dnnl_memory_desc_get_size(notes))
+        return _Made(Call(api, description, places), of_input, of_state, description, notes_size)

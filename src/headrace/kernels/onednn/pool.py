@@ -30,7 +30,7 @@ from headrace.kernels.onednn.library import (
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call
 
-__all__ = ["Pooling"]
+__all__ = ["Pooling", "forward_of"]
 
 MAX_KEPT = 256
 #: Elements of the larger array below which NumPy does it; fewer channels than these, lying first, it does faster too.
@@ -85,6 +85,16 @@ class _Forward:
         self.results = windows.results
         description = windows.forward(api, case.kind, INFERENCE)
         self.call = Call(api, description, [(SRC, windows.src), (DST, windows.dst)])
+
+
+def forward_of(api: Api, kind: str, x: Any, axes: Axes) -> tuple[Call, tuple[int, ...]] | None:
+    """The call for one array that lies channels last, and its result's shape."""
+    view = _view(x, axes)
+    if view is None or not view.last or view.order is not None:
+        return None
+    number = _MAX if kind == "max" else _AVERAGE
+    made = _Forward(api, _Case("forward", number, True, view.shape, view.axes))
+    return made.call, made.results
 
 
 class _Gradient:

@@ -103,6 +103,10 @@ class Call:
         self.api = api
         self.keep = (description, *places, keep)
 
+    def aim(self, place: int, array: Any) -> None:
+        """From now on the argument at this place is ``array``; the caller keeps it alive."""
+        self.api.c.dnnl_memory_set_data_handle(self.memory[place], self.api.pointer(array))
+
     def __call__(self, *arrays: Any) -> None:
         api = self.api
         set_handle, pointer = api.c.dnnl_memory_set_data_handle, api.pointer

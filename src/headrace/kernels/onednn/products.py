@@ -39,7 +39,7 @@ from headrace.kernels.onednn.library import (
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call, aligned, contiguous_float32
 
-__all__ = ["ACTIVATIONS", "Packed", "Products"]
+__all__ = ["ACTIVATIONS", "Packed", "Products", "score_steps"]
 
 #: Element-wise functions that a product applies to its result: (kind, alpha, beta). Two differ from NumPy's at odd values:
 #: relu gives 0 for NaN, gelu_erf NaN for infinity.
@@ -69,7 +69,7 @@ _LINEAR_STEPS: dict[str, Callable[[float], tuple[Any, ...]]] = {
     "AddV2": lambda x: ("eltwise", LINEAR, 1.0, x),
     "Sub": lambda x: ("eltwise", LINEAR, 1.0, -x),
 }
-_ARRAY_STEPS = {"Mul": MUL, "Add": ADD, "AddV2": ADD, "Sub": SUB}
+ARRAY_STEPS = {"Mul": MUL, "Add": ADD, "AddV2": ADD, "Sub": SUB}
 
 
 class _Case(NamedTuple):
@@ -143,17 +143,11 @@ class Products:
 
     def scores(self, q: Any, keys: Any, steps: Sequence[tuple[str, Any]]) -> Any:
         """``q @ keys`` over leading axes and then, in the same pass, ``steps``: numbers or arrays that multiply or are added."""
-        after: list[tuple[Any, ...]] = []
-        arrays = []
-        for name, arg in steps:
-            if getattr(arg, "size", 1) == 1:
-                after.append(_LINEAR_STEPS[name](float(arg)))
-            elif arg.ndim == q.ndim and name in _ARRAY_STEPS and contiguous_float32(arg):
-                after.append(("binary", _ARRAY_STEPS[name], arg.shape))
-                arrays.append(arg)
-            else:
-                return None
-        key = (q.shape, q.strides, keys.shape, keys.strides, None, tuple(after))
+        found = score_steps(steps, q.ndim)
+        if found is None:
+            return None
+        after, arrays = found
+        key = (q.shape, q.strides, keys.shape, keys.strides, None, after)
         made = self.batched.get(key, self._make_batch)
         if made is None:
             return None
@@ -268,10 +262,14 @@ class Products:
             return None
         return self._call(case, description, weights, None)
 
+    def layout_of(self, packed: Packed) -> Any:
+        """How packed weights lie; it belongs to them."""
+        return self.api.query(packed.owner, WEIGHTS_DESC)
+
     def _make_packed(self, packed: Packed, key: tuple[int, bool, str | None]) -> Call | None:
         (k, n), owner = packed.shape, packed.owner
         case = _Case((key[0], k), (k, 1), (k, n), None, packed.kind, key[1], key[2])
-        weights = self.api.query(owner, WEIGHTS_DESC)
+        weights = self.layout_of(packed)
         description = self._description(case, weights)
         if _slow(self.api, description, case):
             return None
@@ -291,6 +289,23 @@ class Products:
             places.append((_SCALES | SRC, api.vector(1)))
             places.append((_SCALES | WEIGHTS, api.vector(shape[-1])))
         return Call(api, description, places, keep)
+
+
+def score_steps(
+    steps: Sequence[tuple[str, Any]], rank: int
+) -> tuple[tuple[Any, ...], list[Any]] | None:
+    """What is done after a product in its own pass, and the arrays that it takes; None if that is not possible."""
+    after: list[tuple[Any, ...]] = []
+    arrays = []
+    for name, arg in steps:
+        if getattr(arg, "size", 1) == 1:
+            after.append(_LINEAR_STEPS[name](float(arg)))
+        elif arg.ndim == rank and name in ARRAY_STEPS and contiguous_float32(arg):
+            after.append(("binary", ARRAY_STEPS[name], arg.shape))
+            arrays.append(arg)
+        else:
+            return None
+    return tuple(after), arrays
 
 
 def _result_shape(case: _Case) -> tuple[int, ...]:

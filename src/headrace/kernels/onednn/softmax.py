@@ -17,7 +17,7 @@ from headrace.arrays import buffers
 from headrace.kernels.onednn.library import DIFF_DST, DIFF_SRC, DST, SRC, TRAINING, Api
 from headrace.kernels.onednn.primitive import Cache, Call, contiguous_float32
 
-__all__ = ["Softmaxes"]
+__all__ = ["Softmaxes", "mend"]
 
 SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
 MAX_KEPT = 64
@@ -37,13 +37,13 @@ class Softmaxes:
         """``out`` may be ``x``."""
         out = self._forward(SOFTMAX, x, out)
         if out is not None:
-            _mend(out, 0.0)
+            mend(out, 0.0)
         return out
 
     def log_softmax(self, x: Any) -> Any:
         out = self._forward(LOG_SOFTMAX, x)
         if out is not None:
-            _mend(out, -np.inf)
+            mend(out, -np.inf)
         return out
 
     def softmax_grad(self, y: Any, dy: Any) -> Any:
@@ -92,7 +92,7 @@ class Softmaxes:
         return Call(self.api, description, places, forward)
 
 
-def _mend(out: Any, mark: float) -> None:
+def mend(out: Any, mark: float) -> None:
     """NaN in all of a row that has one: its other columns hold ``mark``."""
     rows = out.reshape(-1, out.shape[-1])
     first = rows[:, 0]

@@ -1,0 +1,177 @@
+"""Runs whose shapes have settled: the same plan, again and again, with feeds of the same shapes.
+
+A pure plan that calls the kernel library is bound to its shapes when it first sees them (settling.py): every value gets memory
+of its own that stays where it is, views are made once, what depends on shapes alone is computed once, and a step becomes a
+primitive whose arguments are in place. Such a run is a straight line of calls of C, about a microsecond each around the work.
+
+What depends on variables (packed weights, folded normalisations) is bound as well, and bound again when a variable was written.
+Variables are not held between runs, so that training can go on overwriting them where they lie. Results are the caller's own:
+they never lie in the settled memory.
+
+A few signatures (shapes, for each calling thread) are settled at first sight; one more only after it has come often, in place of
+the one that was longest ago. All others, and whatever goes wrong here, take the general way, which computes the same and says
+what is wrong.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+from headrace.arrays.accel import library
+from headrace.arrays.pool import thread_count
+from headrace.executors.kept import KeptPart, is_within_bounds
+from headrace.executors.settling import Binding, Unsettled, may_settle, settle
+from headrace.executors.state import State
+from headrace.plan.plan import Plan
+
+__all__ = ["SettledRuns", "settled_runs"]
+
+#: Signatures that are settled at first sight, and how often a further one must have come.
+AT_ONCE, OFTEN = 4, 8
+#: Signatures that are counted.
+MAX_COUNTED = 256
+
+Run = Callable[..., tuple[Any, ...]]
+_general: Any = object()
+
+
+class _Settled:
+    """A binding to shapes, with the variables that it was last brought up to date with."""
+
+    __slots__ = (
+        "binding",
+        "dead",
+        "ids",
+        "kept",
+        "keys",
+        "library",
+        "overwrites",
+        "run",
+        "watched",
+    )
+
+    def __init__(self, binding: Binding, kept: KeptPart | None, kernels: Any) -> None:
+        self.binding = binding
+        self.kept = kept
+        self.library = kernels
+        self.run, self.keys = binding.run, binding.keys
+        self.ids: list[int] | None = None
+        self.overwrites = -1
+        self.dead = [
+            False
+        ]  # set when one of the arrays is gone, whose number may then be another's
+        self.watched: list[Any] = []
+
+    def held(self, state: State, values: dict[str, Any]) -> list[Any]:
+        """The variables' arrays, with everything up to date. Nobody overwrites them while they are held."""
+        held = [*map(values.get, self.keys)]
+        if [*map(id, held)] != self.ids or state.overwrites != self.overwrites or self.dead[0]:
+            return self._renewed(state, values)
+        if self.kept is not None:
+            self.kept.counts.hits += 1
+        return held
+
+    def _renewed(self, state: State, values: dict[str, Any]) -> list[Any]:
+        with state.lock:  # no write may come between what is remembered and what is computed
+            held = self.binding.current(state)
+            self.binding.renew(held, () if self.kept is None else self.kept(state, values))
+            dead = [False]
+            self.watched = [_watch(array, dead) for array in held]
+            self.dead = dead
+            self.overwrites = state.overwrites
+            self.ids = [*map(id, held)]
+        return held
+
+
+def _watch(value: Any, dead: list[bool]) -> Any:
+    """A weak reference that tells of the array's end; of a scalar (which nobody can change) itself."""
+
+    def tell(_: Any) -> None:
+        dead[0] = True
+
+    try:
+        return weakref.ref(value, tell)
+    except TypeError:
+        return value
+
+
+class SettledRuns:
+    """What an executable calls instead of its general function, ``general(state, values, *feeds)``."""
+
+    __slots__ = ("__weakref__", "counts", "general", "kept", "plan")
+
+    def __init__(self, plan: Plan, general: Run, kept: KeptPart | None) -> None:
+        self.plan = plan
+        self.general = general
+        self.kept = kept
+        self.counts: dict[Any, int] = {}
+
+    def __call__(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+        return self.within(state)(state, values, *feeds)
+
+    def within(self, state: State) -> Run:
+        """The same for one session, without the look-up of what it has settled."""
+        table: dict[Any, Any] = state.settled.setdefault(self, {})
+        general, first = self.general, self._first
+
+        def run(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+            if len(feeds) == 1:
+                signature: tuple[Any, ...] = (get_ident(), thread_count(), feeds[0].shape)
+            else:
+                signature = (get_ident(), thread_count(), *[f.shape for f in feeds])
+            found = table.get(signature)
+            if found is None:
+                found = first(table, state, values, signature, feeds)
+            if found is _general or found.library is not library():
+                return general(state, values, *feeds)
+            try:
+                return found.run(found.held(state, values), *feeds)  # type: ignore[no-any-return]
+            except Exception:
+                table.pop(signature, None)
+            return general(
+                state, values, *feeds
+            )  # (if something is wrong with the feeds, it says what)
+
+        return run
+
+    def _first(
+        self, table: dict[Any, Any], state: State, values: dict[str, Any], signature: Any,
+        feeds: tuple[Any, ...],
+    ) -> Any:  # fmt: skip
+        """The binding for a signature that has none yet, if it is to have one."""
+        kernels = library()
+        if kernels is None or not self._wanted(signature, len(table)):
+            return _general
+        try:
+            binding = settle(self.plan, state, values, feeds, self.kept)
+            made: Any = _Settled(binding, self.kept, kernels)
+            if not is_within_bounds(state):
+                state.kept.clear()
+                made = _general
+        except Unsettled:
+            made = _general
+        except Exception:  # the general way says what is wrong
+            return _general
+        while len(table) >= AT_ONCE:
+            del table[next(iter(table))]
+        table[signature] = made
+        return made
+
+    def _wanted(self, signature: Any, have: int) -> bool:
+        if have < AT_ONCE:
+            return True
+        if len(self.counts) >= MAX_COUNTED:
+            self.counts.clear()
+        count = self.counts[signature] = self.counts.get(signature, 0) + 1
+        if count < OFTEN:
+            return False
+        del self.counts[signature]
+        return True
+
+
+def settled_runs(plan: Plan, general: Run, kept: KeptPart | None) -> SettledRuns | None:
+    """None for plans that gain nothing or cannot be bound."""
+    return SettledRuns(plan, general, kept) if may_settle(plan) else None

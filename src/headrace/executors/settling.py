@@ -1,0 +1,474 @@
+"""From a plan and the shapes of its feeds to a run over memory that stays where it is (see settled.py).
+
+Steps are looked at in their order. A value is one of three kinds:
+
+- ``known``: a constant, or something that depends on shapes alone. Computed here, once.
+- ``steady``: depends on variables (and constants) alone. Computed when a variable was written.
+- ``fixed``: depends on feeds. It lies in memory that was set aside for it, and each run writes it there.
+
+A step that makes a fixed value becomes a line of the generated function: the execution of a primitive (settled_steps.py), a NumPy
+function with ``out=``, or, for all other ops, their kernel and a copy of what it gives. Views of fixed memory need no line.
+Memory is used again once nobody reads it any more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.arrays import numpy_xp
+from headrace.arrays.accel import library
+from headrace.core import dtypes
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.executors.fused import make_fused
+from headrace.executors.kept import KeptPart
+from headrace.executors.state import State
+from headrace.plan.fusion import Fused
+from headrace.plan.plan import Plan
+from headrace.program.nodes import Node, VariableInfo
+
+__all__ = ["FIXED", "KNOWN", "STEADY", "Binding", "Settling", "Unsettled", "may_settle", "settle"]
+
+KNOWN, STEADY, FIXED = "known", "steady", "fixed"
+
+#: Results of fewer elements are copied for the caller, which takes less time than to say where they are to lie.
+COPIED = 1024
+#: Memory that one binding may take.
+MAX_BYTES = 256 << 20
+#: Ops for whose sake a plan is bound, and from how many weights on a plain product is among them.
+_WORTH = frozenset(
+    ["_HeldMatMul", "_HeldConv2D", "_HeldLSTMLayer", "_Attention", "_LayerNorm", "Conv2D", "_FusedConv2D"]
+)  # fmt: skip
+#: Ops whose result depends on the shape of their input alone.
+_OF_SHAPE = frozenset(["Shape", "ShapeN", "Size", "Rank"])
+_VIEWS = frozenset(["ReadVariableOp"])
+
+
+class Unsettled(Exception):
+    """This plan, with these shapes, is left to the general way."""
+
+
+def may_settle(plan: Plan) -> bool:
+    """Pure steps one after the other, with something among them that is the kernel library's."""
+    found = False
+    for step in plan.block:
+        if isinstance(step, Fused):
+            continue
+        if not isinstance(step, Node) or not _is_plain(step, plan):
+            return False
+        found = found or step.opdef.name in _WORTH
+    program = plan.program
+    return found and not program.effects and None not in program.fetches
+
+
+def _is_plain(node: Node, plan: Plan) -> bool:
+    traits = node.opdef.traits
+    if node.writes or traits.random or traits.host_only or traits.data_dependent_shape:
+        return False
+    if traits.stateful and node.opdef.name != "ReadVariableOp":
+        return False
+    if "rt" in node.opdef.kernel_params or node.opdef.name in ("Merge", "RefMerge"):
+        return False
+    return all(plan.program.values[o].dtype is not dtypes.string for o in node.outputs)
+
+
+class Binding(NamedTuple):
+    """``run(arrays of the variables, *feeds)``, after ``renew(arrays, kept values)`` whenever one of them has changed."""
+
+    run: Callable[..., tuple[Any, ...]]
+    renew: Callable[[Sequence[Any], Sequence[Any]], None]
+    variables: tuple[VariableInfo, ...]
+    keys: tuple[str, ...]
+    notes: dict[str, int]  # how many lines are primitives, and how many others there are
+
+    def current(self, state: State) -> list[Any]:
+        return [state.need(v.key, v.op) for v in self.variables]
+
+
+def settle(
+    plan: Plan, state: State, values: dict[str, Any], feeds: Sequence[Any], kept: KeptPart | None
+) -> Binding:
+    variables = plan.program.variables
+    held = [state.need(v.key, v.op) for v in variables]
+    kept_values = () if kept is None else kept(state, values)
+    return Settling(plan, held, kept_values, feeds).bind()
+
+
+class Settling:
+    """The state of the work, for those who bind steps (settled_steps.py)."""
+
+    def __init__(
+        self, plan: Plan, held: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]
+    ) -> None:
+        kernels = library()
+        if kernels is None:
+            raise Unsettled("no kernel library")
+        self.kernels, self.library = kernels, kernels.fixed
+        self.plan, self.program, self.lives = plan, plan.program, plan.lives
+        self.env: dict[int, Any] = {}
+        self.kinds: dict[int, str] = {}
+        self.lines: list[str] = []
+        self.params: dict[str, Any] = {
+            "np": np,
+            "empty": np.empty,
+            "float32": np.float32,
+            "fail": _fail,
+        }
+        self.names: dict[int, str] = {}  # of values in lines
+        self.position = 0
+        self.dying: dict[int, list[Any]] = {}  # memory by the step after which it is free
+        self.free: list[Any] = []
+        self.nbytes = 0
+        self.steady: list[tuple[Callable[..., Any], Node | Fused]] = []
+        self.renewals: list[Callable[[], None]] = []
+        self.wanted: list[int] = []  # steady values that lines take
+        self.of_variable: dict[
+            int, bool
+        ] = {}  # steady values: whether it lies in a variable's memory
+        self.calls: list[Any] = []
+        self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
+        self.sums: dict[int, int] = {}  # sums that a product has made already
+        self.uses = _uses(plan)
+        self.alive: dict[
+            Any, Any
+        ] = {}  # packed weights and the like, by the step that they belong to
+        self.held_at: dict[int, int] = {}
+        self._take(held, kept, feeds)
+
+    def _take(self, held: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]) -> None:
+        self.variable_shapes = [_look(v) for v in held]
+        for i, v in enumerate(self.program.variables):
+            for value in (v.start, v.current):
+                self.env[value], self.kinds[value] = held[i], STEADY
+                self.of_variable[value] = True
+                self.held_at[value] = i
+        given = len(self.program.feeds) - len(kept)
+        for value, array in zip(self.program.feeds[given:], kept):
+            self.env[value], self.kinds[value], self.of_variable[value] = array, STEADY, False
+        self.kept_values = self.program.feeds[given:]
+        for n, (value, array) in enumerate(zip(self.program.feeds[:given], feeds)):
+            if array.dtype.kind not in "fiub":
+                raise Unsettled("a feed of another type")
+            room = self.room([value], array.shape, array.dtype)
+            room[...] = array
+            self.place(value, room)
+            self.emit(f"{self.param('copyto', np.copyto)}({self.name(value)}, f{n})")
+        self.n_feeds = given
+
+    # memory -------------------------------------------------------------------------------------
+    def room(self, values: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Any:
+        """Memory that stays until the last use of these values (none: until this step is done)."""
+        dtype = np.dtype(dtype)
+        size = max(64, dtype.itemsize * int(np.prod(shape, dtype=np.int64)))
+        block = self._block(size)
+        last = max([self.last_use(v) for v in values], default=self.position)
+        self.dying.setdefault(max(last, self.position), []).append(block)
+        count = size // dtype.itemsize if shape == () or 0 in shape else int(np.prod(shape))
+        flat = block[: count * dtype.itemsize].view(dtype)
+        out = flat[: int(np.prod(shape, dtype=np.int64))].reshape(shape)
+        out[...] = 0
+        return out
+
+    def last_use(self, value: int) -> int:
+        return self.lives.group_last.get(self.lives.root(value), self.position)
+
+    def _block(self, size: int) -> Any:
+        """Free memory of about this size, or new."""
+        fitting = [b for b in self.free if size <= b.size <= 4 * size]
+        if fitting:
+            best = min(fitting, key=lambda b: int(b.size))
+            self.free = [b for b in self.free if b is not best]
+            return best
+        self.nbytes += size
+        if self.nbytes > MAX_BYTES:
+            raise Unsettled("too large")
+        return self.library.aligned(size)
+
+    def release(self) -> None:
+        self.free += self.dying.pop(self.position, [])
+
+    # values -------------------------------------------------------------------------------------
+    def kind(self, value: int) -> str:
+        found = self.kinds.get(value)
+        if found is None:
+            array = self.program.constants.get(value)
+            if array is None:
+                raise Unsettled(f"value {value} is not there")
+            self.env[value], found = array, KNOWN
+            self.kinds[value] = KNOWN
+        return found
+
+    def array(self, value: int) -> Any:
+        """The value as it is now; a fixed one has its place and any contents."""
+        self.kind(value)
+        return self.env[value]
+
+    def place(self, value: int, array: Any) -> None:
+        self.env[value], self.kinds[value] = array, FIXED
+
+    def is_fixed(self, value: int) -> bool:
+        return self.kind(value) == FIXED
+
+    def param(self, name: str, value: Any) -> str:
+        self.params[name] = value
+        return name
+
+    def new_param(self, value: Any) -> str:
+        return self.param(f"p{len(self.params)}", value)
+
+    def emit(self, text: str) -> None:
+        self.lines.append(text)
+
+    def name(self, value: int) -> str:
+        """How lines call a value."""
+        found = self.names.get(value)
+        if found is None:
+            kind = self.kind(value)
+            found = self._steady_name(value) if kind == STEADY else self.new_param(self.env[value])
+            self.names[value] = found
+        return found
+
+    def _steady_name(self, value: int) -> str:
+        if value in self.held_at:
+            return f"H[{self.held_at[value]}]"
+        if not self.of_variable[value]:
+            self.wanted.append(value)
+            return f"W[{len(self.wanted) - 1}]"
+        # a view of a variable is made in each run: it must not be held in between
+        function, step = next((f, s) for f, s in self.steady if value in _outputs(s))
+        name = f"t{len(self.lines)}"
+        args = ", ".join(self.name(i) for i in step.inputs)
+        at = _outputs(step).index(value)
+        call = f"{self.new_param(function)}({args})"
+        self.emit(f"{name} = {call}" + (f"[{at}]" if len(_outputs(step)) > 1 else ""))
+        return name
+
+    # primitives ---------------------------------------------------------------------------------
+    def target(self, value: int, shape: tuple[int, ...], *also: int) -> tuple[Any, str]:
+        """Where a primitive writes a float32 value (and what else is found there), and what lines call it."""
+        if self._is_only_result(value) and not also and math.prod(shape) >= COPIED:
+            name = self.fresh[value] = f"r{len(self.lines)}"
+            self.emit(f"{name} = empty({shape}, float32)")
+            array = np.zeros(shape, np.float32)
+            self.place(value, array)
+            return array, name
+        array = self.room([value, *also], shape, np.float32)
+        self.place(value, array)
+        return array, self.name(value)
+
+    def _is_only_result(self, value: int) -> bool:
+        users = self.uses.get(value, [])
+        return len(users) == 1 and users[0] is None
+
+    def call(self, call: Any, places: Sequence[int | None], out: tuple[int, Any, str]) -> None:
+        """A line that executes a call; ``places`` are values (None: aimed otherwise), ``out`` is (place, array, name)."""
+        for place, value in enumerate(places):
+            if value is not None:
+                self.aim(call, place, value)
+        place, array, name = out
+        if name[0] == "r":
+            self.params.update(aim=self.library.set_handle, buffer=self.library.buffer)
+            self.emit(f"aim({self.new_param(call.memory[place])}, buffer({name}))")
+        else:
+            call.aim(place, array)
+        self.execute(call)
+
+    def execute(self, call: Any) -> None:
+        self.calls.append(call)
+        primitive, stream, count, arguments = self.library.instruction(call)
+        self.params.update(execute=self.library.execute, stream=stream)
+        names = self.new_param(primitive), self.new_param(arguments)
+        self.emit(f"if execute({names[0]}, stream, {count}, {names[1]}): fail()")
+
+    def aim(self, call: Any, place: int, value: int) -> None:
+        """An argument of a call that is a value of any kind."""
+        lies = _lies(self.array(value))
+        if self.kind(value) == STEADY:
+            self.renew(lambda: call.aim(place, _alike(self.env[value], lies)))
+        else:
+            call.aim(place, self.env[value])
+
+    def renew(self, function: Callable[[], None]) -> None:
+        """To be done now and whenever a variable has changed."""
+        function()
+        self.renewals.append(function)
+
+    # steps --------------------------------------------------------------------------------------
+    def bind(self) -> Binding:
+        from headrace.executors.settled_steps import bind_step
+
+        for step in self.plan.block:
+            assert isinstance(step, (Node, Fused))
+            self._step(step, bind_step)
+            self.release()
+            self.position += 1
+        if not self.calls:
+            raise Unsettled("nothing for the kernel library")
+        results = ", ".join(self._result(f) for f in self.program.fetches if f is not None)
+        scratch = self.library.give_scratch(self.calls)
+        self.emit(f"return ({results},)")
+        feeds = "".join(f", f{n}" for n in range(self.n_feeds))
+        body = "\n".join(f"  {line}" for line in self.lines)
+        source = (
+            f"def make(W, {', '.join(self.params)}):\n def run(H{feeds}):\n{body}\n return run\n"
+        )
+        namespace: dict[str, Any] = {}
+        exec(compile(source, "<headrace settled>", "exec"), namespace)
+        kept_alive: list[Any] = []
+        run = namespace["make"](kept_alive, *self.params.values())
+        renew = _Renewal(self, kept_alive, scratch)
+        notes = {"primitives": len(self.calls), "lines": len(self.lines)}
+        variables = self.program.variables
+        keys = tuple(v.key for v in variables)
+        return Binding(run, renew, variables, keys, notes)
+
+    def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], bool]) -> None:
+        kinds = {self.kind(i) for i in step.inputs}
+        of_shape = isinstance(step, Node) and step.opdef.name in _OF_SHAPE
+        if of_shape or kinds <= {KNOWN}:
+            self._compute(step, KNOWN)
+        elif FIXED not in kinds:
+            self.steady.append((self.function(step), step))
+            self._compute(step, STEADY)
+            lies = _is_view(step) and any(self.of_variable.get(i) for i in step.inputs)
+            self.of_variable.update(dict.fromkeys(_outputs(step), lies))
+        elif not self._view(step) and not bind_step(self, step):
+            self.general(step)
+
+    def _compute(self, step: Node | Fused, kind: str) -> None:
+        function = self.steady[-1][0] if kind == STEADY else self.function(step)
+        for value, array in zip(_outputs(step), self._results(function, step)):
+            self.env[value], self.kinds[value] = array, kind
+
+    def _results(self, function: Callable[..., Any], step: Node | Fused) -> tuple[Any, ...]:
+        found = function(*[self.array(i) for i in step.inputs])
+        return found if len(_outputs(step)) > 1 else (found,)
+
+    def function(self, step: Node | Fused) -> Callable[..., Any]:
+        """A step as a function of its inputs."""
+        if isinstance(step, Fused):
+            return make_fused(step, self.program, None)
+        node = KernelNode(step.op.name, step.op.type, step.attrs, step.op)
+        return bind_kernel(step.opdef, node, numpy_xp)
+
+    def _view(self, step: Node | Fused) -> bool:
+        """A view of memory that does not move is made once; whether this is one."""
+        if not _is_view(step):
+            return False
+        source = [i for i in step.inputs if self.kind(i) != KNOWN]
+        if len(source) != 1 or not self.is_fixed(source[0]):
+            return False
+        memory = self.array(source[0])
+        found = self._results(self.function(step), step)
+        if not all(isinstance(a, np.ndarray) and np.may_share_memory(a, memory) for a in found):
+            return False
+        for value, array in zip(_outputs(step), found):
+            self.place(value, array)
+        return True
+
+    def general(self, step: Node | Fused) -> None:
+        """The kernel, and its results put where they belong."""
+        function = self.function(step)
+        outputs = _outputs(step)
+        arrays = [np.asarray(a) for a in self._results(function, step)]
+        if any(a.dtype.kind not in "fiubcV" for a in arrays):
+            raise Unsettled("a value of another type")
+        call = f"{self.new_param(function)}({', '.join(self.name(i) for i in step.inputs)})"
+        copyto = self.param("copyto", np.copyto)
+        if len(outputs) > 1:
+            call_name = f"t{len(self.lines)}"
+            self.emit(f"{call_name} = {call}")
+        for n, (value, array) in enumerate(zip(outputs, arrays)):
+            if not self.uses.get(value):
+                continue
+            place = self.room([value], array.shape, array.dtype)
+            self.place(value, place)
+            what = call if len(outputs) == 1 else f"{call_name}[{n}]"
+            self.emit(f"{copyto}({self.name(value)}, {what})")
+        if len(outputs) == 1 and not self.uses.get(outputs[0]):
+            self.place(outputs[0], arrays[0])
+
+    def _result(self, value: int) -> str:
+        """A fetched value as the caller's own."""
+        fresh = self.fresh.get(value)
+        if fresh is not None:
+            return fresh
+        array = self.array(value)
+        if isinstance(array, np.ndarray) and array.dtype.kind == "O":
+            raise Unsettled("a result of another type")
+        if not self.program.values[value].shape and getattr(array, "ndim", 0) == 0:
+            return f"{self.name(value)}[()]"
+        if self.kind(value) == FIXED:
+            return f"{self.name(value)}.copy()"
+        return f"np.array({self.name(value)})"
+
+
+class _Renewal:
+    """Brings what depends on variables up to date."""
+
+    __slots__ = ("kept_alive", "scratch", "settling")
+
+    def __init__(self, settling: Settling, kept_alive: list[Any], scratch: Any) -> None:
+        self.settling, self.kept_alive, self.scratch = settling, kept_alive, scratch
+        self.let_go()
+
+    def __call__(self, held: Sequence[Any], kept: Sequence[Any]) -> None:
+        s = self.settling
+        if [_look(v) for v in held] != s.variable_shapes:
+            raise Unsettled("a variable has another shape")
+        for i, v in enumerate(s.program.variables):
+            s.env[v.start] = s.env[v.current] = held[i]
+        s.env.update(zip(s.kept_values, kept))
+        for function, step in s.steady:
+            s.env.update(zip(_outputs(step), s._results(function, step)))
+        for renew in s.renewals:
+            renew()
+        self.kept_alive[:] = [s.env[v] for v in s.wanted]
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Variables, and views of them, are not held between runs."""
+        for value, lies in self.settling.of_variable.items():
+            if lies:
+                self.settling.env[value] = None
+
+
+def _fail() -> None:
+    raise Unsettled("the kernel library refused a call")
+
+
+def _look(value: Any) -> Any:
+    return value.shape, value.dtype
+
+
+def _lies(array: Any) -> tuple[Any, ...]:
+    return array.shape, array.strides, array.dtype
+
+
+def _alike(array: Any, lies: tuple[Any, ...]) -> Any:
+    if _lies(array) != lies:
+        raise Unsettled("an array lies in another way")
+    return array
+
+
+def _outputs(step: Node | Fused) -> tuple[int, ...]:
+    return (step.output,) if isinstance(step, Fused) else step.outputs
+
+
+def _is_view(step: Node | Fused) -> bool:
+    return isinstance(step, Node) and (step.opdef.traits.view or step.opdef.name in _VIEWS)
+
+
+def _uses(plan: Plan) -> dict[int, list[Any]]:
+    """The steps that read each value; None stands for the caller."""
+    found: dict[int, list[Any]] = {}
+    for step in plan.block:
+        for i in step.inputs:  # type: ignore[union-attr]
+            found.setdefault(i, []).append(step)
+    for f in plan.program.fetches:
+        if f is not None:
+            found.setdefault(f, []).append(None)
+    return found
