@@ -80,6 +80,8 @@ def _bind_product(
     s: Settling, node: Node, x: Any, w: Any, bias: int | None, activation: str | None
 ) -> bool:
     inside = None if activation is None else packed.INSIDE.get(activation)
+    if activation == "Relu" and _feeds_products(s, node.outputs[0]):
+        inside = "hidden_relu"  # to a product, -0 is as good as 0
     weights = _Weights(s, node, x.shape[0]) if node.opdef.name == "_HeldMatMul" else None
     if weights is not None and weights.packed is None:
         return False
@@ -108,6 +110,15 @@ def _bind_product(
     if activation is not None and inside is None:
         _activate(s, activation, out, name)
     return True
+
+
+def _feeds_products(s: Settling, value: int) -> bool:
+    """Whether products are all that reads a value."""
+    users = s.uses.get(value, [])
+    return all(
+        isinstance(u, Node) and _BINDERS.get(u.opdef.name) is _product and u.inputs[0] == value
+        for u in users
+    )
 
 
 class _Weights:

@@ -51,6 +51,8 @@ ACTIVATIONS: dict[str, tuple[int, float, float]] = {
     "gelu": (0x2B, 0.0, 0.0),
     "swish": (0x2C, 1.0, 0.0),
     "gelu_erf": (0x31, 0.0, 0.0),
+    # x * clip(3e38 x, 0, 1): relu that keeps NaN. Negative numbers give -0, minus infinity NaN.
+    "hidden_relu": (0x34, 3e38, 0.0),
 }
 KINDS = {"float32": FLOAT, "bfloat16": BFLOAT16, "int8": INT8}
 #: Primitives kept for plain arrays, and for each packed weight.
