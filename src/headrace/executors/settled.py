@@ -132,7 +132,9 @@ class SettledRuns:
                 return found.run(found.held(state, values), *feeds)  # type: ignore[no-any-return]
             except Exception:
                 table.pop(signature, None)
-            return general(state, values, *feeds)  # (if something is wrong with the feeds, it says what)
+            return general(
+                state, values, *feeds
+            )  # (if something is wrong with the feeds, it says what)
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:
@@ -140,7 +142,11 @@ class SettledRuns:
             if found is None or found is _general or found.library is not library():
                 return run(state, values, feed)
             held = [*map(values.get, found.keys)]
-            if [*map(id, held)] != found.ids or state.overwrites != found.overwrites or found.dead[0]:
+            if (
+                [*map(id, held)] != found.ids
+                or state.overwrites != found.overwrites
+                or found.dead[0]
+            ):
                 return run(state, values, feed)
             found.good()
             try:

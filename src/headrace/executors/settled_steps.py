@@ -237,10 +237,36 @@ def _conv(s: Settling, node: Node) -> bool:
         s.alive[node.outputs[0]] = found
         made.call.aim(1, found)
 
-    out, name = s.target(node.outputs[0], made.results)
     s.renew(packed_filter)
-    s.call(made.call, [node.inputs[0], None, None, *more], (2, out, name))
+    places: list[int | None] = [node.inputs[0], None, None, *more]
+    if made.leave is None:
+        s.call(made.call, places, (2, *s.target(node.outputs[0], made.results)))
+    else:
+        _in_own_order(s, made, places, node.outputs[0])
     return True
+
+
+def _in_own_order(s: Settling, made: Any, places: list[int | None], value: int) -> None:
+    """A convolution that wants its arrays in an order of its own."""
+    inside: dict[int, Any] = {}
+    for place, way, size in made.enter:
+        inside[place] = s.room([], (size,), np.uint8)
+        _copy(s, way, s.array(places[place]), inside[place])  # type: ignore[arg-type]
+        places[place] = None
+    place, way, size = made.leave
+    inside[place] = s.room([], (size,), np.uint8)
+    for at, array in inside.items():
+        made.call.aim(at, array)
+    s.call(made.call, places, (place, inside[place], ""))
+    out = s.room([value], made.results, np.float32)
+    _copy(s, way, inside[place], out)
+    s.place(value, out)
+
+
+def _copy(s: Settling, way: Any, source: Any, target: Any) -> None:
+    way.aim(0, source)
+    way.aim(1, target)
+    s.execute(way)
 
 
 def _pool(kind: str, s: Settling, node: Node) -> bool:
@@ -408,10 +434,7 @@ def _lstm(s: Settling, node: Node) -> bool:
     s.renew(partial(_aim_lstm, s, call, node, (n, rows, wide), order, forget))
     if not x.flags.c_contiguous:
         whole = s.room([], x.shape, np.float32)
-        copy = s.library.copy(x, whole)
-        copy.aim(0, x)
-        copy.aim(1, whole)
-        s.execute(copy)
+        _copy(s, s.library.copy(x, whole), x, whole)
         x = whole
     call.aim(0, x)
     for place, value in ((1, h), (2, c)):

@@ -269,7 +269,7 @@ class Settling:
             if value is not None:
                 self.aim(call, place, value)
         place, array, name = out
-        if name[0] == "r":
+        if name[:1] == "r":
             self.params.update(aim=self.library.set_handle, buffer=self.library.buffer)
             self.emit(f"aim({self.new_param(call.memory[place])}, buffer({name}))")
         else:

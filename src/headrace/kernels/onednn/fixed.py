@@ -146,7 +146,7 @@ class Fixed:
     def conv(
         self, x: Any, w: Any, g: Geometry, bias: bool, add: bool, relu: bool
     ) -> conv.Step | None:
-        """``step.calls``; places of the convolution: x, filter, out, bias, add."""
+        """Places: x, filter, out, bias, add; ``enter`` and ``leave`` say which of them have to be brought into another order."""
         case = conv.forward_case(x.shape, w, g, 1, bias, add, relu)
         try:
             return conv.Step(self.api, case) if case.large else None
