@@ -21,3 +21,10 @@ settings.load_profile("headrace")
 def fresh_graph() -> Iterator[None]:
     reset_default_graph()
     yield
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Modules that import ``headrace.compat.v2`` switch to TF 2's behaviour; tests begin with TF 1's."""
+    from headrace.api.v1.context import disable_v2_behavior
+
+    disable_v2_behavior()
