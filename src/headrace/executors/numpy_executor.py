@@ -11,7 +11,7 @@ from headrace.executors.base import Executable, Options
 from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.fused import FUSED_FILENAME
 from headrace.executors.kept import KeptPart
-from headrace.executors.settled import settled_runs
+from headrace.executors.settled import settled_runs, settled_training
 from headrace.plan.fusion import Fused
 from headrace.plan.plan import Plan
 from headrace.program.nodes import Node
@@ -31,8 +31,14 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)
-    run = settled_runs(plan, compiled.run, kept) if options.rewrites and options.fusion else None
-    return Executable(run or compiled.run, plan, options, locate, details)
+    run: Any = compiled.run
+    if options.rewrites and options.fusion:
+        run = settled_runs(plan, run, kept) or run
+        training = settled_training(plan, run) if run is compiled.run else None
+        if training is not None:
+            run, rest, last = training
+            locate = _first_of(locate, make_locator(rest, last, lambda op: op))
+    return Executable(run, plan, options, locate, details)
 
 
 def _first_of(*locators: Locator) -> Locator:

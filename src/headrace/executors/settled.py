@@ -8,6 +8,9 @@ What depends on variables (packed weights, folded normalisations) is bound as we
 Variables are not held between runs, so that training can go on overwriting them where they lie. Results are the caller's own:
 they never lie in the settled memory.
 
+A training step is bound up to its first write (plan/before_writes.py); the writes come after that as they always do, and take
+their arguments out of the settled memory.
+
 A few signatures (shapes, for each calling thread) are settled at first sight; one more only after it has come often, in place of
 the one that was longest ago. All others, and whatever goes wrong here, take the general way, which computes the same and says
 what is wrong.
@@ -22,53 +25,57 @@ from typing import Any
 
 from headrace.arrays.accel import library
 from headrace.arrays.pool import thread_count
+from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.kept import KeptPart, is_within_bounds
 from headrace.executors.settling import Binding, Unsettled, may_settle, settle
 from headrace.executors.state import State
-from headrace.plan.plan import Plan
+from headrace.plan.before_writes import split
+from headrace.plan.plan import Plan, make_plan
 
-__all__ = ["SettledRuns", "settled_runs"]
+__all__ = ["SettledRuns", "settled_runs", "settled_training"]
 
 #: Signatures that are settled at first sight, and how often a further one must have come.
 AT_ONCE, OFTEN = 4, 8
 #: Signatures that are counted.
 MAX_COUNTED = 256
+#: Larger programs are not split: it would take as long again to plan them.
+MOST_STATEMENTS = 2000
 
 Run = Callable[..., tuple[Any, ...]]
 _general: Any = object()
+_NONE = id(None)
 
 
 class _Settled:
     """A binding to shapes, with the variables that it was last brought up to date with."""
 
     __slots__ = (
-        "binding",
-        "dead",
-        "ids",
-        "kept",
-        "keys",
-        "library",
-        "overwrites",
-        "run",
+        "binding", "dead", "failures", "ids", "kept", "keys", "library", "n_steady", "overwrites", "run", "versions",
         "watched",
-    )
+    )  # fmt: skip
 
     def __init__(self, binding: Binding, kept: KeptPart | None, kernels: Any) -> None:
         self.binding = binding
         self.kept = kept
         self.library = kernels
         self.run, self.keys = binding.run, binding.keys
+        self.n_steady = binding.n_steady
         self.ids: list[int] | None = None
         self.overwrites = -1
+        self.versions: list[int] = []
         self.dead = [
             False
         ]  # set when one of the arrays is gone, whose number may then be another's
         self.watched: list[Any] = []
+        self.failures = 0
 
     def held(self, state: State, values: dict[str, Any]) -> list[Any]:
         """The variables' arrays, with everything up to date. Nobody overwrites them while they are held."""
         held = [*map(values.get, self.keys)]
-        if [*map(id, held)] != self.ids or state.overwrites != self.overwrites or self.dead[0]:
+        ids = [*map(id, held)]
+        if _NONE in ids or ids[: self.n_steady] != self.ids or self.dead[0]:
+            return self._renewed(state, values)
+        if state.overwrites != self.overwrites and not self._as_before(state):
             return self._renewed(state, values)
         self.good()
         return held
@@ -78,15 +85,29 @@ class _Settled:
         if self.kept is not None:
             self.kept.counts.hits += 1
 
+    def _as_before(self, state: State) -> bool:
+        """Whether what was overwritten are other variables."""
+        now = state.overwrites
+        if self._versions(state) != self.versions:
+            return False
+        self.overwrites = now
+        return True
+
+    def _versions(self, state: State) -> list[int]:
+        return [state.versions.get(key, 0) for key in self.keys[: self.n_steady]]
+
     def _renewed(self, state: State, values: dict[str, Any]) -> list[Any]:
         with state.lock:  # no write may come between what is remembered and what is computed
             held = self.binding.current(state)
-            self.binding.renew(held, () if self.kept is None else self.kept(state, values))
-            dead = [False]
-            self.watched = [_watch(array, dead) for array in held]
-            self.dead = dead
+            steady = held[: self.n_steady]
+            ids = [*map(id, steady)]
+            if ids != self.ids or self.dead[0] or self._versions(state) != self.versions:
+                self.binding.renew(held, () if self.kept is None else self.kept(state, values))
+                dead = [False]
+                self.watched = [_watch(array, dead) for array in steady]
+                self.dead = dead
+                self.ids, self.versions = ids, self._versions(state)
             self.overwrites = state.overwrites
-            self.ids = [*map(id, held)]
         return held
 
 
@@ -103,14 +124,20 @@ def _watch(value: Any, dead: list[bool]) -> Any:
 
 
 class SettledRuns:
-    """What an executable calls instead of its general function, ``general(state, values, *feeds)``."""
+    """What an executable calls instead of its general function, ``general(state, values, *feeds)``.
 
-    __slots__ = ("__weakref__", "counts", "general", "kept", "plan")
+    ``rest(state, values, *feeds, *results)`` is what comes after the plan: the writes of a training step.
+    """
 
-    def __init__(self, plan: Plan, general: Run, kept: KeptPart | None) -> None:
+    __slots__ = ("__weakref__", "counts", "general", "kept", "plan", "rest")
+
+    def __init__(
+        self, plan: Plan, general: Run, kept: KeptPart | None, rest: Run | None = None
+    ) -> None:
         self.plan = plan
         self.general = general
         self.kept = kept
+        self.rest = rest
         self.counts: dict[Any, int] = {}
 
     def __call__(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
@@ -119,7 +146,7 @@ class SettledRuns:
     def within(self, state: State) -> Run:
         """The same for one session, without the look-up of what it has settled."""
         table: dict[Any, Any] = state.settled.setdefault(self, {})
-        general, first = self.general, self._first
+        general, first, rest = self.general, self._first, self.rest
 
         def run(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
             signature = (get_ident(), thread_count(), *[f.shape for f in feeds])
@@ -129,12 +156,13 @@ class SettledRuns:
             if found is _general or found.library is not library():
                 return general(state, values, *feeds)
             try:
-                return found.run(found.held(state, values), *feeds)  # type: ignore[no-any-return]
-            except Exception:
-                table.pop(signature, None)
-            return general(
-                state, values, *feeds
-            )  # (if something is wrong with the feeds, it says what)
+                made = found.run(found.held(state, values), *feeds)
+            except Exception:  # if something is wrong with the feeds, the general way says what
+                found.failures += 1
+                if found.failures >= OFTEN:
+                    table[signature] = _general
+                return general(state, values, *feeds)
+            return made if rest is None else rest(state, values, *feeds, *made)  # type: ignore[no-any-return]
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:
@@ -142,11 +170,8 @@ class SettledRuns:
             if found is None or found is _general or found.library is not library():
                 return run(state, values, feed)
             held = [*map(values.get, found.keys)]
-            if (
-                [*map(id, held)] != found.ids
-                or state.overwrites != found.overwrites
-                or found.dead[0]
-            ):
+            same = [*map(id, held)] == found.ids and state.overwrites == found.overwrites
+            if not same or found.dead[0]:
                 return run(state, values, feed)
             found.good()
             try:
@@ -154,7 +179,8 @@ class SettledRuns:
             except Exception:
                 return run(state, values, feed)
 
-        return run_one if len(self.plan.program.feeds) - self.plan.kept == 1 else run
+        one = rest is None and len(self.plan.program.feeds) - self.plan.kept == 1
+        return run_one if one else run
 
     def _first(
         self, table: dict[Any, Any], state: State, values: dict[str, Any], signature: Any,
@@ -165,7 +191,8 @@ class SettledRuns:
         if kernels is None or not self._wanted(signature, len(table)):
             return _general
         try:
-            binding = settle(self.plan, state, values, feeds, self.kept)
+            lends = self.rest is not None
+            binding = settle(self.plan, state, values, feeds, self.kept, lends)
             made: Any = _Settled(binding, self.kept, kernels)
             if not is_within_bounds(state):
                 state.kept.clear()
@@ -194,3 +221,18 @@ class SettledRuns:
 def settled_runs(plan: Plan, general: Run, kept: KeptPart | None) -> SettledRuns | None:
     """None for plans that gain nothing or cannot be bound."""
     return SettledRuns(plan, general, kept) if may_settle(plan) else None
+
+
+def settled_training(plan: Plan, general: Run) -> tuple[SettledRuns, Compiled, Plan] | None:
+    """For a plan that writes variables; with the code and the plan of what comes after the part that is bound."""
+    if plan.kept or len(plan.program.body) > MOST_STATEMENTS:
+        return None
+    parts = split(plan.program)
+    if parts is None:
+        return None
+    first = make_plan(parts[0])
+    if not may_settle(first, training=True):
+        return None
+    last = make_plan(parts[1])
+    rest = compile_plan(last)
+    return SettledRuns(first, general, None, rest.run), rest, last

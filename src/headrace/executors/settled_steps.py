@@ -17,7 +17,7 @@ from headrace.arrays import activations, attention, packed
 from headrace.core.opdef import KernelNode
 from headrace.executors.emit import INTO
 from headrace.executors.fused import compiled, settled
-from headrace.executors.settling import FIXED, KNOWN, STEADY, Settling, Unsettled
+from headrace.executors.settling import FIXED, KNOWN, MOVING, STEADY, Settling, Unsettled
 from headrace.ops import nn_conv, nn_pool
 from headrace.plan.fusion import Fused
 from headrace.program.nodes import Node
@@ -25,8 +25,8 @@ from headrace.program.nodes import Node
 __all__ = ["bind_step"]
 
 _FLOAT32 = np.dtype(np.float32)
-#: Weights up to this many elements need no packing.
-PLAIN = 1 << 14
+#: Weights up to this many elements need no packing, nor do they for so many rows.
+PLAIN, ROWS = 1 << 14, 16
 _SUMS = frozenset(["Add", "AddV2"])
 
 
@@ -58,11 +58,16 @@ def _product(s: Settling, node: Node) -> bool:
     attrs = node.attrs
     is_held = node.opdef.name == "_HeldMatMul"
     x, w = s.array(node.inputs[0]), s.array(node.inputs[1])
-    if not s.is_fixed(node.inputs[0]) or s.is_fixed(node.inputs[1]) or attrs["transpose_a"]:
+    if (
+        s.kind(node.inputs[0]) not in (FIXED, MOVING)
+        or attrs.get("weights", "float32") != "float32"
+    ):
         return False
-    if attrs.get("weights", "float32") != "float32" or not _plain(x) or w.dtype != _FLOAT32:
+    if is_held and (s.kind(node.inputs[1]) not in (KNOWN, STEADY) or attrs["transpose_a"]):
         return False
-    w = w.T if attrs["transpose_b"] else w
+    if not _plain(x) or w.dtype != _FLOAT32 or (not is_held and not _plain(w)):
+        return False
+    x, w = x.T if attrs["transpose_a"] else x, w.T if attrs["transpose_b"] else w
     if x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[0] or not w.size:
         return False
     fused = attrs.get("fused_ops", ())
@@ -71,7 +76,7 @@ def _product(s: Settling, node: Node) -> bool:
     bias = node.inputs[3 if is_held else 2] if fused else None
     if bias is not None and not (_plain(s.array(bias)) and s.array(bias).shape == (w.shape[1],)):
         return False
-    if not is_held and w.size > PLAIN:
+    if not is_held and w.size > PLAIN and x.shape[0] < ROWS:
         return False
     return _bind_product(s, node, x, w, bias, fused[1] if len(fused) > 1 else None)
 
@@ -113,12 +118,15 @@ def _bind_product(
 
 
 def _feeds_products(s: Settling, value: int) -> bool:
-    """Whether products are all that reads a value."""
-    users = s.uses.get(value, [])
-    return all(
-        isinstance(u, Node) and _BINDERS.get(u.opdef.name) is _product and u.inputs[0] == value
-        for u in users
-    )
+    """Whether products are all that reads a value (and the gradient of the relu that made it)."""
+    for user in s.uses.get(value, []):
+        if not isinstance(user, Node):
+            return False
+        name = user.opdef.name
+        gradient = name == "ReluGrad" and user.inputs[0] != value
+        if not gradient and (_BINDERS.get(name) is not _product or value in user.inputs[2:]):
+            return False
+    return True
 
 
 class _Weights:
@@ -204,6 +212,34 @@ def _inputs_of(s: Settling, output: int) -> tuple[int, ...]:
         if output in found:
             return step.inputs  # type: ignore[union-attr]
     raise Unsettled("a sum without summands")
+
+
+# gradients and sums -----------------------------------------------------------------------------
+
+
+def _gradient(s: Settling, node: Node) -> bool:
+    """The gradient of an activation, from its output (or, for relu, its input) and what comes back to it."""
+    name = node.opdef.name
+    at, back = node.inputs[::-1] if name == "ReluGrad" else node.inputs
+    arrays = [s.array(v) for v in (at, back)]
+    if not all(_plain(a) for a in arrays) or arrays[0].shape != arrays[1].shape:
+        return False
+    call = s.library.gradient(name, arrays[0].size)
+    s.call(call, [at, back, None], (2, *s.target(node.outputs[0], arrays[0].shape)))
+    return True
+
+
+def _sum_of_rows(s: Settling, node: Node) -> bool:
+    """The sum over the first axis of a matrix."""
+    x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
+    if s.kind(node.inputs[1]) != KNOWN or not _plain(x) or x.ndim != 2 or node.attrs["keep_dims"]:
+        return False
+    if np.ravel(axes).tolist() not in ([0], [-2]):
+        return False
+    s.place(node.outputs[0], s.room(node.outputs, (x.shape[1],), np.float32))
+    names = s.name(node.inputs[0]), s.name(node.outputs[0])
+    s.emit(f"{s.param('sums', np.add.reduce)}({names[0]}, 0, None, {names[1]})")
+    return True
 
 
 # windows ----------------------------------------------------------------------------------------
@@ -545,5 +581,6 @@ _BINDERS: dict[str, Callable[[Settling, Node], bool]] = {
     "_HeldConv2D": _conv, "MaxPool": partial(_pool, "max"), "AvgPool": partial(_pool, "avg"), "Mean": _mean,
     "_LayerNorm": _layer_norm, "Softmax": _softmax, "_Attention": _attention,
     "BatchMatMul": _batch_product, "BatchMatMulV2": _batch_product,
+    "ReluGrad": _gradient, "TanhGrad": _gradient, "SigmoidGrad": _gradient, "Sum": _sum_of_rows,
     "_HeldLSTMLayer": _lstm, "GatherV2": _gather,
 }  # fmt: skip

@@ -1,10 +1,12 @@
 """From a plan and the shapes of its feeds to a run over memory that stays where it is (see settled.py).
 
-Steps are looked at in their order. A value is one of three kinds:
+Steps are looked at in their order. A value is one of four kinds:
 
 - ``known``: a constant, or something that depends on shapes alone. Computed here, once.
 - ``steady``: depends on variables (and constants) alone. Computed when a variable was written.
 - ``fixed``: depends on feeds. It lies in memory that was set aside for it, and each run writes it there.
+- ``moving``: an array that may be another one in each run: a variable that the program goes on to write, or a large result of a
+  kernel that has no way to write where it is told.
 
 A step that makes a fixed value becomes a line of the generated function: the execution of a primitive (settled_steps.py), a NumPy
 function with ``out=``, or, for all other ops, their kernel and a copy of what it gives. Views of fixed memory need no line.
@@ -21,21 +23,35 @@ import numpy as np
 
 from headrace.arrays import numpy_xp
 from headrace.arrays.accel import library
-from headrace.core import dtypes
+from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors.fused import make_fused
 from headrace.executors.kept import KeptPart
 from headrace.executors.state import State
 from headrace.plan.fusion import Fused
 from headrace.plan.plan import Plan
-from headrace.program.nodes import Node, VariableInfo
+from headrace.program.nodes import Node, Program, VariableInfo
 
-__all__ = ["FIXED", "KNOWN", "STEADY", "Binding", "Settling", "Unsettled", "may_settle", "settle"]
+__all__ = [
+    "FIXED",
+    "KNOWN",
+    "MOVING",
+    "STEADY",
+    "Binding",
+    "Settling",
+    "Unsettled",
+    "may_settle",
+    "settle",
+]
 
-KNOWN, STEADY, FIXED = "known", "steady", "fixed"
+KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 
+#: Weights from which a product is reason enough to bind a training step.
+PRODUCT = 1 << 12
 #: Results of fewer elements are copied for the caller, which takes less time than to say where they are to lie.
 COPIED = 1024
+#: Bytes from which a kernel's result is left where it is instead of being copied.
+LEFT = 1 << 16
 #: Memory that one binding may take.
 MAX_BYTES = 256 << 20
 #: Ops for whose sake a plan is bound, and from how many weights on a plain product is among them.
@@ -43,15 +59,24 @@ _WORTH = frozenset(
     ["_HeldMatMul", "_HeldConv2D", "_HeldLSTMLayer", "_Attention", "_LayerNorm", "Conv2D", "_FusedConv2D"]
 )  # fmt: skip
 #: Ops whose result depends on the shape of their input alone.
-_OF_SHAPE = frozenset(["Shape", "ShapeN", "Size", "Rank"])
+_OF_SHAPE = frozenset(["Shape", "ShapeN", "Size", "Rank", "_InverseSize"])
 _VIEWS = frozenset(["ReadVariableOp"])
+#: What training steps of dense layers consist of, beside element-wise ops and views.
+_DENSE = frozenset(
+    [
+        "MatMul", "_FusedMatMul", "ReluGrad", "TanhGrad", "SigmoidGrad", "EluGrad", "Sum", "Mean", "Max", "BiasAdd",
+        "BiasAddGrad", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "L2Loss", "AddN",
+        "ConcatV2", "Pack", "Fill", "Softmax", "LogSoftmax", "OneHot", "ZerosLike", "Tile", "BroadcastTo",
+        "BroadcastGradientArgs", "ReadVariableOp", "_InverseSize", "Prod", "ArgMax", "Range",
+    ]
+)  # fmt: skip
 
 
 class Unsettled(Exception):
     """This plan, with these shapes, is left to the general way."""
 
 
-def may_settle(plan: Plan) -> bool:
+def may_settle(plan: Plan, training: bool = False) -> bool:
     """Pure steps one after the other, with something among them that is the kernel library's."""
     found = False
     for step in plan.block:
@@ -59,9 +84,24 @@ def may_settle(plan: Plan) -> bool:
             continue
         if not isinstance(step, Node) or not _is_plain(step, plan):
             return False
-        found = found or step.opdef.name in _WORTH
+        if training and not _is_dense(step):
+            return False
+        found = found or step.opdef.name in _WORTH or (training and _is_product(step, plan.program))
     program = plan.program
     return found and not program.effects and None not in program.fetches
+
+
+def _is_dense(node: Node) -> bool:
+    """Whether a training step with this op is one of dense layers: others gain nothing, their work is in kernels."""
+    traits, name = node.opdef.traits, node.opdef.name
+    return traits.elementwise or traits.view or name in _DENSE or name in _OF_SHAPE
+
+
+def _is_product(node: Node, program: Program) -> bool:
+    if node.opdef.name not in ("MatMul", "_FusedMatMul"):
+        return False
+    size = shapes.num_elements(program.values[node.inputs[1]].shape)
+    return size is not None and size >= PRODUCT
 
 
 def _is_plain(node: Node, plan: Plan) -> bool:
@@ -82,6 +122,7 @@ class Binding(NamedTuple):
     renew: Callable[[Sequence[Any], Sequence[Any]], None]
     variables: tuple[VariableInfo, ...]
     keys: tuple[str, ...]
+    n_steady: int  # so many of them, the first ones, are not written by the program
     notes: dict[str, int]  # how many lines are primitives, and how many others there are
 
     def current(self, state: State) -> list[Any]:
@@ -89,25 +130,38 @@ class Binding(NamedTuple):
 
 
 def settle(
-    plan: Plan, state: State, values: dict[str, Any], feeds: Sequence[Any], kept: KeptPart | None
-) -> Binding:
-    variables = plan.program.variables
+    plan: Plan, state: State, values: dict[str, Any], feeds: Sequence[Any], kept: KeptPart | None,
+    lends: bool = False,
+) -> Binding:  # fmt: skip
+    """``lends``: results are read until the next run only, so they may lie in the settled memory."""
+    variables = used_variables(plan)
     held = [state.need(v.key, v.op) for v in variables]
     kept_values = () if kept is None else kept(state, values)
-    return Settling(plan, held, kept_values, feeds).bind()
+    return Settling(plan, variables, held, kept_values, feeds, lends).bind()
+
+
+def used_variables(plan: Plan) -> tuple[VariableInfo, ...]:
+    """Those that steps or results take; first the ones that the program does not write."""
+    used = {i for step in plan.block for i in step.inputs}  # type: ignore[union-attr]
+    used.update(f for f in plan.program.fetches if f is not None)
+    found = [v for v in plan.program.variables if v.start in used or v.current in used]
+    return tuple(sorted(found, key=lambda v: v.written))
 
 
 class Settling:
     """The state of the work, for those who bind steps (settled_steps.py)."""
 
     def __init__(
-        self, plan: Plan, held: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]
-    ) -> None:
+        self, plan: Plan, variables: tuple[VariableInfo, ...], held: Sequence[Any], kept: Sequence[Any],
+        feeds: Sequence[Any], lends: bool,
+    ) -> None:  # fmt: skip
+        self.lends = lends
         kernels = library()
         if kernels is None:
             raise Unsettled("no kernel library")
         self.kernels, self.library = kernels, kernels.fixed
         self.plan, self.program, self.lives = plan, plan.program, plan.lives
+        self.variables = variables
         self.env: dict[int, Any] = {}
         self.kinds: dict[int, str] = {}
         self.lines: list[str] = []
@@ -120,6 +174,7 @@ class Settling:
         self.names: dict[int, str] = {}  # of values in lines
         self.position = 0
         self.dying: dict[int, list[Any]] = {}  # memory by the step after which it is free
+        self.passing: dict[int, list[str]] = {}  # names of moving results, likewise
         self.free: list[Any] = []
         self.nbytes = 0
         self.steady: list[tuple[Callable[..., Any], Node | Fused]] = []
@@ -139,12 +194,15 @@ class Settling:
         self._take(held, kept, feeds)
 
     def _take(self, held: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]) -> None:
-        self.variable_shapes = [_look(v) for v in held]
-        for i, v in enumerate(self.program.variables):
+        self.n_steady = sum(not v.written for v in self.variables)
+        self.variable_shapes = [_look(v) for v in held[: self.n_steady]]
+        for i, v in enumerate(self.variables):
             for value in (v.start, v.current):
-                self.env[value], self.kinds[value] = held[i], STEADY
+                self.env[value], self.kinds[value] = held[i], MOVING if v.written else STEADY
                 self.of_variable[value] = True
                 self.held_at[value] = i
+            if v.written:
+                self.emit(f"if H[{i}].shape != {held[i].shape}: fail()")
         given = len(self.program.feeds) - len(kept)
         for value, array in zip(self.program.feeds[given:], kept):
             self.env[value], self.kinds[value], self.of_variable[value] = array, STEADY, False
@@ -152,11 +210,21 @@ class Settling:
         for n, (value, array) in enumerate(zip(self.program.feeds[:given], feeds)):
             if array.dtype.kind not in "fiub":
                 raise Unsettled("a feed of another type")
+            if array.nbytes >= LEFT:
+                self._take_feed(value, f"f{n}", array)
+                continue
             room = self.room([value], array.shape, array.dtype)
             room[...] = array
             self.place(value, room)
             self.emit(f"{self.param('copyto', np.copyto)}({self.name(value)}, f{n})")
         self.n_feeds = given
+
+    def _take_feed(self, value: int, name: str, array: Any) -> None:
+        """A large feed is read where the caller has it."""
+        contiguous = self.param("contiguous", np.ascontiguousarray)
+        self.emit(f"if not {name}.flags.c_contiguous: {name} = {contiguous}({name})")
+        self.env[value], self.kinds[value] = np.ascontiguousarray(array), MOVING
+        self.names[value] = name
 
     # memory -------------------------------------------------------------------------------------
     def room(self, values: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Any:
@@ -189,6 +257,9 @@ class Settling:
 
     def release(self) -> None:
         self.free += self.dying.pop(self.position, [])
+        gone = self.passing.pop(self.position, [])
+        if gone:
+            self.emit(" = ".join([*gone, "None"]))
 
     # values -------------------------------------------------------------------------------------
     def kind(self, value: int) -> str:
@@ -227,7 +298,10 @@ class Settling:
         found = self.names.get(value)
         if found is None:
             kind = self.kind(value)
-            found = self._steady_name(value) if kind == STEADY else self.new_param(self.env[value])
+            if kind in (KNOWN, FIXED):
+                found = self.new_param(self.env[value])
+            else:
+                found = self._steady_name(value)
             self.names[value] = found
         return found
 
@@ -249,7 +323,12 @@ class Settling:
     # primitives ---------------------------------------------------------------------------------
     def target(self, value: int, shape: tuple[int, ...], *also: int) -> tuple[Any, str]:
         """Where a primitive writes a float32 value (and what else is found there), and what lines call it."""
-        if self._is_only_result(value) and not also and math.prod(shape) >= COPIED:
+        if (
+            self._is_only_result(value)
+            and not also
+            and not self.lends
+            and math.prod(shape) >= COPIED
+        ):
             name = self.fresh[value] = f"r{len(self.lines)}"
             self.emit(f"{name} = empty({shape}, float32)")
             array = np.zeros(shape, np.float32)
@@ -270,11 +349,15 @@ class Settling:
                 self.aim(call, place, value)
         place, array, name = out
         if name[:1] == "r":
-            self.params.update(aim=self.library.set_handle, buffer=self.library.buffer)
-            self.emit(f"aim({self.new_param(call.memory[place])}, buffer({name}))")
+            self.aim_at(call, place, name)
         else:
             call.aim(place, array)
         self.execute(call)
+
+    def aim_at(self, call: Any, place: int, name: str) -> None:
+        """A line that says where an argument lies in this run."""
+        self.params.update(aim=self.library.set_handle, buffer=self.library.buffer)
+        self.emit(f"aim({self.new_param(call.memory[place])}, buffer({name}))")
 
     def execute(self, call: Any) -> None:
         self.calls.append(call)
@@ -286,7 +369,9 @@ class Settling:
     def aim(self, call: Any, place: int, value: int) -> None:
         """An argument of a call that is a value of any kind."""
         lies = _lies(self.array(value))
-        if self.kind(value) == STEADY:
+        if self.kind(value) == MOVING:
+            self.aim_at(call, place, self.name(value))
+        elif self.kind(value) == STEADY:
             self.renew(lambda: call.aim(place, _alike(self.env[value], lies)))
         else:
             call.aim(place, self.env[value])
@@ -321,21 +406,20 @@ class Settling:
         run = namespace["make"](kept_alive, *self.params.values())
         renew = _Renewal(self, kept_alive, scratch)
         notes = {"primitives": len(self.calls), "lines": len(self.lines)}
-        variables = self.program.variables
-        keys = tuple(v.key for v in variables)
-        return Binding(run, renew, variables, keys, notes)
+        keys = tuple(v.key for v in self.variables)
+        return Binding(run, renew, self.variables, keys, self.n_steady, notes)
 
     def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], bool]) -> None:
         kinds = {self.kind(i) for i in step.inputs}
         of_shape = isinstance(step, Node) and step.opdef.name in _OF_SHAPE
         if of_shape or kinds <= {KNOWN}:
             self._compute(step, KNOWN)
-        elif FIXED not in kinds:
+        elif kinds <= {KNOWN, STEADY}:
             self.steady.append((self.function(step), step))
             self._compute(step, STEADY)
             lies = _is_view(step) and any(self.of_variable.get(i) for i in step.inputs)
             self.of_variable.update(dict.fromkeys(_outputs(step), lies))
-        elif not self._view(step) and not bind_step(self, step):
+        elif not self._view(step) and not self._moving_view(step) and not bind_step(self, step):
             self.general(step)
 
     def _compute(self, step: Node | Fused, kind: str) -> None:
@@ -369,6 +453,25 @@ class Settling:
             self.place(value, array)
         return True
 
+    def _moving_view(self, step: Node | Fused) -> bool:
+        """A view of an array that may be another one each time is made each time."""
+        if not _is_view(step) or not any(self.kind(i) == MOVING for i in step.inputs):
+            return False
+        if len(_outputs(step)) != 1 or any(self.is_fixed(i) for i in step.inputs):
+            return False
+        function = self.function(step)
+        self._let_move(step, function, self._results(function, step)[0])
+        return True
+
+    def _let_move(self, step: Node | Fused, function: Callable[..., Any], array: Any) -> None:
+        """A line that gives a result its name; it is let go after its last use."""
+        (value,) = _outputs(step)
+        name = f"t{len(self.lines)}"
+        call = f"{self.new_param(function)}({', '.join(self.name(i) for i in step.inputs)})"
+        self.emit(f"{name} = {call}")
+        self.env[value], self.kinds[value], self.names[value] = array, MOVING, name
+        self.passing.setdefault(max(self.last_use(value), self.position), []).append(name)
+
     def general(self, step: Node | Fused) -> None:
         """The kernel, and its results put where they belong."""
         function = self.function(step)
@@ -376,6 +479,12 @@ class Settling:
         arrays = [np.asarray(a) for a in self._results(function, step)]
         if any(a.dtype.kind not in "fiubcV" for a in arrays):
             raise Unsettled("a value of another type")
+        large = any(a.nbytes >= LEFT for a in arrays)
+        if large and self.lends:
+            raise Unsettled("a training step whose work is in other kernels")
+        if len(outputs) == 1 and not _is_view(step) and large:
+            self._let_move(step, function, arrays[0])
+            return
         call = f"{self.new_param(function)}({', '.join(self.name(i) for i in step.inputs)})"
         copyto = self.param("copyto", np.copyto)
         if len(outputs) > 1:
@@ -396,6 +505,8 @@ class Settling:
         fresh = self.fresh.get(value)
         if fresh is not None:
             return fresh
+        if self.lends and self.kind(value) in (FIXED, MOVING):
+            return self.name(value)
         array = self.array(value)
         if isinstance(array, np.ndarray) and array.dtype.kind == "O":
             raise Unsettled("a result of another type")
@@ -417,9 +528,9 @@ class _Renewal:
 
     def __call__(self, held: Sequence[Any], kept: Sequence[Any]) -> None:
         s = self.settling
-        if [_look(v) for v in held] != s.variable_shapes:
+        if [_look(v) for v in held[: s.n_steady]] != s.variable_shapes:
             raise Unsettled("a variable has another shape")
-        for i, v in enumerate(s.program.variables):
+        for i, v in enumerate(s.variables[: s.n_steady]):
             s.env[v.start] = s.env[v.current] = held[i]
         s.env.update(zip(s.kept_values, kept))
         for function, step in s.steady:
@@ -431,9 +542,13 @@ class _Renewal:
 
     def let_go(self) -> None:
         """Variables, and views of them, are not held between runs."""
-        for value, lies in self.settling.of_variable.items():
+        s = self.settling
+        for value, lies in s.of_variable.items():
             if lies:
-                self.settling.env[value] = None
+                s.env[value] = None
+        for value, kind in s.kinds.items():
+            if kind == MOVING:
+                s.env[value] = None
 
 
 def _fail() -> None:

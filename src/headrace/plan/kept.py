@@ -16,7 +16,7 @@ from __future__ import annotations
 from headrace.core import shapes
 from headrace.program.nodes import If, Node, Program, Statement, While
 
-__all__ = ["makers_of", "split"]
+__all__ = ["is_pure", "makers_of", "split"]
 
 #: Elements that a node must read or make before keeping its result pays.
 MIN_ELEMENTS = 4096
@@ -56,7 +56,7 @@ def makers_of(program: Program, known: set[int]) -> dict[int, Node]:
     makers: dict[int, Node] = {}
     steady = known | set(program.constants)
     for s in program.body:
-        if not isinstance(s, Node) or not s.inputs or not _is_pure(s):
+        if not isinstance(s, Node) or not s.inputs or not is_pure(s):
             continue
         if all(i in steady for i in s.inputs) and any(i in makers or i in known for i in s.inputs):
             for o in s.outputs:
@@ -65,7 +65,7 @@ def makers_of(program: Program, known: set[int]) -> dict[int, Node]:
     return makers
 
 
-def _is_pure(node: Node) -> bool:
+def is_pure(node: Node) -> bool:
     traits = node.opdef.traits
     if node.writes or traits.random or traits.host_only or "rt" in node.opdef.kernel_params:
         return False

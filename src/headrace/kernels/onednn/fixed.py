@@ -18,6 +18,7 @@ from typing import Any
 from headrace.arrays.im2col import Geometry
 from headrace.arrays.pooling import Axes
 from headrace.kernels.onednn import conv, lstm, pool, products
+from headrace.kernels.onednn.elementwise import Elementwise
 from headrace.kernels.onednn.layout import Reorder, implementation
 from headrace.kernels.onednn.library import (
     ADD,
@@ -56,6 +57,7 @@ class Fixed:
     def __init__(self, api: Api, makers: products.Products, layers: lstm.Lstms) -> None:
         self.api = api
         self.products, self.layers = makers, layers
+        self.elementwise = Elementwise(api)
         self.execute = api.c.dnnl_primitive_execute
         self.set_handle = api.c.dnnl_memory_set_data_handle
         self.buffer = api.ffi.from_buffer
@@ -178,6 +180,10 @@ class Fixed:
             "softmax_forward", INFERENCE, SOFTMAX, desc, desc, 1, api.attributes()
         )
         return Call(api, description, [(SRC, desc), (DST, desc)])
+
+    def gradient(self, op: str, size: int) -> Call:
+        """Of an element-wise function; places: where it is taken, what comes back, out."""
+        return self.elementwise._make_gradient((op, size))
 
     def copy(self, source: Any, target: Any) -> Call:
         """A copy between two orders of memory; places: source, target."""
