@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from threading import get_ident
+from threading import get_ident, local
 from typing import Any
 
-from headrace.arrays.accel import library
+from headrace.arrays.accel import library, tell_threads
 from headrace.arrays.pool import thread_count
 from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.kept import KeptPart, is_within_bounds
@@ -43,7 +43,19 @@ MOST_STATEMENTS = 2000
 
 Run = Callable[..., tuple[Any, ...]]
 _general: Any = object()
+_doubtful: Any = object()  # perhaps it is the feeds that are wrong: the general way will tell
 _NONE = id(None)
+
+
+class _Here(local):
+    """The calling thread. Its number may be an earlier thread's, whose bindings it then takes over with the same setting of OpenMP."""
+
+    def __init__(self) -> None:
+        self.ident = get_ident()
+        tell_threads()
+
+
+_here = _Here()
 
 
 class _Settled:
@@ -129,7 +141,7 @@ class SettledRuns:
     ``rest(state, values, *feeds, *results)`` is what comes after the plan: the writes of a training step.
     """
 
-    __slots__ = ("__weakref__", "counts", "general", "kept", "plan", "rest")
+    __slots__ = ("__weakref__", "counts", "evicted", "general", "kept", "plan", "rest")
 
     def __init__(
         self, plan: Plan, general: Run, kept: KeptPart | None, rest: Run | None = None
@@ -139,6 +151,7 @@ class SettledRuns:
         self.kept = kept
         self.rest = rest
         self.counts: dict[Any, int] = {}
+        self.evicted = 0
 
     def __call__(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
         return self.within(state)(state, values, *feeds)
@@ -149,24 +162,29 @@ class SettledRuns:
         general, first, rest = self.general, self._first, self.rest
 
         def run(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
-            signature = (get_ident(), thread_count(), *[f.shape for f in feeds])
+            signature = (_here.ident, thread_count(), *[f.shape for f in feeds])
             found = table.get(signature)
             if found is None:
                 found = first(table, state, values, signature, feeds)
+            if found is _doubtful:
+                made = general(state, values, *feeds)
+                _put(table, signature, _general)
+                return made
             if found is _general or found.library is not library():
                 return general(state, values, *feeds)
             try:
                 made = found.run(found.held(state, values), *feeds)
             except Exception:  # if something is wrong with the feeds, the general way says what
+                made = general(state, values, *feeds)
                 found.failures += 1
                 if found.failures >= OFTEN:
-                    table[signature] = _general
-                return general(state, values, *feeds)
+                    _put(table, signature, _general)
+                return made
             return made if rest is None else rest(state, values, *feeds, *made)  # type: ignore[no-any-return]
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:
-            found = table.get((get_ident(), thread_count(), feed.shape))
+            found = table.get((_here.ident, thread_count(), feed.shape))
             if found is None or found is _general or found.library is not library():
                 return run(state, values, feed)
             held = [*map(values.get, found.keys)]
@@ -190,6 +208,7 @@ class SettledRuns:
         kernels = library()
         if kernels is None or not self._wanted(signature, len(table)):
             return _general
+        tell_threads()  # primitives are made for a number of threads
         try:
             lends = self.rest is not None
             binding = settle(self.plan, state, values, feeds, self.kept, lends)
@@ -199,11 +218,9 @@ class SettledRuns:
                 made = _general
         except Unsettled:
             made = _general
-        except Exception:  # the general way says what is wrong
-            return _general
-        while len(table) >= AT_ONCE:
-            del table[next(iter(table))]
-        table[signature] = made
+        except Exception:
+            return _doubtful
+        self.evicted += _put(table, signature, made)
         return made
 
     def _wanted(self, signature: Any, have: int) -> bool:
@@ -212,10 +229,19 @@ class SettledRuns:
         if len(self.counts) >= MAX_COUNTED:
             self.counts.clear()
         count = self.counts[signature] = self.counts.get(signature, 0) + 1
-        if count < OFTEN:
+        if count < OFTEN * (1 + self.evicted):  # those that take turns are not bound again and again
             return False
-        del self.counts[signature]
+        self.counts.pop(signature, None)
         return True
+
+
+def _put(table: dict[Any, Any], signature: Any, made: Any) -> int:
+    """Remember it; how many had to go. Other threads may do the same at this moment."""
+    old = [] if signature in table else [*table][: max(0, len(table) + 1 - AT_ONCE)]
+    for s in old:
+        table.pop(s, None)
+    table[signature] = made
+    return len(old)
 
 
 def settled_runs(plan: Plan, general: Run, kept: KeptPart | None) -> SettledRuns | None:

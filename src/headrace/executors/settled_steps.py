@@ -99,6 +99,7 @@ def _bind_product(
     )
     if call is None:
         return False
+    s.work += x.size * shape[1]
     if added is None:
         out, name = s.target(value, shape)
     else:
@@ -201,8 +202,10 @@ def _sum(s: Settling, output: int) -> bool:
     product = s.sums.get(output)
     if product is None:
         return False
-    shape = next(s.array(i).shape for i in _inputs_of(s, output) if s.is_fixed(i))
-    s.place(output, s.array(product).reshape(shape))
+    summands = [s.array(i).shape for i in _inputs_of(s, output)]
+    if summands[0] != summands[1]:
+        raise Unsettled("a sum that broadcasts")
+    s.place(output, s.array(product).reshape(summands[0]))
     return True
 
 
@@ -287,7 +290,7 @@ def _in_own_order(s: Settling, made: Any, places: list[int | None], value: int) 
     inside: dict[int, Any] = {}
     for place, way, size in made.enter:
         inside[place] = s.room([], (size,), np.uint8)
-        _copy(s, way, s.array(places[place]), inside[place])  # type: ignore[arg-type]
+        s.call(way, [places[place]], (1, inside[place], ""))
         places[place] = None
     place, way, size = made.leave
     inside[place] = s.room([], (size,), np.uint8)
@@ -391,8 +394,8 @@ def _attention(s: Settling, node: Node) -> bool:
     """Scores with what is done to them, softmax over them, and the product with the values."""
     if not all(s.is_fixed(i) for i in node.inputs[:3]):
         return False
-    for i in node.inputs[3:]:  # numbers become part of the primitive
-        if s.kind(i) == STEADY or (s.is_fixed(i) and s.array(i).size == 1):
+    for i in node.inputs[3:]:  # numbers become part of the primitive, arrays are to stay where they are
+        if s.kind(i) in (STEADY, MOVING) or (s.is_fixed(i) and s.array(i).size == 1):
             return False
     q, k, v = (s.array(i) for i in node.inputs[:3])
     keys = k.swapaxes(-1, -2) if node.attrs["adj_y"] else k
@@ -452,7 +455,7 @@ def _attend(
 def _lstm(s: Settling, node: Node) -> bool:
     n = node.attrs["N"]
     inputs, (h, c, kernel, bias) = node.inputs[:n], node.inputs[n : n + 4]
-    if not all(s.is_fixed(i) for i in inputs) or s.is_fixed(kernel) or s.is_fixed(bias):
+    if not all(s.is_fixed(i) for i in inputs) or s.kind(bias) not in (KNOWN, STEADY):
         return False
     arrays = [s.array(i) for i in inputs]
     x = _stacked(arrays)
@@ -494,7 +497,7 @@ def _aim_lstm(
     kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
     pack = s.kernels.pack_lstm
     packed_form = _holder(held).get((n, rows), lambda: pack(kernel, wide, order, n, rows))
-    if packed_form is None:
+    if packed_form is None or bias.size != kernel.shape[1]:
         raise Unsettled("an LSTM layer that cannot be packed")
     biases = bias.reshape(4, -1)[list(order)]
     biases[1] += np.float32(forget)
@@ -523,7 +526,7 @@ def _stacked(arrays: list[Any]) -> Any:
 
 def _gather(s: Settling, node: Node) -> bool:
     table, indices, axis = node.inputs
-    if node.attrs.get("batch_dims") or s.is_fixed(axis) or s.array(axis).item() != 0:
+    if node.attrs.get("batch_dims") or s.kind(axis) != KNOWN or s.array(axis).item() != 0:
         return False
     params, at = s.array(table), s.array(indices)
     if not s.is_fixed(indices) or params.ndim < 1 or at.dtype.kind not in "iu":
@@ -533,8 +536,8 @@ def _gather(s: Settling, node: Node) -> bool:
     out = s.room(node.outputs, at.shape + params.shape[1:], params.dtype)
     s.place(node.outputs[0], out)
     if at.size:  # seen without their sign, negative indices are large
-        plain = at.reshape(-1).view(f"u{at.itemsize}")
-        largest = f"{s.param('largest', np.maximum.reduce)}({s.new_param(plain)})"
+        plain = at.view(f"u{at.itemsize}")
+        largest = f"{s.param('largest', np.maximum.reduce)}({s.new_param(plain)}, None)"
         s.emit(f"if {largest} >= {len(params)}: fail()")
     names = [s.name(v) for v in (table, indices, node.outputs[0])]
     s.emit(f"{names[0]}.take({names[1]}, 0, {names[2]}, 'clip')")

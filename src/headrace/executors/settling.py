@@ -48,6 +48,8 @@ KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 
 #: Weights from which a product is reason enough to bind a training step.
 PRODUCT = 1 << 12
+#: Multiplications from which binding a training step pays.
+MIN_WORK = 1 << 20
 #: Results of fewer elements are copied for the caller, which takes less time than to say where they are to lie.
 COPIED = 1024
 #: Bytes from which a kernel's result is left where it is instead of being copied.
@@ -61,6 +63,8 @@ _WORTH = frozenset(
 #: Ops whose result depends on the shape of their input alone.
 _OF_SHAPE = frozenset(["Shape", "ShapeN", "Size", "Rank", "_InverseSize"])
 _VIEWS = frozenset(["ReadVariableOp"])
+#: Ops whose result's shape depends on values, which are shapes: they must be known.
+_OF_KNOWN = frozenset(["BroadcastGradientArgs"])
 #: What training steps of dense layers consist of, beside element-wise ops and views.
 _DENSE = frozenset(
     [
@@ -86,7 +90,7 @@ def may_settle(plan: Plan, training: bool = False) -> bool:
             return False
         if training and not _is_dense(step):
             return False
-        found = found or step.opdef.name in _WORTH or (training and _is_product(step, plan.program))
+        found = found or step.opdef.name in _WORTH or _is_product(step, plan.program)
     program = plan.program
     return found and not program.effects and None not in program.fetches
 
@@ -106,7 +110,9 @@ def _is_product(node: Node, program: Program) -> bool:
 
 def _is_plain(node: Node, plan: Plan) -> bool:
     traits = node.opdef.traits
-    if node.writes or traits.random or traits.host_only or traits.data_dependent_shape:
+    if node.writes or traits.random or traits.host_only:
+        return False
+    if traits.data_dependent_shape and node.opdef.name not in _OF_KNOWN:
         return False
     if traits.stateful and node.opdef.name != "ReadVariableOp":
         return False
@@ -134,17 +140,24 @@ def settle(
     lends: bool = False,
 ) -> Binding:  # fmt: skip
     """``lends``: results are read until the next run only, so they may lie in the settled memory."""
-    variables = used_variables(plan)
+    variables = used_variables(plan, kept)
     held = [state.need(v.key, v.op) for v in variables]
     kept_values = () if kept is None else kept(state, values)
-    return Settling(plan, variables, held, kept_values, feeds, lends).bind()
+    settling = Settling(plan, variables, held, kept_values, feeds, lends)
+    try:
+        return settling.bind()
+    except BaseException:
+        settling.renewals.clear()  # they refer to it: its memory would stay until the collector of cycles comes
+        raise
 
 
-def used_variables(plan: Plan) -> tuple[VariableInfo, ...]:
-    """Those that steps or results take; first the ones that the program does not write."""
+def used_variables(plan: Plan, kept: KeptPart | None) -> tuple[VariableInfo, ...]:
+    """Those that steps, kept values or results take; first the ones that the program does not write."""
     used = {i for step in plan.block for i in step.inputs}  # type: ignore[union-attr]
     used.update(f for f in plan.program.fetches if f is not None)
-    found = [v for v in plan.program.variables if v.start in used or v.current in used]
+    keys = () if kept is None else kept.keys
+    variables = plan.program.variables
+    found = [v for v in variables if v.start in used or v.current in used or v.key in keys]
     return tuple(sorted(found, key=lambda v: v.written))
 
 
@@ -184,6 +197,7 @@ class Settling:
             int, bool
         ] = {}  # steady values: whether it lies in a variable's memory
         self.calls: list[Any] = []
+        self.work = 0  # multiplications in products
         self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
         self.sums: dict[int, int] = {}  # sums that a product has made already
         self.uses = _uses(plan)
@@ -207,6 +221,7 @@ class Settling:
         for value, array in zip(self.program.feeds[given:], kept):
             self.env[value], self.kinds[value], self.of_variable[value] = array, STEADY, False
         self.kept_values = self.program.feeds[given:]
+        self.kept_shapes = [_look(v) for v in kept]
         for n, (value, array) in enumerate(zip(self.program.feeds[:given], feeds)):
             if array.dtype.kind not in "fiub":
                 raise Unsettled("a feed of another type")
@@ -313,8 +328,8 @@ class Settling:
             return f"W[{len(self.wanted) - 1}]"
         # a view of a variable is made in each run: it must not be held in between
         function, step = next((f, s) for f, s in self.steady if value in _outputs(s))
+        args = ", ".join(self.name(i) for i in step.inputs)  # (these may be lines as well)
         name = f"t{len(self.lines)}"
-        args = ", ".join(self.name(i) for i in step.inputs)
         at = _outputs(step).index(value)
         call = f"{self.new_param(function)}({args})"
         self.emit(f"{name} = {call}" + (f"[{at}]" if len(_outputs(step)) > 1 else ""))
@@ -392,6 +407,8 @@ class Settling:
             self.position += 1
         if not self.calls:
             raise Unsettled("nothing for the kernel library")
+        if self.lends and self.work < MIN_WORK:
+            raise Unsettled("too little work")
         results = ", ".join(self._result(f) for f in self.program.fetches if f is not None)
         scratch = self.library.give_scratch(self.calls)
         self.emit(f"return ({results},)")
@@ -414,6 +431,8 @@ class Settling:
         of_shape = isinstance(step, Node) and step.opdef.name in _OF_SHAPE
         if of_shape or kinds <= {KNOWN}:
             self._compute(step, KNOWN)
+        elif isinstance(step, Node) and self._is_of_values(step):
+            raise Unsettled("a shape that is not known")
         elif kinds <= {KNOWN, STEADY}:
             self.steady.append((self.function(step), step))
             self._compute(step, STEADY)
@@ -421,6 +440,15 @@ class Settling:
             self.of_variable.update(dict.fromkeys(_outputs(step), lies))
         elif not self._view(step) and not self._moving_view(step) and not bind_step(self, step):
             self.general(step)
+
+    def _is_of_values(self, step: Node) -> bool:
+        """Whether the shape of a result may be another one in the next run, with feeds of the same shapes."""
+        if step.opdef.name in _OF_KNOWN:
+            return True
+        shaping = step.opdef.traits.known_inputs
+        if all(self.kind(step.inputs[k]) == KNOWN for k in shaping if k < len(step.inputs)):
+            return False
+        return any(shapes.num_elements(self.program.values[o].shape) is None for o in step.outputs)
 
     def _compute(self, step: Node | Fused, kind: str) -> None:
         function = self.steady[-1][0] if kind == STEADY else self.function(step)
@@ -466,8 +494,8 @@ class Settling:
     def _let_move(self, step: Node | Fused, function: Callable[..., Any], array: Any) -> None:
         """A line that gives a result its name; it is let go after its last use."""
         (value,) = _outputs(step)
-        name = f"t{len(self.lines)}"
         call = f"{self.new_param(function)}({', '.join(self.name(i) for i in step.inputs)})"
+        name = f"t{len(self.lines)}"
         self.emit(f"{name} = {call}")
         self.env[value], self.kinds[value], self.names[value] = array, MOVING, name
         self.passing.setdefault(max(self.last_use(value), self.position), []).append(name)
@@ -526,10 +554,15 @@ class _Renewal:
         self.settling, self.kept_alive, self.scratch = settling, kept_alive, scratch
         self.let_go()
 
+    def __del__(self) -> None:
+        self.settling.renewals.clear()  # they refer to it: its memory goes at once
+
     def __call__(self, held: Sequence[Any], kept: Sequence[Any]) -> None:
         s = self.settling
         if [_look(v) for v in held[: s.n_steady]] != s.variable_shapes:
             raise Unsettled("a variable has another shape")
+        if [_look(v) for v in kept] != s.kept_shapes:
+            raise Unsettled("a kept value has another shape")
         for i, v in enumerate(s.variables[: s.n_steady]):
             s.env[v.start] = s.env[v.current] = held[i]
         s.env.update(zip(s.kept_values, kept))
@@ -556,7 +589,7 @@ def _fail() -> None:
 
 
 def _look(value: Any) -> Any:
-    return value.shape, value.dtype
+    return getattr(value, "shape", None), getattr(value, "dtype", None)
 
 
 def _lies(array: Any) -> tuple[Any, ...]:

@@ -23,8 +23,8 @@ __all__ = ["pack"]
 
 #: Elements of weights from which packing them is worth while.
 MIN_ELEMENTS = {
-    "MatMul": 64 * 1024,
-    "_FusedMatMul": 64 * 1024,
+    "MatMul": 16 * 1024,
+    "_FusedMatMul": 16 * 1024,
     "Conv2D": 256,
     "_FusedConv2D": 256,
     "_LSTMLayer": 0,

@@ -125,10 +125,12 @@ class Fixed:
             before, behind = [], [*before, *behind]  # the same bits in either order
         rows, columns = shape[-2:]
         flat = [(n, _flattened(a, rows, columns)) for n, a in [(name, array), *behind]]
+        if any(a is None for _, a in flat):
+            return None
         head = products.score_steps(before, len(shape))
         rest = products.score_steps(flat[1:], 2)
         kind = products.ARRAY_STEPS.get(name)
-        if head is None or rest is None or kind is None or flat[0][1] is None:
+        if head is None or rest is None or kind is None:
             return None
         api = self.api
         scores, mask = (
