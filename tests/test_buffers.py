@@ -11,6 +11,7 @@ import pytest
 
 import headrace as tf
 from headrace.arrays import buffers
+from headrace.executors import numpy_executor
 
 SHAPE = (1024, 512)
 
@@ -18,6 +19,8 @@ SHAPE = (1024, 512)
 @pytest.fixture(autouse=True)
 def fresh_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(buffers, "MIN_BYTES", 1 << 20)
+    # (runs that are bound to their shapes have memory of their own)
+    monkeypatch.setattr(numpy_executor, "settled_runs", lambda *_: None)
     buffers.clear()
     yield
     buffers.set_limit(None)

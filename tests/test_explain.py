@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import headrace as tf
+from headrace.arrays import accel
 
 
 def test_pruned_folded_shared() -> None:
@@ -96,3 +98,22 @@ def test_after_and_before_runs_and_by_name() -> None:
 def test_reference_executor() -> None:
     e = tf.Session(executor="reference").explain(tf.constant(1.0) + tf.constant(2.0))
     assert e.executor == "reference" and e.folded == 0
+
+
+@pytest.mark.skipif(accel.library() is None, reason="no kernel library to bind to")
+def test_settled_runs() -> None:
+    x = tf.placeholder(tf.float32, [None, 300], name="x")
+    y = tf.nn.relu(tf.matmul(x, tf.Variable(np.ones((300, 256), np.float32))))
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    e = session.explain(y, [x])
+    assert e.may_settle and e.settled == [] and "none yet" in str(e)
+    for rows in (3, 1, 3):
+        session.run(y, {x: np.ones((rows, 300), np.float32)})
+    e = session.explain(y, [x])
+    assert [b.shapes for b in e.settled] == [[(3, 300)], [(1, 300)]]
+    assert all(b.primitives == 1 and b.other_lines >= 2 for b in e.settled)
+    assert "[3,300] (1 primitives" in str(e) and e.as_dict()["settled"][0]["primitives"] == 1
+    assert tf.Session().explain(y, [x]).settled == []  # another session, the same plan
+    plain = session.explain(x + 1.0, [x])
+    assert not plain.may_settle and "settled    no" in str(plain)

@@ -46,7 +46,11 @@ def test_computed_once(model: dict[str, Any]) -> None:
     first = run()
     for _ in range(3):
         np.testing.assert_array_equal(run(), first)
-    assert counts() == (hits + 3, misses + 1)
+    more_hits, more_misses = (now - before for now, before in zip(counts(), (hits, misses)))
+    assert more_misses == 1 and more_hits in (
+        3,
+        4,
+    )  # a run that is bound to its shapes asks once more
     np.testing.assert_allclose(first, expected(model), rtol=1e-4, atol=1e-5)
 
 

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arrays import denormals
+
 __all__ = ["axpby", "axpy", "held", "hold_blas", "release_blas"]
 
 #: How many threads hold BLAS now; runs look here before they call ``release_blas``.
@@ -96,7 +98,10 @@ def _library() -> _Blas:
 
 
 def hold_blas() -> bool:
-    """Keep BLAS to one thread until ``release_blas`` on this thread. False if there is nothing to hold."""
+    """Keep BLAS to one thread until ``release_blas`` on this thread. False if there is nothing to hold.
+
+    That a run computes with large arrays is known from here on: numbers that are not normal count as zero until then, too.
+    """
     if getattr(_holding, "on", False):
         return True
     blas = _library()
@@ -110,6 +115,7 @@ def hold_blas() -> bool:
         blas.users += 1
         held[0] += 1
     _holding.on = True
+    _holding.floats = denormals.flush()
     return True
 
 
@@ -118,6 +124,7 @@ def release_blas() -> None:
     if not getattr(_holding, "on", False):
         return
     _holding.on = False
+    denormals.restore(_holding.floats)
     blas = _library()
     with blas.lock:
         held[0] -= 1

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from headrace.arrays import denormals
 from headrace.arrays.quiet import silence
 from headrace.env import thread_setting
 
@@ -51,6 +52,7 @@ class _Worker:
 
     def _loop(self) -> None:
         silence()
+        denormals.flush()
         while True:
             self.go.acquire()
             try:

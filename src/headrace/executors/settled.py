@@ -24,6 +24,7 @@ from threading import get_ident, local
 from typing import Any
 
 from headrace.arrays.accel import library, tell_threads
+from headrace.arrays.blas import hold_blas
 from headrace.arrays.pool import thread_count
 from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.kept import KeptPart, is_within_bounds
@@ -36,6 +37,8 @@ __all__ = ["SettledRuns", "settled_runs", "settled_training"]
 
 #: Signatures that are settled at first sight, and how often a further one must have come.
 AT_ONCE, OFTEN = 4, 8
+#: Training steps come with ever new batch sizes, too: theirs must have come so often.
+STEPS = 3
 #: Signatures that are counted.
 MAX_COUNTED = 256
 #: Larger programs are not split: it would take as long again to plan them.
@@ -156,6 +159,11 @@ class SettledRuns:
     def __call__(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
         return self.within(state)(state, values, *feeds)
 
+    def bound(self, state: State) -> list[tuple[list[tuple[int, ...]], dict[str, int]]]:
+        """What a session has settled: the shapes of the feeds, and the binding's notes."""
+        table: dict[Any, Any] = state.settled.get(self, {})
+        return [([*s[2:]], f.binding.notes) for s, f in [*table.items()] if type(f) is _Settled]
+
     def within(self, state: State) -> Run:
         """The same for one session, without the look-up of what it has settled."""
         table: dict[Any, Any] = state.settled.setdefault(self, {})
@@ -209,6 +217,7 @@ class SettledRuns:
         if kernels is None or not self._wanted(signature, len(table)):
             return _general
         tell_threads()  # primitives are made for a number of threads
+        hold_blas()  # the library's threads are started with this setting
         try:
             lends = self.rest is not None
             binding = settle(self.plan, state, values, feeds, self.kept, lends)
@@ -224,12 +233,14 @@ class SettledRuns:
         return made
 
     def _wanted(self, signature: Any, have: int) -> bool:
-        if have < AT_ONCE:
+        training, room = self.rest is not None, have < AT_ONCE
+        if room and not training:
             return True
         if len(self.counts) >= MAX_COUNTED:
             self.counts.clear()
         count = self.counts[signature] = self.counts.get(signature, 0) + 1
-        if count < OFTEN * (1 + self.evicted):  # those that take turns are not bound again and again
+        # those that take turns are not bound again and again
+        if count < (STEPS if room else OFTEN * (1 + self.evicted)):
             return False
         self.counts.pop(signature, None)
         return True

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from headrace.arrays import activations, attention, packed
+from headrace.arrays import activations, attention, gemm, packed
+from headrace.arrays.blas import hold_blas
 from headrace.core.opdef import KernelNode
 from headrace.executors.emit import INTO
 from headrace.executors.fused import compiled, settled
 from headrace.executors.settling import FIXED, KNOWN, MOVING, STEADY, Settling, Unsettled
-from headrace.ops import nn_conv, nn_pool
+from headrace.ops import nn_conv, nn_losses, nn_pool
 from headrace.plan.fusion import Fused
 from headrace.program.nodes import Node
 
@@ -233,15 +234,37 @@ def _gradient(s: Settling, node: Node) -> bool:
 
 
 def _sum_of_rows(s: Settling, node: Node) -> bool:
-    """The sum over the first axis of a matrix."""
+    """The sum over the first axis of a matrix, as a product (arrays/gemm.py)."""
     x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
     if s.kind(node.inputs[1]) != KNOWN or not _plain(x) or x.ndim != 2 or node.attrs["keep_dims"]:
         return False
     if np.ravel(axes).tolist() not in ([0], [-2]):
         return False
     s.place(node.outputs[0], s.room(node.outputs, (x.shape[1],), np.float32))
-    names = s.name(node.inputs[0]), s.name(node.outputs[0])
-    s.emit(f"{s.param('sums', np.add.reduce)}({names[0]}, 0, None, {names[1]})")
+    if x.size >= gemm.HOLD_FROM:
+        s.emit(f"{s.param('hold', hold_blas)}()")
+    ones = s.new_param(gemm.ones(len(x), x.dtype))
+    s.emit(f"{ones}.dot({s.name(node.inputs[0])}, {s.name(node.outputs[0])})")
+    return True
+
+
+def _cross_entropy(s: Settling, node: Node) -> bool:
+    """Of labels that are numbers: the loss, and its gradient over the softmax."""
+    x, labels = (s.array(i) for i in node.inputs)
+    if not s.is_fixed(node.inputs[0]) or not _plain(x) or not s.is_fixed(node.inputs[1]):
+        return False
+    rows, classes = x.shape
+    call = s.library.softmax(rows, classes)
+    out, name = s.target(node.outputs[1], x.shape)
+    numbers = s.new_param(labels.view(f"u{labels.itemsize}"))  # negative ones are large so
+    s.emit(f"if {s.param('largest', np.maximum.reduce)}({numbers}) >= {classes}: fail()")
+    s.call(call, [node.inputs[0], None], (1, out, name))
+    s.emit(f"{s.param('mend', s.library.mend)}({name}, 0.0)")
+    s.place(node.outputs[0], s.room(node.outputs[:1], (rows,), np.float32))
+    starts = s.new_param(nn_losses.row_starts(rows, classes))
+    loss = f"picked({s.name(node.inputs[0])}, {name}, {starts} + {s.name(node.inputs[1])})"
+    s.param("picked", nn_losses.picked_loss)
+    s.emit(f"{s.param('copyto', np.copyto)}({s.name(node.outputs[0])}, {loss})")
     return True
 
 
@@ -330,6 +353,11 @@ def _mean(s: Settling, node: Node) -> bool:
     x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
     if not s.is_fixed(node.inputs[0]) or s.kind(node.inputs[1]) != KNOWN or not _plain(x):
         return False
+    if x.ndim == 1 and axes.size == 1 and not node.attrs["keep_dims"]:
+        s.place(node.outputs[0], s.room(node.outputs, (), np.float32))
+        total = f"{s.param('vector_sum', gemm.vector_sum)}({s.name(node.inputs[0])})"
+        s.emit(f"{s.name(node.outputs[0])}[()] = {total} / {s.new_param(np.float32(x.size))}")
+        return True
     if x.ndim != 4 or sorted(a % 4 for a in np.ravel(axes).tolist()) != [1, 2]:
         return False
     windows = (1, *x.shape[1:3], 1)
@@ -394,7 +422,9 @@ def _attention(s: Settling, node: Node) -> bool:
     """Scores with what is done to them, softmax over them, and the product with the values."""
     if not all(s.is_fixed(i) for i in node.inputs[:3]):
         return False
-    for i in node.inputs[3:]:  # numbers become part of the primitive, arrays are to stay where they are
+    for i in node.inputs[
+        3:
+    ]:  # numbers become part of the primitive, arrays are to stay where they are
         if s.kind(i) in (STEADY, MOVING) or (s.is_fixed(i) and s.array(i).size == 1):
             return False
     q, k, v = (s.array(i) for i in node.inputs[:3])
@@ -585,5 +615,6 @@ _BINDERS: dict[str, Callable[[Settling, Node], bool]] = {
     "_LayerNorm": _layer_norm, "Softmax": _softmax, "_Attention": _attention,
     "BatchMatMul": _batch_product, "BatchMatMulV2": _batch_product,
     "ReluGrad": _gradient, "TanhGrad": _gradient, "SigmoidGrad": _gradient, "Sum": _sum_of_rows,
+    "SparseSoftmaxCrossEntropyWithLogits": _cross_entropy,
     "_HeldLSTMLayer": _lstm, "GatherV2": _gather,
 }  # fmt: skip

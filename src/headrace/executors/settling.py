@@ -23,6 +23,7 @@ import numpy as np
 
 from headrace.arrays import numpy_xp
 from headrace.arrays.accel import library
+from headrace.arrays.blas import hold_blas
 from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.executors.fused import make_fused
@@ -205,7 +206,13 @@ class Settling:
             Any, Any
         ] = {}  # packed weights and the like, by the step that they belong to
         self.held_at: dict[int, int] = {}
+        self._hold()
         self._take(held, kept, feeds)
+
+    def _hold(self) -> None:
+        """A training step changes what the processor and BLAS are set to, as every large run does (arrays/blas.py)."""
+        if self.lends:
+            self.emit(f"{self.param('hold', hold_blas)}()")
 
     def _take(self, held: Sequence[Any], kept: Sequence[Any], feeds: Sequence[Any]) -> None:
         self.n_steady = sum(not v.written for v in self.variables)
@@ -436,8 +443,8 @@ class Settling:
         elif kinds <= {KNOWN, STEADY}:
             self.steady.append((self.function(step), step))
             self._compute(step, STEADY)
-            lies = _is_view(step) and any(self.of_variable.get(i) for i in step.inputs)
-            self.of_variable.update(dict.fromkeys(_outputs(step), lies))
+            for value in _outputs(step):
+                self.of_variable[value] = _is_view(step) and self._lies_in_variable(value, step)
         elif not self._view(step) and not self._moving_view(step) and not bind_step(self, step):
             self.general(step)
 
@@ -449,6 +456,11 @@ class Settling:
         if all(self.kind(step.inputs[k]) == KNOWN for k in shaping if k < len(step.inputs)):
             return False
         return any(shapes.num_elements(self.program.values[o].shape) is None for o in step.outputs)
+
+    def _lies_in_variable(self, value: int, step: Node | Fused) -> bool:
+        """Whether what may be a view of a variable is one: a copy has to be held between runs."""
+        sources = [self.env[i] for i in step.inputs if self.of_variable.get(i)]
+        return any(np.may_share_memory(self.env[value], source) for source in sources)
 
     def _compute(self, step: Node | Fused, kind: str) -> None:
         function = self.steady[-1][0] if kind == STEADY else self.function(step)

@@ -46,7 +46,7 @@ from headrace.ops.nn_common import (
 )  # fmt: skip
 
 __all__ = [
-    "bias_add", "bias_add_v1", "l2_loss", "log_poisson_loss", "relu_layer", "sigmoid_cross_entropy_with_logits",
+    "bias_add", "bias_add_v1", "l2_loss", "log_poisson_loss", "picked_loss", "relu_layer", "row_starts", "sigmoid_cross_entropy_with_logits",
     "sigmoid_cross_entropy_with_logits_v2", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits",
     "sparse_softmax_cross_entropy_with_logits_v2", "weighted_cross_entropy_with_logits",
@@ -147,11 +147,11 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     # as unsigned numbers negative labels are too large as well: one look instead of two
     if rows and np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize])) >= classes:
         raise _label_error(labels, classes)
-    at = _row_starts(rows, classes) + labels
+    at = row_starts(rows, classes) + labels
     if features.size >= _LARGE:
         e = ask("softmax", features)
         if e is not None:
-            return _picked_loss(features, e, at), e
+            return picked_loss(features, e, at), e
     d = shifted(xp, features)
     log_total = np.log(np.exp(d) @ ones(classes, d.dtype))
     loss = log_total - d.reshape(-1).take(at)
@@ -163,7 +163,7 @@ def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
 
 
-def _picked_loss(features: Any, e: Any, at: Any) -> Any:
+def picked_loss(features: Any, e: Any, at: Any) -> Any:
     """The loss of given probabilities, from which 1 is taken away at the labels."""
     flat = e.reshape(-1)
     picked = flat.take(at)
@@ -174,7 +174,7 @@ def _picked_loss(features: Any, e: Any, at: Any) -> Any:
     if small.any():  # probabilities that underflow still have a logarithm
         rows = features[small]
         d = rows - rows.max(-1, keepdims=True)
-        own = d.reshape(-1).take(at[small] % features.shape[1] + _row_starts(*d.shape))
+        own = d.reshape(-1).take(at[small] % features.shape[1] + row_starts(*d.shape))
         picked[small] = np.log(np.exp(d).sum(-1)) - own
     return picked
 
@@ -192,10 +192,10 @@ def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> 
             if found is not None:
                 return found
         # as unsigned numbers wrong labels, negative ones too, lie behind the end of the table
-        at = _row_starts(classes, rows).take(labels.view(np.uint32))
+        at = row_starts(classes, rows).take(labels.view(np.uint32))
     except IndexError:
         raise _label_error(labels, classes) from None
-    at += _row_starts(rows, 1)
+    at += row_starts(rows, 1)
     d = features.T.copy()
     d -= np.maximum.reduce(d, 0)
     e = np.exp(d)
@@ -210,7 +210,7 @@ _UNSIGNED = {4: np.uint32, 8: np.uint64}
 
 
 @functools.lru_cache(64)
-def _row_starts(rows: int, classes: int) -> Any:
+def row_starts(rows: int, classes: int) -> Any:
     """Where each row of a matrix begins in its flat form."""
     starts = np.arange(0, rows * classes, classes) if classes else np.zeros(rows, np.int64)
     starts.flags.writeable = False

@@ -8,11 +8,12 @@ from typing import Any
 from headrace.arrays import accel
 from headrace.core import shapes, trace
 from headrace.executors.base import Executable
+from headrace.executors.settled import SettledRuns
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.plan.grouping import Grouped
 from headrace.program.nodes import Node, Program, walk
 
-__all__ = ["Explanation", "Step", "explain"]
+__all__ = ["Binding", "Explanation", "Step", "explain"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,15 @@ class Step:
     shape: str
     line: str
     depth: int = 0
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A plan bound to the shapes of its feeds (executors/settled.py)."""
+
+    shapes: list[tuple[int, ...]]
+    primitives: int  # calls of the kernel library
+    other_lines: int  # NumPy functions, other kernels, copies
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,8 @@ class Explanation:
     kept: list[
         str
     ]  # operations that run again only when a variable that they depend on was written
+    may_settle: bool  # whether runs are bound to the shapes of their feeds
+    settled: list[Binding]  # what this session has bound so far
     kernel_library: str
     source: str = field(repr=False, default="")
 
@@ -91,6 +103,8 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
         buffers_reused=int(executable.details.get("reused buffers", 0)),
         kept=_kept(executable.details.get("kept")),
+        may_settle=isinstance(executable.run, SettledRuns),
+        settled=_settled(session, executable.run),
         kernel_library=accel.status(),
         source=str(executable.details.get("source", "")),
     )
@@ -98,6 +112,16 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
 
 def _kept(part: Executable | None) -> list[str]:
     return [] if part is None else [n.op.name for n in walk(part.plan.program.body)]
+
+
+def _settled(session: Any, run: Any) -> list[Binding]:
+    if not isinstance(run, SettledRuns):
+        return []
+    found = []
+    for shapes_of_feeds, notes in run.bound(session._state):
+        others = notes["lines"] - notes["primitives"]
+        found.append(Binding(shapes_of_feeds, notes["primitives"], others))
+    return found
 
 
 def _variables_read(program: Program, kept: Executable | None) -> list[str]:
@@ -173,6 +197,16 @@ def _line(node: Node) -> str:
     return trace.user_line(node.op._frames)
 
 
+def _settled_text(e: Explanation) -> str:
+    if not e.may_settle:
+        return "no: nothing to bind to the shapes of the feeds"
+    bound = [
+        f"{' '.join(map(shapes.show, b.shapes)) or 'no feeds'} ({b.primitives} primitives, {b.other_lines} other lines)"
+        for b in e.settled
+    ]
+    return f"bound to the shapes of its feeds: {', '.join(bound) or 'none yet'}"
+
+
 def _text(e: Explanation) -> list[str]:
     lines = [
         f"run({', '.join(e.fetches) or 'nothing'}) fed with {', '.join(e.feeds) or 'nothing'}",
@@ -184,6 +218,7 @@ def _text(e: Explanation) -> list[str]:
         f"  buffers    {e.buffers_reused} step(s) write into a buffer that is no longer needed",
         f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when one was written"
         + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
+        f"  settled    {_settled_text(e)}",
         f"  constants  {e.constants} ({e.constant_bytes} bytes)",
         f"  variables  reads {', '.join(e.variables_read) or 'none'}; writes {', '.join(e.variables_written) or 'none'}",
         f"  steps      {len(e.steps)}",
