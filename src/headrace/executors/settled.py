@@ -41,6 +41,8 @@ AT_ONCE, OFTEN = 4, 8
 STEPS = 3
 #: Signatures that are counted.
 MAX_COUNTED = 256
+#: Memory that all bindings of a session may take.
+MOST_BYTES = 512 << 20
 #: Larger programs are not split: it would take as long again to plan them.
 MOST_STATEMENTS = 2000
 
@@ -225,6 +227,8 @@ class SettledRuns:
             if not is_within_bounds(state):
                 state.kept.clear()
                 made = _general
+            elif _bytes(state) + binding.notes["bytes"] > MOST_BYTES:
+                made = _general
         except Unsettled:
             made = _general
         except Exception:
@@ -244,6 +248,12 @@ class SettledRuns:
             return False
         self.counts.pop(signature, None)
         return True
+
+
+def _bytes(state: State) -> int:
+    """What a session's bindings take."""
+    found = [f for table in [*state.settled.values()] for f in [*table.values()]]
+    return sum(f.binding.notes["bytes"] for f in found if type(f) is _Settled)
 
 
 def _put(table: dict[Any, Any], signature: Any, made: Any) -> int:

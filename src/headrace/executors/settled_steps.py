@@ -273,10 +273,10 @@ def _cross_entropy(s: Settling, node: Node) -> bool:
 
 def _conv(s: Settling, node: Node) -> bool:
     x = s.array(node.inputs[0])
-    if not s.is_fixed(node.inputs[0]) or nn_conv.channels_first(node.attrs) or not _plain(x):
+    if not s.is_data(node.inputs[0]) or nn_conv.channels_first(node.attrs) or not _plain(x):
         return False
     w = s.array(node.inputs[1])
-    if s.is_fixed(node.inputs[1]) or w.dtype != _FLOAT32 or x.ndim != 4:
+    if s.is_data(node.inputs[1]) or w.dtype != _FLOAT32 or x.ndim != 4:
         return False
     knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
     g = nn_conv.conv_geometry(knode, x, w)
@@ -333,7 +333,7 @@ def _copy(s: Settling, way: Any, source: Any, target: Any) -> None:
 
 def _pool(kind: str, s: Settling, node: Node) -> bool:
     x = s.array(node.inputs[0])
-    if not s.is_fixed(node.inputs[0]) or not _plain(x):
+    if not s.is_data(node.inputs[0]) or not _plain(x):
         return False
     attrs = node.attrs
     if attrs.get("data_format", "NHWC") != "NHWC":
@@ -377,7 +377,7 @@ def _mean(s: Settling, node: Node) -> bool:
 
 def _layer_norm(s: Settling, node: Node) -> bool:
     x, scale, offset = (s.array(i) for i in node.inputs)
-    if not s.is_fixed(node.inputs[0]) or not all(_plain(a) for a in (x, scale, offset)):
+    if not s.is_data(node.inputs[0]) or not all(_plain(a) for a in (x, scale, offset)):
         return False
     columns = x.shape[-1]
     if scale.shape != (columns,) or offset.shape != (columns,):
@@ -390,7 +390,7 @@ def _layer_norm(s: Settling, node: Node) -> bool:
 
 def _softmax(s: Settling, node: Node) -> bool:
     x = s.array(node.inputs[0])
-    if not s.is_fixed(node.inputs[0]) or not _plain(x) or x.ndim < 1:
+    if not s.is_data(node.inputs[0]) or not _plain(x) or x.ndim < 1:
         return False
     columns = x.shape[-1]
     call = s.library.softmax(x.size // columns, columns)

@@ -305,6 +305,10 @@ class Settling:
     def is_fixed(self, value: int) -> bool:
         return self.kind(value) == FIXED
 
+    def is_data(self, value: int) -> bool:
+        """Fixed, or an array that may be another one in each run."""
+        return self.kind(value) in (FIXED, MOVING)
+
     def param(self, name: str, value: Any) -> str:
         self.params[name] = value
         return name
@@ -429,7 +433,9 @@ class Settling:
         kept_alive: list[Any] = []
         run = namespace["make"](kept_alive, *self.params.values())
         renew = _Renewal(self, kept_alive, scratch)
-        notes = {"primitives": len(self.calls), "lines": len(self.lines)}
+        notes = {
+            "primitives": len(self.calls), "lines": len(self.lines), "bytes": self.nbytes + scratch.nbytes,
+        }  # fmt: skip
         keys = tuple(v.key for v in self.variables)
         return Binding(run, renew, self.variables, keys, self.n_steady, notes)
 

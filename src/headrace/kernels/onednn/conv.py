@@ -270,9 +270,11 @@ class Convolutions:
         step = self._step(forward_case(x_shape, w, g, groups, bias, add, relu))
         if not step or not _taken(w):
             return None
-        w = np.ascontiguousarray(w)
         if step.reorder is None:
-            return w
+            return np.array(
+                w, order="C"
+            )  # (to hold the variable itself would keep it from being overwritten)
+        w = np.ascontiguousarray(w)
         out = np.empty(step.filter_size, np.uint8)
         step.reorder(w, out)
         return out
