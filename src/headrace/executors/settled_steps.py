@@ -563,15 +563,28 @@ def _gather(s: Settling, node: Node) -> bool:
         return False
     if s.is_fixed(table) or params.dtype.kind not in "fiub":
         return False
-    out = s.room(node.outputs, at.shape + params.shape[1:], params.dtype)
-    s.place(node.outputs[0], out)
+    turned = _is_turned(s, node.outputs[0], at.ndim)
+    order = at.T if turned else at  # steps first, as what follows wants them
+    out = s.room(node.outputs, order.shape + params.shape[1:], params.dtype)
+    s.place(node.outputs[0], out.swapaxes(0, 1) if turned else out)
     if at.size:  # seen without their sign, negative indices are large
         plain = at.view(f"u{at.itemsize}")
         largest = f"{s.param('largest', np.maximum.reduce)}({s.new_param(plain)}, None)"
         s.emit(f"if {largest} >= {len(params)}: fail()")
-    names = [s.name(v) for v in (table, indices, node.outputs[0])]
+    names = s.name(table), s.new_param(order), s.new_param(out)
     s.emit(f"{names[0]}.take({names[1]}, 0, {names[2]}, 'clip')")
     return True
+
+
+def _is_turned(s: Settling, value: int, rank: int) -> bool:
+    """Whether nothing is done to a value but to exchange its first two axes."""
+    users = s.uses.get(value, [])
+    if rank != 2 or len(users) != 1 or not isinstance(users[0], Node):
+        return False
+    if users[0].opdef.name != "Transpose" or s.kinds.get(users[0].inputs[1], KNOWN) != KNOWN:
+        return False
+    order = s.program.constants.get(users[0].inputs[1])
+    return order is not None and order.tolist() == [1, 0, *range(2, order.size)]
 
 
 def _fused(s: Settling, step: Fused) -> bool:
