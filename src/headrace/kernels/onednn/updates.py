@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from headrace.kernels.onednn.library import DST, LINEAR, MUL, POST_OP, POW, SQRT, SRC, SRC1, Api
+from headrace.kernels.onednn.primitive import FLOAT32
 
 __all__ = ["Adam"]
 
@@ -36,6 +37,8 @@ class _Update:
         self.numbers = np.array([1 - beta1, 1.0, 0.0], np.float32)
         names = ("var", "m", "v", "g", "g_again")
         self.at = {n: api.memory(desc) for n in names}
+        self.memories = tuple(self.at.values())
+        self.aim, self.buffer = api.c.dnnl_memory_set_data_handle, api.ffi.from_buffer
         rest, unit, rate = (api.memory(one) for _ in range(3))
         for i, memory in enumerate((rest, unit, rate)):
             api.check(api.c.dnnl_memory_set_data_handle(memory, api.pointer(self.numbers[i:])))
@@ -77,14 +80,15 @@ class _Update:
         ]
         self.keep = (desc, one, rest, unit, rate)
 
-    def _set(self, name: str, array: Any) -> None:
-        self.api.check(
-            self.api.c.dnnl_memory_set_data_handle(self.at[name], self.api.pointer(array))
-        )
-
     def __call__(self, var: Any, m: Any, v: Any, g: Any, rate: float) -> None:
-        for name, array in (("var", var), ("m", m), ("v", v), ("g", g), ("g_again", g)):
-            self._set(name, array)
+        aim, buffer = self.aim, self.buffer
+        at_var, at_m, at_v, at_g, at_g_again = self.memories
+        gradient = buffer(g)
+        aim(at_var, buffer(var))
+        aim(at_m, buffer(m))
+        aim(at_v, buffer(v))
+        aim(at_g, gradient)
+        aim(at_g_again, gradient)
         self.numbers[2] = -rate
         for primitive, arguments in self.steps:
             self.api.execute(primitive, arguments)
@@ -125,4 +129,4 @@ class Adam:
 
 
 def _fits(x: Any) -> bool:
-    return x.dtype == np.float32 and bool(x.flags.c_contiguous)
+    return x.dtype is FLOAT32 and bool(x.flags.c_contiguous)
