@@ -47,7 +47,7 @@ __all__ = [
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 
-#: Weights from which a product is reason enough to bind a training step.
+#: Weights from which a plain product is reason enough to bind a plan.
 PRODUCT = 1 << 12
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
@@ -57,7 +57,7 @@ COPIED = 1024
 LEFT = 1 << 16
 #: Memory that one binding may take.
 MAX_BYTES = 256 << 20
-#: Ops for whose sake a plan is bound, and from how many weights on a plain product is among them.
+#: Ops for whose sake a plan is bound.
 _WORTH = frozenset(
     ["_HeldMatMul", "_HeldConv2D", "_HeldLSTMLayer", "_Attention", "_LayerNorm", "Conv2D", "_FusedConv2D"]
 )  # fmt: skip
@@ -194,17 +194,15 @@ class Settling:
         self.steady: list[tuple[Callable[..., Any], Node | Fused]] = []
         self.renewals: list[Callable[[], None]] = []
         self.wanted: list[int] = []  # steady values that lines take
-        self.of_variable: dict[
-            int, bool
-        ] = {}  # steady values: whether it lies in a variable's memory
+        # of steady values: whether they lie in a variable's memory
+        self.of_variable: dict[int, bool] = {}
         self.calls: list[Any] = []
         self.work = 0  # multiplications in products
         self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
         self.sums: dict[int, int] = {}  # sums that a product has made already
         self.uses = _uses(plan)
-        self.alive: dict[
-            Any, Any
-        ] = {}  # packed weights and the like, by the step that they belong to
+        # packed weights and the like, by the step that they belong to
+        self.alive: dict[Any, Any] = {}
         self.held_at: dict[int, int] = {}
         self._hold()
         self._take(held, kept, feeds)
