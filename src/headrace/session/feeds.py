@@ -50,6 +50,7 @@ def make_converter(tensor: Tensor) -> Converter:
     cast_from = _PLAIN - {want} if numeric else frozenset()
     ndarray = np.ndarray
     make = want.type
+    small = range(-(1 << 53), 1 << 53) if want.kind == "f" else range(0)  # exact on the way there
     rank = 0 if shape is None else len(shape)
 
     if exact == ():
@@ -77,7 +78,7 @@ def make_converter(tensor: Tensor) -> Converter:
                 array = value
             else:
                 array = _as_array(value, tensor, want)
-        elif shape is None and type(value) is float:
+        elif shape is None and (type(value) is float or (type(value) is int and value in small)):
             return make(value)
         else:
             array = _as_array(value, tensor, want)
