@@ -20,6 +20,7 @@ from headrace.executors.emit import INTO
 from headrace.executors.fused import compiled, settled
 from headrace.executors.settling import FIXED, KNOWN, MOVING, STEADY, Settling, Unsettled
 from headrace.ops import nn_conv, nn_losses, nn_pool
+from headrace.ops.packed_ops import holder
 from headrace.plan.fusion import Fused
 from headrace.program.nodes import Node
 
@@ -142,7 +143,7 @@ class _Weights:
         node, s = self.node, self.s
         w = s.array(node.inputs[1])
         turned = w.T if node.attrs["transpose_b"] else w
-        held = _holder(s.array(node.inputs[2]))
+        held = holder(s.array(node.inputs[2]))
         pack, rows = s.kernels.pack, self.rows
         return held.get("float32", lambda: pack(np.ascontiguousarray(turned), rows, bias=True))
 
@@ -152,10 +153,6 @@ class _Weights:
             raise Unsettled("weights are packed in another way")
         self.packed = now
         call.aim(1, now.data)
-
-
-def _holder(held: Any) -> packed.Held:
-    return held[()] if isinstance(held, np.ndarray) else held  # type: ignore[return-value]
 
 
 def _activate(s: Settling, activation: str, out: Any, name: str) -> None:
@@ -291,7 +288,7 @@ def _conv(s: Settling, node: Node) -> bool:
     shape, held_value, filter_value = x.shape, node.inputs[2], node.inputs[1]
 
     def packed_filter() -> None:
-        held, now = _holder(s.array(held_value)), s.array(filter_value)
+        held, now = holder(s.array(held_value)), s.array(filter_value)
         pack = s.kernels.pack_filter
         found = held.get((shape, g, options), lambda: pack(shape, now, g, *options))
         if found is None:
@@ -526,7 +523,7 @@ def _aim_lstm(
     n, rows, wide = sizes
     kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
     pack = s.kernels.pack_lstm
-    packed_form = _holder(held).get((n, rows), lambda: pack(kernel, wide, order, n, rows))
+    packed_form = holder(held).get((n, rows), lambda: pack(kernel, wide, order, n, rows))
     if packed_form is None or bias.size != kernel.shape[1]:
         raise Unsettled("an LSTM layer that cannot be packed")
     biases = bias.reshape(4, -1)[list(order)]

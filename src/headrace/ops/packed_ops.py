@@ -16,10 +16,11 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
 from headrace.core.shapes import Shape, show
 from headrace.ops import linalg, nn_conv
 
-__all__ = ["HELD", "HELD_CONV2D", "HELD_LSTM_LAYER", "HELD_MATMUL"]
+__all__ = ["HELD", "HELD_CONV2D", "HELD_LSTM_LAYER", "HELD_MATMUL", "holder"]
 
 
-def _holder(held: Any) -> packed.Held:
+def holder(held: Any) -> packed.Held:
+    """A layer's holder, which as a constant lies in an array."""
     return held[()] if isinstance(held, np.ndarray) else held  # type: ignore[return-value]
 
 
@@ -32,7 +33,7 @@ def _matmul_kernel(
         text = f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
         raise errors.InvalidArgumentError(None, None, text)
     activation = fused_ops[1] if len(fused_ops) > 1 else None
-    return packed.product(x, y, _holder(held), args[0] if args else None, activation, weights)
+    return packed.product(x, y, holder(held), args[0] if args else None, activation, weights)
 
 
 def _conv_kernel(xp: Any, x: Any, w: Any, held: Any, *args: Any, node: KernelNode) -> Any:
@@ -40,7 +41,7 @@ def _conv_kernel(xp: Any, x: Any, w: Any, held: Any, *args: Any, node: KernelNod
     bias, add, relu = nn_conv.fused_parts(node, args, first)
     x = nn_conv.to_last(x, first)
     g = nn_conv.conv_geometry(node, x, w)
-    return nn_conv.from_last(windowed.conv_fused(x, w, g, bias, add, relu, _holder(held)), first)
+    return nn_conv.from_last(windowed.conv_fused(x, w, g, bias, add, relu, holder(held)), first)
 
 
 def _matmul_shape(c: Inference) -> list[Shape]:
@@ -62,7 +63,7 @@ HELD_MATMUL = define(
 def _lstm_kernel(xp: Any, *arrays: Any, N: int, order: Any, forget_bias: float) -> Any:
     inputs, (h, c, kernel, bias, held) = arrays[:N], arrays[N:]
     outputs, last = lstm.held_layer(
-        inputs, h, c, kernel, bias, _holder(held), tuple(order), forget_bias
+        inputs, h, c, kernel, bias, holder(held), tuple(order), forget_bias
     )
     return (*outputs, last)
 
