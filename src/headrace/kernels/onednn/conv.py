@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.arrays import buffers
+from headrace.arrays.bounds import is_bounded
 from headrace.arrays.im2col import Geometry
 from headrace.arrays.pool import thread_count
 from headrace.kernels.onednn.layout import Layouts, Reorder, channels_last, implementation
@@ -249,6 +250,9 @@ class Convolutions:
         more = [a for a in (bias, add) if a is not None]
         if not _taken(x, w, *more):
             return None
+        if relu and not is_bounded(x, w, more):
+            out = self.conv(x, w, g, groups, bias, add)
+            return out if out is None else np.maximum(0, out, out=out)
         case = forward_case(x.shape, w, g, groups, bias is not None, add is not None, relu)
         if add is not None and add.shape != case.results:
             return None
