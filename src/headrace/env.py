@@ -6,12 +6,23 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["allocator_is_users", "brief_openmp_waits", "onednn_wanted", "thread_setting"]
+__all__ = [
+    "allocator_is_users",
+    "brief_openmp_waits",
+    "onednn_isa_setting",
+    "onednn_wanted",
+    "thread_setting",
+]
 
 
 def onednn_wanted() -> bool:
     """HEADRACE_ONEDNN=0 leaves oneDNN alone even where it is installed."""
     return os.environ.get("HEADRACE_ONEDNN", "1").lower() not in ("0", "no", "off", "false")
+
+
+def onednn_isa_setting() -> str:
+    """The user's limit of oneDNN's instruction set; oneDNN reads the same variables. Empty if there is none."""
+    return os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or ""
 
 
 def thread_setting() -> int:

@@ -124,6 +124,8 @@ class Library(WindowedLibrary, RowLibrary, Protocol):
 
     def steps_product(self, weights: Any, rows: int) -> Any: ...
 
+    def weights_way(self, asked: str) -> Any: ...
+
     def pack(
         self, weights: Any, rows: int, kind: str = "float32", bias: bool = True, activation: str | None = None
     ) -> Any: ...  # fmt: skip
