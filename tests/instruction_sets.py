@@ -2,7 +2,8 @@
 
 The variables are read when NumPy, OpenBLAS and oneDNN are loaded. Used by ``tools/check``, tests and benchmarks:
 
-    python -m tests.instruction_sets avx2 pytest tests/test_nn.py
+    python -m tests.instruction_sets avx2                          # the numeric tests
+    python -m tests.instruction_sets avx2 pytest tests/test_nn.py  # any module's main program
 """
 
 from __future__ import annotations
@@ -11,8 +12,41 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
-__all__ = ["SETTINGS", "Setting"]
+__all__ = ["NUMERIC", "SETTINGS", "Setting"]
+
+#: Tests whose numbers come from code that is chosen by instruction set: kernels, layouts, fused steps, whole programs.
+NUMERIC = [
+    "test_benchmark_models",
+    "test_cross_entropy",
+    "test_gradients",
+    "test_grouping",
+    "test_kept",
+    "test_linalg",
+    "test_math",
+    "test_narrow_weights",
+    "test_nn",
+    "test_onednn",
+    "test_onednn_conv",
+    "test_onednn_kernels",
+    "test_optimizers",
+    "test_packing",
+    "test_programs",
+    "test_random",
+    "test_random_graphs",
+    "test_reproducible",
+    "test_rewrites_lstm",
+    "test_rewrites_models",
+    "test_rewrites_products",
+    "test_rewrites_reductions",
+    "test_rewrites_training",
+    "test_samples",
+    "test_settled",
+    "test_settled_graphs",
+    "test_settled_training",
+    "test_threads",
+]
 
 
 def _numpy_features() -> str:
@@ -43,7 +77,8 @@ SETTINGS = {
         "AVX2 only", {"ONEDNN_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}, True
     ),
     "avx512": Setting(
-        "AVX-512 without VNNI", {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OPENBLAS_CORETYPE": "SkylakeX"}
+        "AVX-512 without VNNI",
+        {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OPENBLAS_CORETYPE": "SkylakeX"},
     ),
     "none": Setting("no kernel library", {"HEADRACE_ONEDNN": "0"}),
 }
@@ -51,6 +86,14 @@ SETTINGS = {
 
 def main() -> int:
     name, *command = sys.argv[1:]
+    if not command:
+        folder = Path(__file__).parent
+        command = [
+            "pytest",
+            "-n",
+            "auto",
+            *[str(p) for m in NUMERIC for p in folder.rglob(f"{m}.py")],
+        ]
     environment = {**os.environ, **SETTINGS[name].environment()}
     return subprocess.run([sys.executable, "-m", *command], env=environment).returncode
 

@@ -13,7 +13,8 @@ import sysconfig
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.env import brief_openmp_waits
+from headrace.arrays.pool import chosen_threads
+from headrace.env import openmp_settings, settings_while_loading
 from headrace.runtime.cpu_features import isa_limit
 
 __all__ = ["Api", "Refused", "load"]
@@ -278,7 +279,7 @@ def load() -> Api:
     ffi = FFI()
     ffi.cdef(_HEADER)
     try:
-        with brief_openmp_waits():
+        with settings_while_loading(**openmp_settings(chosen_threads().count)):
             library = ffi.dlopen(path)
     except OSError as error:
         raise ImportError(
