@@ -19,9 +19,24 @@ sys.path.insert(0, os.path.join(ROOT, "src"))
 
 #: Quantized types: nothing here computes with them.
 LEFT_OUT = {"qint8", "quint8", "qint32", "qint16", "quint16"}
-PLAIN = (
-    "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128 string"
-).split()
+PLAIN = [
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+    "complex64",
+    "complex128",
+    "string",
+]
 TYPES = [*PLAIN, "variant", "resource"]
 
 #: Runs in TensorFlow's environment. XLA's kernels are registered when the first session is made.
@@ -96,7 +111,9 @@ def main() -> None:
                 by_fact[fact].append(f"{name}.{attr}")
     path = os.path.join(ROOT, "src", "headrace", "core", "op_limits.txt")
     with open(path, "w") as f:
-        f.write("# Made by tools/op_limits.py from TensorFlow 1.15's registry; read by op_limits.py.\n")
+        f.write(
+            "# Made by tools/op_limits.py from TensorFlow 1.15's registry; read by op_limits.py.\n"
+        )
         for fact in sorted(by_fact):
             f.write(f"{fact}: {' '.join(by_fact[fact])}\n")
 

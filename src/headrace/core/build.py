@@ -314,7 +314,9 @@ def _attr_value(opdef: OpDef, name: str, value: Any) -> Any:
     kind = attr.kind
     if kind.startswith("list("):
         if not isinstance(value, (list, tuple)):
-            raise TypeError(f"Expected list for '{name}' argument to '{opdef.name}' Op, not {value!r}.")
+            raise TypeError(
+                f"Expected list for '{name}' argument to '{opdef.name}' Op, not {value!r}."
+            )
         convert = _ATTR_KINDS.get(kind[5:-1])
         value = tuple(value) if convert is None else tuple([convert(v, name) for v in value])
         _check_least(opdef, attr, len(value), f"passed list of length {len(value)}")
@@ -336,7 +338,9 @@ def _attr_value(opdef: OpDef, name: str, value: Any) -> Any:
 
 def _check_least(opdef: OpDef, attr: Attr, number: int, passed: str) -> None:
     if attr.least is not None and number < attr.least:
-        raise ValueError(f"Attr '{attr.name}' of '{opdef.name}' Op {passed} less than minimum {attr.least}.")
+        raise ValueError(
+            f"Attr '{attr.name}' of '{opdef.name}' Op {passed} less than minimum {attr.least}."
+        )
 
 
 def _check_attr_type(attr: Attr, dtype: DType) -> None:
@@ -350,7 +354,9 @@ def _check_attr_type(attr: Attr, dtype: DType) -> None:
 def _check_attr_string(opdef: OpDef, attr: Attr, text: str) -> None:
     if attr.strings is not None and text not in attr.strings:
         names = '", "'.join(attr.strings)
-        raise ValueError(f"Attr '{attr.name}' of '{opdef.name}' Op passed string '{text}' not in: \"{names}\".")
+        raise ValueError(
+            f"Attr '{attr.name}' of '{opdef.name}' Op passed string '{text}' not in: \"{names}\"."
+        )
 
 
 def _make_int(value: Any, name: str) -> int:

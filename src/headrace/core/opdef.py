@@ -153,7 +153,9 @@ class OpDef:
     inferred: frozenset[str]  # attributes that inputs determine
     defaults: dict[str, Any]  # of the other attributes
     single: Arg | None  # the output, if there is just one
-    without_kernel: tuple[Attr, ...]  # type attributes that TensorFlow has no kernel for at some types
+    without_kernel: tuple[
+        Attr, ...
+    ]  # type attributes that TensorFlow has no kernel for at some types
 
     def __init__(
         self,
@@ -207,7 +209,17 @@ class OpDef:
 
 
 _READ_LATER = frozenset(
-    ["attrs", "defaults", "inferred", "inputs", "kernel_params", "outputs", "simple", "single", "without_kernel"]
+    [
+        "attrs",
+        "defaults",
+        "inferred",
+        "inputs",
+        "kernel_params",
+        "outputs",
+        "simple",
+        "single",
+        "without_kernel",
+    ]
 )
 
 ALL_OPS: dict[str, OpDef] = {}
