@@ -56,7 +56,7 @@ def _apply_to_tensors(
     graph: Graph, opdef: OpDef, inputs: tuple[Tensor, ...], name: str | None, given: dict[str, Any]
 ) -> Operation:
     """The commonest case, every input a tensor of this graph: nothing to convert, only types to check."""
-    full_name = graph._full_name(name or opdef.name)
+    full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs = opdef.defaults.copy()
     for key, value in given.items():
         if value is not None or key in opdef.attrs:
@@ -152,7 +152,7 @@ def _apply(
 ) -> Operation:
     if len(inputs) != len(opdef.inputs):
         raise TypeError(f"{opdef.name} takes {len(opdef.inputs)} inputs, {len(inputs)} were given")
-    full_name = graph._full_name(name or opdef.name)
+    full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs: dict[str, Any] = {}
     for key, value in given.items():
         if value is not None or key in opdef.attrs:

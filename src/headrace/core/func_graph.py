@@ -153,6 +153,17 @@ class FuncGraph(Graph):
         self._captured[id(outside)] = (outside, inner)
         return inner
 
+    def inside(self, outside: Any) -> Tensor | None:
+        """The tensor by which something from outside is known here, None if it was not captured."""
+        if outside._op.graph is self:
+            return outside  # type: ignore[no-any-return]
+        if outside._op.type == "VarHandleOp":
+            attrs = outside._op._attrs
+            name = attrs.get("shared_name") or outside._op.name
+            return self._handles.get(f"{attrs.get('container', '')}/{name}")
+        known = self._captured.get(id(outside))
+        return None if known is None else known[1]
+
     def _is_within(self, graph: Graph) -> bool:
         """Whether this function is being built inside of ``graph``."""
         outer = self.outer_graph

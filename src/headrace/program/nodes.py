@@ -17,6 +17,7 @@ from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+from headrace.program.constants import Constants
 
 __all__ = [
     "Block",
@@ -122,7 +123,7 @@ class Program(NamedTuple):
     fetches: tuple[int | None, ...]  # None: an operation that is run for its effect
     body: Block
     values: list[ValueInfo]
-    constants: dict[int, Any]
+    constants: Constants
     variables: tuple[VariableInfo, ...]
     total_ops: int = 0  # operations in the user's graph
     needed_ops: int = 0  # those that this call needs
