@@ -254,8 +254,8 @@ def _convert_list(
         attr = opdef.attrs[arg.type_list_attr]
         if attr.least is not None and len(types) < attr.least:
             raise ValueError(_too_short(opdef, arg, len(types), attr.least))
-        for dtype in types:
-            _check_allowed(attr, arg, dtype)
+        for each in types:
+            _check_allowed(attr, arg, each)
         attrs[arg.type_list_attr] = types
         return tensors
     dtype = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)  # type: ignore[arg-type]
