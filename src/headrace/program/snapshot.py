@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.contexts import CondBase
+from headrace.core.contexts import CondBase, guards_of
 from headrace.core.opdef import OpDef
 from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
@@ -125,6 +125,7 @@ class _Builder:
         self.frames: list[Any] = []
         self.before_loop = 0  # writes that the loops around come after
         self.fetched = {f for f in fetches if isinstance(f, Tensor)}
+        self.preds: set[Tensor] = set()  # what decides over branches
 
     # the whole ----------------------------------------------------------------------------------
     def build(self) -> Program:
@@ -140,6 +141,7 @@ class _Builder:
         needed = needed_ops(roots, fed, self.done)
         _check_kernels(needed)
         units = schedule(needed)
+        self.preds = _predicates(needed)
         self._find_writes(units)
         body = self._block(units)
         fetch_ids = tuple(self._fetch(f) for f in self.fetches)
@@ -232,12 +234,14 @@ class _Builder:
         found = {self.refs.get(t) for t in sources}
         return found.pop() if len(found) == 1 else None
 
-    @staticmethod
-    def _looks_through(op: Operation) -> bool:
+    def _looks_through(self, op: Operation) -> bool:
         """Identity of a reference is a read of its own only when control dependencies order it.
 
-        A loop variable that starts with a variable's value is a value of its own, too.
+        A loop variable that starts with a variable's value is a value of its own, too, and so is a predicate: a branch may
+        write the variable.
         """
+        if op._outputs[0] in self.preds:
+            return False
         if op.type in ("Enter", "RefEnter"):
             return bool(op._attrs["is_constant"])
         return not (op.type == "Identity" and op._control_inputs and op._inputs[0]._dtype._is_ref)
@@ -452,6 +456,13 @@ class _Builder:
             if o.type in ("Switch", "RefSwitch") and after:
                 self.masks[o] = after
         return While(tuple(values), test, cond, body, cond_op)
+
+
+def _predicates(needed: set[Operation]) -> set[Tensor]:
+    contexts = {op._context for op in needed}
+    found = {guard.pred for context in contexts for guard in guards_of(context)}
+    found.update(op.__dict__["_cond_pred"] for op in needed if "_cond_pred" in op.__dict__)
+    return found
 
 
 def _all_ops(loop: Loop) -> list[Operation]:
