@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Union
 
+from headrace.arrays.packed import WeightsWay
 from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
 from headrace.core.shapes import Shape
@@ -131,6 +132,7 @@ class Program(NamedTuple):
     effects: tuple[int, ...] = ()  # values of fetched operations: computed though nobody reads them
     firings: tuple[Firing, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
+    weights_way: WeightsWay | None = None  # how weights of another type than float32 are used
     borrowed: bool = False  # whoever calls never writes to what is returned: it need not be a copy
 
 

@@ -8,7 +8,7 @@ variable that is itself fetched gives its value at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
@@ -17,6 +17,7 @@ from headrace.core.opdef import OpDef
 from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+from headrace.errors import InvalidArgumentError
 from headrace.program.nodes import (
     Block,
     If,
@@ -74,6 +75,20 @@ def variable_key(op: Operation) -> str:
     return f"{container}/{name}" if container else name
 
 
+def _check_kernels(ops: Iterable[Operation]) -> None:
+    """TensorFlow registers some types without a kernel; such an operation fails when it is to run."""
+    for op in ops:
+        for attr in op._opdef.without_kernel:
+            dtype = op._attrs[attr.name]
+            if dtype in attr.missing:
+                raise InvalidArgumentError(
+                    None,
+                    op,
+                    f"No OpKernel was registered to support Op '{op.type}' used by node {op.name} with these attrs: "
+                    f"[{attr.name}={dtype.name}]. TensorFlow has none either; convert the inputs with tf.cast.",
+                )
+
+
 class _Variable:
     """A variable while the program is built."""
 
@@ -124,6 +139,7 @@ class _Builder:
             else:
                 roots[f.op if isinstance(f, FinalValue) else f] = None
         needed = needed_ops(roots, fed, self.done)
+        _check_kernels(needed)
         units = schedule(needed)
         self.preds = _predicates(needed)
         self._find_writes(units)
