@@ -87,7 +87,7 @@ def where(opdef: OpDef) -> tuple[str, int]:
     for number, line in enumerate(source, first or 1):
         if f'"{opdef.name}"' in line:
             return str(module.__file__), number
-    code = getattr(inspect.unwrap(opdef.kernel), "__code__", None) if opdef.kernel else None
+    code = getattr(inspect.unwrap(opdef.kernel), "__code__", None)
     if code is not None:
         return code.co_filename, code.co_firstlineno
     return str(module.__file__), 1
