@@ -15,8 +15,8 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.eager.tape import GradientTape
-from headrace.ops.variable_scope_state import _STORE_KEY
-from headrace.ops.variable_store import EagerStore
+from headrace.variables.scope_state import _STORE_KEY
+from headrace.variables.variable_store import EagerStore
 
 __all__ = [
     "EagerVariableStore", "gradients_function", "implicit_gradients", "implicit_value_and_gradients",
