@@ -48,6 +48,8 @@ class FuncGraph(Graph):
         self.structured_input_signature: Any = None
         self.structured_outputs: Any = None
         self.control_outputs: list[Operation] = []
+        #: Operations of the graph around that the function waits for.
+        self.control_captures: dict[Operation, None] = {}
         self._captured: dict[int, tuple[Any, Tensor]] = {}
         self._handles: dict[str, Tensor] = {}
         self._effects = Effects()
@@ -203,17 +205,21 @@ class FuncGraph(Graph):
     # contexts -----------------------------------------------------------------------------------
     @contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Operations of other graphs, which have run when the function is called, are left out."""
+        """Operations of the graph around are waited for by the call (eager ones have run already)."""
         if control_inputs is not None:
             control_inputs = [c for c in control_inputs if not self._is_outside(c)]
         with super().control_dependencies(control_inputs):
             yield
 
     def _is_outside(self, item: Any) -> bool:
-        if hasattr(item, "_as_graph_element"):
+        if hasattr(item, "_as_graph_element") and not hasattr(item, "handle"):
             item = item._as_graph_element()
         op = item if isinstance(item, Operation) else getattr(item, "op", None)
-        return isinstance(op, Operation) and op.graph is not self
+        if not isinstance(op, Operation) or op.graph is self:
+            return False
+        if not op.graph._is_eager:
+            self.control_captures[op] = None
+        return True
 
     def outermost(self) -> Graph | None:
         """The graph, if any, that the nested function graphs are built in."""

@@ -311,7 +311,8 @@ def inline_call(concrete: ConcreteFunction, target: Graph, tensors: Sequence[Any
     if target._is_function:
         capture: Callable[[Any], Tensor] = target.capture  # type: ignore[attr-defined]
         known = {inner: capture(t) for inner, t in known.items()}
-    copied = inline(graph, target, known, name=graph.name)
+    with target.control_dependencies(graph.control_captures):
+        copied = inline(graph, target, known, name=graph.name)
     if not target._is_function and graph.control_outputs:
         return _with_effects(concrete, target, copied)
     return concrete.packed([copied[t] for t in graph.outputs])

@@ -267,7 +267,7 @@ class UnreadVariable(ResourceVariable):
         return self.value() if self._parent_op.graph._is_function else self._graph_element
 
     def _read(self) -> Tensor:
-        with self._parent_op.graph.control_dependencies([self._parent_op]):
+        with get_default_graph().control_dependencies([self._parent_op]):
             return super()._read()
 
     @property
