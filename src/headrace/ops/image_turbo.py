@@ -64,7 +64,9 @@ def _pixels(library: Any, contents: bytes, recover: bool, options: dict[str, Any
     try:
         return library.decode_jpeg(contents, **options)
     except (ValueError, RuntimeError) as error:
-        if not str(error).startswith(_WARNINGS):  # a lenient decoder would pass over an error, too
+        if not recover and not str(error).startswith(
+            _WARNINGS
+        ):  # a lenient decoder would pass over an error, too
             raise invalid(f"Invalid JPEG data or crop window, data size {len(contents)}") from None
         if not recover and contents.rfind(_END) < contents.rfind(_SCAN):
             return None
