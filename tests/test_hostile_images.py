@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops.image_png import read_png, write_png
+from headrace.ops.image.png16 import read_png, write_png
 from tests.golden import make_hostile_images as golden
 
 _FOUND = json.loads((Path(golden.HERE) / "hostile_images.json").read_text())
@@ -98,7 +98,7 @@ def test_gif_frames_are_counted_before_they_are_decoded() -> None:
 
 @pytest.mark.parametrize("kind", ["ZLIB", "GZIP"])
 def test_compressed_strings_have_a_limit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.ops import decoding
+    from headrace.ops.io import decoding
 
     monkeypatch.setattr(decoding, "MAX_INFLATED", 1000)
     packer = zlib.compressobj(wbits=15 if kind == "ZLIB" else 31)

@@ -94,7 +94,7 @@ def _jpegs() -> list[bytes]:
 def _pngs() -> list[bytes]:
     import numpy as np
 
-    from headrace.ops import image_png
+    from headrace.ops.image import png16 as image_png
 
     wide = [np.arange(5 * 4 * c, dtype=np.uint16).reshape(5, 4, c) * 999 for c in (1, 2, 3, 4)]
     made = [image_png.write_png(w) for w in wide]
@@ -114,7 +114,7 @@ def _tensors() -> list[bytes]:
     import numpy as np
 
     from headrace.core import dtypes
-    from headrace.ops.decoding import tensor_bytes
+    from headrace.ops.io.decoding import tensor_bytes
 
     strings = np.empty(2, object)
     strings[:] = [b"ab", b""]
@@ -141,7 +141,7 @@ def _example_bytes() -> list[bytes]:
 
 
 def _record(data: bytes) -> bytes:
-    from headrace.formats import crc
+    from headrace.wire import crc
 
     size = struct.pack("<Q", len(data))
     return size + struct.pack("<I", crc.masked(size)) + data + struct.pack("<I", crc.masked(data))
@@ -154,7 +154,7 @@ def _records() -> list[bytes]:
 def _elements() -> list[bytes]:
     import numpy as np
 
-    from headrace.formats.elements import encode_element
+    from headrace.wire.elements import encode_element
 
     strings = np.empty(2, object)
     strings[:] = [b"ab", b""]
@@ -279,7 +279,7 @@ def _tensor_of(dims: list[int], dtype: int = 1) -> bytes:
 
 
 def _record_head(size: int) -> bytes:
-    from headrace.formats import crc
+    from headrace.wire import crc
 
     head = struct.pack("<Q", size)
     return head + struct.pack("<I", crc.masked(head))
