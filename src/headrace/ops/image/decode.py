@@ -17,9 +17,9 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.ops.array.array_shape import invalid
-from headrace.ops.image.image_gif import decode_gif, gif_frames
-from headrace.ops.image.image_jpeg import JpegOptions, decode_jpeg, jpeg_frame
-from headrace.ops.image.png16 import load_png, open_png, png_header, read_png
+from headrace.ops.image.gif import decode_gif, gif_frames
+from headrace.ops.image.jpeg import JpegOptions, decode_jpeg, jpeg_frame
+from headrace.ops.image.png import load_png, open_png, png_header, read_png
 
 __all__ = ["DECODE_BMP", "DECODE_GIF", "DECODE_JPEG", "DECODE_PNG"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_TOOL = Path(__file__).parent.parent / "tools" / "fuzz_readers.py"
+_TOOL = Path(__file__).parent.parent.parent / "tools" / "fuzz_readers.py"
 _KINDS = ["jpeg", "png,gif,bmp", "tensor,example,records,records.gz,records.zlib", "elements,spec,pattern", "csv,csv.gz", "text,text.gz,text.zlib"]  # fmt: skip
 
 

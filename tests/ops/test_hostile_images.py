@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops.image.png16 import read_png, write_png
+from headrace.ops.image.png import read_png, write_png
 from tests.golden import make_hostile_images as golden
 
 _FOUND = json.loads((Path(golden.HERE) / "hostile_images.json").read_text())
