@@ -28,8 +28,9 @@ from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import gemm, numpy_xp
 from headrace.lower import fused_code as fused_steps
+from headrace.lower import user_calls
 from headrace.lower.emit import EXPRESSIONS, INTO, UPDATES, inverse_of, number_of
-from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanStatement, PlanWhile
 from headrace.lower.grouped_updates import GroupWriter
 from headrace.lower.growing import Growing
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
@@ -130,6 +131,10 @@ class _Generator:
         self.depth = 2
         self.locked = (0, 0)  # lines and depth after the last update under the lock
         self.free: list[str] = []  # names whose values nobody reads any more
+        self.started: frozenset[Any] = frozenset()  # operations that run on threads of their own
+        self.joining: dict[
+            str, Node | None
+        ] = {}  # those that were started, None once their results are taken
 
     # driver -------------------------------------------------------------------------------------
     def compile(self) -> Compiled:
@@ -137,11 +142,14 @@ class _Generator:
             self.names[feed] = f"f{n}"
         self._keep_starts()
         first = last = 0  # lines between which the run is not interrupted
+        self.started = user_calls.independent(self.plan.block)
         for statement in self.plan.block:
             before = len(self.lines)
+            self.join(statement)
             self.block((statement,))
             if any(_written(step) for step in steps((statement,))):
                 first, last = first or before + 1, len(self.lines)
+        self.join(None)
         self.emit(f"return {self.results()}")
         feeds = "".join(f", f{n}" for n in range(len(self.program.feeds) - self.plan.kept))
         prologue = self.prologue()
@@ -376,6 +384,9 @@ class _Generator:
             self.merge(node)
             return
         args = [self.argument(node, i) for i in range(len(node.inputs))]
+        if node.op in self.started and len(self.checked) == 1:
+            self.start(node, args)
+            return
         expression = self.expression(node, args)
         outputs = node.outputs
         if len(outputs) == 1:
@@ -388,6 +399,28 @@ class _Generator:
             self.emit(expression, node)
         else:
             self.emit(f"{', '.join(self.new(o) for o in outputs)} = {expression}", node)
+
+    def start(self, node: Node, args: list[str]) -> None:
+        """A Python function on a thread of its own (see user_calls.py)."""
+        call = self.call(node, args)
+        kernel, _, given = call.partition("(")
+        name = f"j{len(self.joining)}"
+        self.joining[name] = node
+        begin = self.param("start", user_calls.start)
+        self.emit(f"{name} = {begin}({kernel}, {given}", node)
+
+    def join(self, statement: PlanStatement | None) -> None:
+        """Wait for the Python functions whose results a statement takes (or, at the end and before blocks, for all)."""
+        for name, node in list(self.joining.items()):
+            if node is None:
+                continue
+            inputs = statement.inputs if isinstance(statement, (Node, Fused, Grouped)) else None
+            if inputs is not None and not set(inputs) & set(node.outputs):
+                continue
+            self.joining[name] = None
+            names = [self.new(o) for o in node.outputs]
+            left = f"{', '.join(names)} = " if names else ""
+            self.emit(f"{left}{name}.result()", node)
 
     def argument(self, node: Node, i: int) -> str:
         value = node.inputs[i]

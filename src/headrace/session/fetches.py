@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.tensor import Operation, Tensor
+from headrace.errors import InaccessibleTensorError
 from headrace.program.snapshot import FinalValue
 
 __all__ = ["IndexedSlicesValue", "plan_fetches"]
@@ -148,7 +149,11 @@ def _element(graph: Any, fetch: Any) -> Element:
             f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})"
         ) from None
     if not graph.is_fetchable(element):
-        raise ValueError(f"{fetch!r} may not be fetched.")
+        name = element.name if isinstance(element, Operation) else element._op.name
+        raise InaccessibleTensorError(
+            f"Operation {name!r} has been marked as not fetchable. Typically this happens when it is defined in another "
+            "function or code block. Use return values, explicit Python locals or TensorFlow collections to access it."
+        )
     if isinstance(element, Tensor) and element._op.type == "VarHandleOp":
         return FinalValue(element._op)
     return element  # type: ignore[no-any-return]

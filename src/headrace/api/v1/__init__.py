@@ -14,7 +14,7 @@ from headrace.api import version
 from headrace.api.missing import late, module_getattr
 from headrace.api.platform.messages import MESSAGES
 from headrace.ops.math import operators as _operators
-from headrace.api.device_spec import DeviceSpec
+from headrace.core.device_spec import DeviceSpec
 from headrace.api.platform.compat import dimension_at_index
 from headrace.api.v1.context import (
     control_flow_v2_enabled, disable_control_flow_v2, disable_eager_execution,

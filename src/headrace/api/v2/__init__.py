@@ -12,7 +12,7 @@ from headrace import errors
 from headrace.ops.math import operators as _operators
 from headrace.api.v2 import bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings
 from headrace.api.v2.lookup import module_getattr
-from headrace.api.device_spec import DeviceSpec
+from headrace.core.device_spec import DeviceSpec
 from headrace.api.v2.adapted import (
     case, cond, constant, convert_to_tensor, get_static_value, gradients, hessians, is_tensor,
     map_fn, numpy_function, RandomNormal as random_normal_initializer,

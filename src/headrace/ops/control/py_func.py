@@ -136,6 +136,7 @@ PY_FUNC = define(
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
     host_only=True,
+    calls_user=True,
 )
 PY_FUNC_STATELESS = define(
     "PyFuncStateless",
@@ -144,6 +145,7 @@ PY_FUNC_STATELESS = define(
     kernel=_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
+    calls_user=True,
 )
 
 
@@ -174,6 +176,7 @@ EAGER_PY_FUNC = define(
     grad=_eager_grad,
     stateful=True,
     host_only=True,
+    calls_user=True,
 )
 
 
