@@ -16,10 +16,18 @@ from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
 from headrace.core.contexts import CondBase, Context, frame_of
 from headrace.core.infer import static_value
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.basic import constant, identity
-from headrace.ops.control_contexts import CondContext, WhileContext, in_context, is_inside
+from headrace.ops.control_contexts import (
+    WhileContext,
+    branch_context,
+    guarded,
+    in_context,
+    is_inside,
+)
 from headrace.ops.control_flow_ops import (
+    CONTROL_TRIGGER,
     EXIT,
     LOOP_COND,
     MERGE,
@@ -74,6 +82,7 @@ class _Backward:
         self.stacks: dict[Tensor, Tensor] = {}
         self.contexts: dict[Any, Context] = {}
         self.counter_add: Operation | None = None
+        self.sync: Operation | None = None
 
     # the loop -------------------------------------------------------------------------------------
     def build(self) -> None:
@@ -215,6 +224,10 @@ class _Backward:
     # values of the forward loop ---------------------------------------------------------------------
     def value(self, tensor: Tensor) -> Tensor:
         """A forward tensor as the backward loop sees it: its value in the iteration that is being undone."""
+        while tensor._op.type == "Switch" and "_cond_context" in tensor._op.__dict__:
+            if frame_of(tensor._op._context) is not self.forward:
+                break
+            tensor = tensor._op._inputs[0]  # known outside of the branch: the backward branch takes it in by itself
         if frame_of(tensor._op._context) is not self.forward:
             return tensor
         invariants: dict[Tensor, Tensor] = self.forward.__dict__["invariants"]
@@ -244,12 +257,28 @@ class _Backward:
             )
         with in_context(graph, tensor._op._context):
             push = apply(STACK_PUSH, handle, tensor, name="StackPushV2")
-        assert self.counter_add is not None
-        self.counter_add._add_control_input(push._op)
+        self.wait_for_push(push._op)
         with in_context(graph, self.context_for(tensor._op._context)):
             out: Tensor = apply(STACK_POP, handle, elem_type=tensor._dtype._base, name="StackPopV2")
         out._shape = tensor._shape
         return out
+
+    def wait_for_push(self, push: Operation) -> None:
+        """An iteration is counted when its values are on their stacks.
+
+        A push in a branch does not happen in every iteration, and in TensorFlow what waits for it would not happen either: a
+        ControlTrigger, which runs whatever its inputs do, stands between.
+        """
+        assert self.counter_add is not None
+        if push._context is self.forward:
+            self.counter_add._add_control_input(push)
+            return
+        if self.sync is None:
+            with in_context(self.graph, self.forward):
+                self.sync = apply(CONTROL_TRIGGER, name="f_sync")
+            self.counter_add._add_control_input(self.sync)
+            count_more(self.graph, -1)
+        self.sync._add_control_input(push)
 
     def outermost(self) -> Context | None:
         """Stacks live outside of every loop."""
@@ -276,8 +305,7 @@ class _Backward:
             assert outer is not None
             with in_context(self.graph, outer):
                 pred = outer.capture(self.value(context.pred))
-                pivot = identity(pred)
-            made = CondContext(pred, pivot, context.branch, context.name, outer)
+            made = branch_context(pred, context.branch, context.name, outer)
             made.backward = self
             found = self.contexts[key] = made
         return found
@@ -318,9 +346,9 @@ class LoopTape(Tape):
         assert outer is not None
         with in_context(self.graph, outer):
             pred = outer.capture(self.backward.value(inner.pred))
-            other = CondContext(pred, identity(pred), 1 - branch, inner.name, outer)
+            other = branch_context(pred, 1 - branch, inner.name, outer)
             other.backward = self.backward
-            good = as_dense(out_grads[branch])
+            good = guarded(as_dense(out_grads[branch]), pred, branch, outer)
             with in_context(self.graph, other):
                 source = op._inputs[0]
                 if source._dtype is dtypes.resource:

@@ -541,7 +541,8 @@ class Graph:
     # the rest -----------------------------------------------------------------------------------
     @property
     def version(self) -> int:
-        return self._version
+        """The number of operations: ``as_graph_def(from_version=…)`` gives those that came after."""
+        return len(self._ops)
 
     @property
     def seed(self) -> int | None:
@@ -566,7 +567,7 @@ class Graph:
         self._finalized = False
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-
+        """The graph as a GraphDef message; ``add_shapes`` writes static shapes into ``_output_shapes`` attributes."""
         if stacks.graph_def_encoder is None:
             raise ImportError("GraphDef messages need headrace.formats, which is not loaded")
         return stacks.graph_def_encoder(self, from_version, add_shapes)

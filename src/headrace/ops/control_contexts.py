@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_op
 from headrace.core.contexts import CondBase, Context, WhileBase
 from headrace.core.graph import Graph, get_default_graph
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control_flow_ops import ENTER, REF_ENTER, REF_SWITCH, SWITCH
 
-__all__ = ["CondContext", "WhileContext", "in_context", "is_inside"]
+__all__ = ["CondContext", "WhileContext", "branch_context", "guarded", "in_context", "is_inside"]
 
 
 def is_inside(context: Context | None, container: Context) -> bool:
@@ -127,6 +128,34 @@ class CondContext(_Shared, CondBase):
         return (*inside, self.pivot._op)
 
 
+def branch_context(pred: Tensor, branch: int, name: str, outer: Context | None) -> CondContext:
+    """A branch of its own, with a pivot that is there only if ``pred`` is ``branch``: for what gradients add to a cond."""
+    graph = pred._op.graph
+    with in_context(graph, outer):
+        side: Tensor = apply(SWITCH, pred, pred, name="Switch")[branch]
+    made = CondContext(pred, side, branch, name, outer)
+    side._op.__dict__["_cond_context"] = made
+    with in_context(graph, made):
+        made.pivot = apply_op("Identity", side)
+    count_more(graph, -2)
+    return made
+
+
+def guarded(tensor: Tensor, pred: Tensor, branch: int, outer: Context | None) -> Tensor:
+    """The tensor as a value of a branch, which a Merge may have as its input: a Switch away if it is from outside."""
+    context = tensor._op._context
+    while context is not None and context is not outer:
+        if isinstance(context, CondBase) and context.pred is pred and context.branch == branch:
+            return tensor
+        context = context.outer_context
+    graph = tensor._op.graph
+    with in_context(graph, outer):
+        side: Tensor = apply(SWITCH, tensor, pred, name="Switch")[branch]
+    side._op.__dict__["_cond_context"] = CondContext(pred, pred, branch, "", outer)
+    count_more(graph, -1)
+    return side
+
+
 class WhileContext(_Shared, WhileBase):
     """A loop: outside tensors come in as loop invariants through a constant Enter."""
 
@@ -159,6 +188,11 @@ class WhileContext(_Shared, WhileBase):
         self, op: Operation, controls: tuple[Operation, ...]
     ) -> tuple[Operation, ...]:
         inside = tuple(c for c in controls if is_inside(c._context, self))
-        if op._inputs or self.pivot is None:
+        if self.pivot is None or (op._inputs and (inside or not _is_free(op))):
             return inside
         return (*inside, self.pivot)
+
+
+def _is_free(op: Operation) -> bool:
+    """Whether nothing holds an operation of a loop back until its iteration starts: it uses loop invariants alone."""
+    return all(t._op.type in ("Enter", "RefEnter") and t._op._attrs["is_constant"] for t in op._inputs)
