@@ -45,7 +45,6 @@ _inner(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert", "headrace.core.scopes",
         "headrace.core.indexed_slices", _V1,
     ),
-    convert_to_constants=("headrace.formats.freezing_v2",),
     graph_util=("headrace.api.v1.graph_util",),
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
@@ -159,7 +158,6 @@ _inner(
 _inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
 _inner(
     "python.tools",
-    freeze_graph=("headrace.formats.freeze_tool",),
     optimize_for_inference_lib=("headrace.formats.graph_transforms",),
     strip_unused_lib=("headrace.formats.subgraphs",),
 )

@@ -33,7 +33,13 @@ from headrace.core.schedule import Loop, Unit, schedule
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.control_contexts import CondContext, branch_context, guarded, in_context, is_inside
+from headrace.ops.control_contexts import (
+    CondContext,
+    branch_context,
+    guarded,
+    in_context,
+    is_inside,
+)
 from headrace.ops.control_flow import merge_on
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "hessians"]

@@ -6,6 +6,7 @@ dependencies, device, colocation and gradient overrides, infers dtypes and shape
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -206,7 +207,7 @@ class Graph:
                 device = stacks.device_string(entry(op))
             else:
                 device = _merge_devices(device, stacks.device_string(entry))
-        return device
+        return _canonical_device(device)
 
     def _colocate(self, op: Operation) -> None:
         groups = set(op._attrs.get("_class", ()))
@@ -590,6 +591,12 @@ def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: s
         f"Cannot use '{source}' as input to '{name}' because '{source}' is in a while loop. Return it from the loop's "
         "body as a loop variable, or collect the values of all iterations in a TensorArray."
     )
+
+
+@functools.cache
+def _canonical_device(device: str) -> str:
+    """``/cpu:0`` in full: ``/device:CPU:0``."""
+    return re.sub(r"/(cpu|gpu):", lambda m: f"/device:{m.group(1).upper()}:", device, flags=re.I)
 
 
 def _merge_devices(outer: str, inner: str) -> str:

@@ -149,6 +149,7 @@ class OpDef:
     inferred: frozenset[str]  # attributes that inputs determine
     defaults: dict[str, Any]  # of the other attributes
     single: Arg | None  # the output, if there is just one
+    has_refs: bool  # takes references of variables
 
     def __init__(
         self,
@@ -193,6 +194,7 @@ class OpDef:
             simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
             defaults={a.name: a.default for a in attrs.values() if a.has_default and a.name not in inferred},
             single=outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None,
+            has_refs=any(a.is_ref for a in inputs),
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -200,7 +202,17 @@ class OpDef:
 
 
 _READ_LATER = frozenset(
-    ["attrs", "defaults", "inferred", "inputs", "kernel_params", "outputs", "simple", "single"]
+    [
+        "attrs",
+        "defaults",
+        "has_refs",
+        "inferred",
+        "inputs",
+        "kernel_params",
+        "outputs",
+        "simple",
+        "single",
+    ]
 )
 
 ALL_OPS: dict[str, OpDef] = {}

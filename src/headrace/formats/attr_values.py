@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core.dtypes import DType, as_dtype
-from headrace.core.shapes import Shape, TensorShape
+from headrace.core.shapes import TensorShape
 from headrace.formats.tensor_proto import to_array, to_message, to_shape
 
 __all__ = ["FunctionName", "decode", "decode_any", "encode", "encode_shape"]
@@ -49,6 +49,10 @@ def encode_shape(shape: Any, message: Any) -> None:
         message.dim.add().size = -1 if size is None else int(size)
 
 
+def _encode_tensor(value: Any, message: Any) -> None:
+    to_message(value, None, message)
+
+
 def _encode_function(value: Any, message: Any) -> None:
     message.name = value if isinstance(value, str) else value.name
     for key, attr in getattr(value, "attrs", ()):
@@ -62,18 +66,19 @@ _SCALARS: dict[str, Callable[[Any, Any], None]] = {
     "str": lambda v, m: setattr(m, "s", _text(v)),
     "type": lambda v, m: setattr(m, "type", as_dtype(v)._enum),
     "shape": lambda v, m: encode_shape(v, m.shape),
-    "tensor": lambda v, m: None if to_message(v, None, m.tensor) is None else None,
+    "tensor": lambda v, m: _encode_tensor(v, m.tensor),
     "func": lambda v, m: _encode_function(v, m.func),
 }
-_LISTS: dict[str, Callable[[Any, Any], None]] = {
-    "bool": lambda v, m: m.b.extend([bool(x) for x in v]),
-    "int": lambda v, m: m.i.extend([int(x) for x in v]),
-    "float": lambda v, m: m.f.extend([float(x) for x in v]),
-    "str": lambda v, m: m.s.extend([_text(x) for x in v]),
-    "type": lambda v, m: m.type.extend([as_dtype(x)._enum for x in v]),
-    "shape": lambda v, m: [encode_shape(x, m.shape.add()) for x in v] and None,
-    "tensor": lambda v, m: [to_message(x, None, m.tensor.add()) for x in v] and None,
-    "func": lambda v, m: [_encode_function(x, m.func.add()) for x in v] and None,
+#: kind -> how an element is added to a field of AttrValue.ListValue
+_ELEMENTS: dict[str, Callable[[Any, Any], None]] = {
+    "bool": lambda v, m: m.b.append(bool(v)),
+    "int": lambda v, m: m.i.append(int(v)),
+    "float": lambda v, m: m.f.append(float(v)),
+    "str": lambda v, m: m.s.append(_text(v)),
+    "type": lambda v, m: m.type.append(as_dtype(v)._enum),
+    "shape": lambda v, m: encode_shape(v, m.shape.add()),
+    "tensor": lambda v, m: _encode_tensor(v, m.tensor.add()),
+    "func": lambda v, m: _encode_function(v, m.func.add()),
 }
 
 
@@ -85,7 +90,9 @@ def encode(value: Any, kind: str, message: Any) -> None:
         message.CopyFrom(value)
     elif kind[:5] == "list(":
         message.list.SetInParent()
-        _LISTS[kind[5:-1]](value, message.list)
+        add = _ELEMENTS[kind[5:-1]]
+        for element in value:
+            add(element, message.list)
     else:
         _SCALARS[kind](value, message)
 
@@ -172,6 +179,3 @@ def decode_any(message: Any) -> Any:
     if have == "s":
         return _string(message.s)
     return decode(message, _KINDS[have])
-
-
-ShapeLike = Shape | TensorShape

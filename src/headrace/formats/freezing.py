@@ -26,7 +26,9 @@ __all__ = ["convert_variables_to_constants", "freeze_graph_def", "variable_nodes
 _log = logging.getLogger("tensorflow")
 
 _REFS = ("Variable", "VariableV2", "AutoReloadVariable")
-_FORWARDS = frozenset(["Identity", "Switch", "Enter", "Exit", "Merge", "NextIteration", "StopGradient"])
+_FORWARDS = frozenset(
+    ["Identity", "Switch", "Enter", "Exit", "Merge", "NextIteration", "StopGradient"]
+)
 #: Ops that call functions: (attributes that name them, attribute with the types of the inputs, inputs before those).
 _CALLS: dict[str, tuple[tuple[str, ...], str, int]] = {
     "PartitionedCall": (("f",), "Tin", 0), "StatefulPartitionedCall": (("f",), "Tin", 0),
@@ -125,7 +127,11 @@ class _Freezer:
         self._spread(before, types, source)
         out: list[Any] = []
         for node in before:
-            frozen = {i: types[source(t)] for i, t in enumerate(node.input) if t[:1] != "^" and source(t) in types}
+            frozen = {
+                i: types[source(t)]
+                for i, t in enumerate(node.input)
+                if t[:1] != "^" and source(t) in types
+            }
             out.extend(self._node(node, frozen) if frozen else [node])
         return out
 
@@ -173,7 +179,11 @@ class _Freezer:
             attr = node.attr[name]
             targets = attr.list.func if attr.WhichOneof("value") == "list" else [attr.func]
             for target in targets:
-                target.name = self._copy(target.name, arguments, node.op in ("While", "StatelessWhile") and name == "body")
+                target.name = self._copy(
+                    target.name,
+                    arguments,
+                    node.op in ("While", "StatelessWhile") and name == "body",
+                )
         if "output_shapes" in node.attr and node.op in ("While", "StatelessWhile"):
             listed = node.attr["output_shapes"].list.shape
             for i in arguments:
@@ -296,5 +306,3 @@ def _constant(out: Any, node: Any, value: Any) -> None:
     out.name, out.op = node.name, "Const"
     out.attr["dtype"].type = dtype.as_datatype_enum
     to_message(np.asarray(value, dtype.np_dtype), dtype, out.attr["value"].tensor)
-
-

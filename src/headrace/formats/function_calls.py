@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core.build import apply_op
-from headrace.core.dtypes import DType, as_dtype, bool as bool_type, string
+from headrace.core.dtypes import DType, as_dtype, string
+from headrace.core.dtypes import bool as bool_type
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph
 from headrace.core.opdef import ALL_OPS, lookup
+from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops
@@ -86,13 +88,17 @@ class FunctionLibrary:
         function = self.get(name)
         if name in self.stack or len(self.stack) >= MAX_CALLS:
             chain = " → ".join([*self.stack[-3:], name])
-            raise ValueError(f"Function '{name}' calls itself, or calls are nested too deep: {chain}")
+            raise ValueError(
+                f"Function '{name}' calls itself, or calls are nested too deep: {chain}"
+            )
         if name not in self.checked:
             check_ops(function.node_def, self.is_call)
             self.checked.add(name)
         self.expanded += len(function.node_def)
         if self.expanded > MAX_EXPANDED:
-            raise ValueError(f"The functions of the graph expand to more than {MAX_EXPANDED:,} operations")
+            raise ValueError(
+                f"The functions of the graph expand to more than {MAX_EXPANDED:,} operations"
+            )
         self.stack.append(name)
         try:
             importer = _BodyImporter(graph, self, function, arguments, dict(attrs))
@@ -131,7 +137,9 @@ def _entry(inputs: Sequence[Tensor], controls: Sequence[Operation]) -> tuple[Ope
     return tuple(dict.fromkeys([*controls, *found]))
 
 
-def _result_op(graph: Graph, results: list[Tensor], effects: list[Operation], full: str) -> Operation:
+def _result_op(
+    graph: Graph, results: list[Tensor], effects: list[Operation], full: str
+) -> Operation:
     """The operation that stands for a call: its results, after its effects."""
     controls = tuple(dict.fromkeys(e for e in effects if e.graph is graph))
     if not results:
@@ -170,13 +178,21 @@ class _Caller:
 
     def function(self, attr: str) -> FunctionName:
         if attr not in self.node.attr:
-            raise ValueError(f"Node '{self.node.name}' ({self.node.op}) lacks the attribute '{attr}'")
+            raise ValueError(
+                f"Node '{self.node.name}' ({self.node.op}) lacks the attribute '{attr}'"
+            )
         found: FunctionName = decode(self.node.attr[attr], "func")
         return found
 
     def body(self, function: FunctionName, inputs: Sequence[Tensor], prefix: str) -> Results:
         return self.library.instantiate(
-            function.name, self.graph, inputs, prefix, self.entry, function.attrs, self.importer.frames
+            function.name,
+            self.graph,
+            inputs,
+            prefix,
+            self.entry,
+            function.attrs,
+            self.importer.frames,
         )
 
     def inside(self, function: FunctionName, inputs: Sequence[Tensor], what: str) -> list[Tensor]:
@@ -247,7 +263,11 @@ class _Caller:
             found = self.inside(body, everything(values), "body")
             return [found[i] for i in moving]
 
-        parallel = self.node.attr["parallel_iterations"].i if "parallel_iterations" in self.node.attr else 10
+        parallel = (
+            self.node.attr["parallel_iterations"].i
+            if "parallel_iterations" in self.node.attr
+            else 10
+        )
         with self.graph.control_dependencies(self.entry):
             found = while_loop(
                 lambda *values: _as_bool(self.inside(test, everything(values), "cond")[0]),
@@ -266,8 +286,14 @@ class _Caller:
                 f"Node '{self.node.name}' ({self.node.op}): the body '{body.name}' takes {len(arguments)} values and gives "
                 f"{len(results)}, the loop has {n}"
             )
-        passed = {i for i in range(n) if function.ret[results[i]] in (arguments[i], f"{arguments[i]}:0")}
-        through = {m.name: m.input[0] for m in function.node_def if m.op == "Identity" and len(m.input) == 1}
+        passed = {
+            i for i in range(n) if function.ret[results[i]] in (arguments[i], f"{arguments[i]}:0")
+        }
+        through = {
+            m.name: m.input[0]
+            for m in function.node_def
+            if m.op == "Identity" and len(m.input) == 1
+        }
         for i in range(n):
             source = function.ret[results[i]].partition(":")[0]
             for _ in range(4):
@@ -282,13 +308,17 @@ class _Caller:
         return self.inputs[i]._dtype._kind == "r"
 
     def _loop_shapes(self, inputs: Sequence[Tensor]) -> list[Any]:
-        listed = self.node.attr["output_shapes"].list.shape if "output_shapes" in self.node.attr else ()
+        listed = (
+            self.node.attr["output_shapes"].list.shape if "output_shapes" in self.node.attr else ()
+        )
         if len(listed) == len(inputs):
-            return [to_shape(s) for s in listed]
-        return [None for _ in inputs]
+            return [TensorShape(to_shape(s)) for s in listed]
+        return [TensorShape(None) for _ in inputs]
 
     def shaped(self, tensors: list[Tensor]) -> list[Tensor]:
-        listed = self.node.attr["output_shapes"].list.shape if "output_shapes" in self.node.attr else ()
+        listed = (
+            self.node.attr["output_shapes"].list.shape if "output_shapes" in self.node.attr else ()
+        )
         if len(listed) == len(tensors):
             for t, shape in zip(tensors, listed):
                 t.set_shape(to_shape(shape))
@@ -332,10 +362,14 @@ class _BodyImporter(NodeImporter):
             if arg.number_attr or arg.type_list_attr:
                 value = self.attr_values.get(arg.number_attr or arg.type_list_attr)
                 if value is None:
-                    raise ValueError(f"Function '{name}': the length of argument '{arg.name}' is not given")
+                    raise ValueError(
+                        f"Function '{name}': the length of argument '{arg.name}' is not given"
+                    )
                 n = value.i if arg.number_attr else len(value.list.type)
             if n < 0 or n > len(rest):
-                raise ValueError(f"Function '{name}' is called with {len(arguments)} arguments, '{arg.name}' is missing")
+                raise ValueError(
+                    f"Function '{name}' is called with {len(arguments)} arguments, '{arg.name}' is missing"
+                )
             out[arg.name], rest = rest[:n], rest[n:]
             want = _argument_type(arg)
             for t in out[arg.name]:
@@ -432,7 +466,9 @@ class _BodyImporter(NodeImporter):
 
 
 def _acts(op: Operation) -> bool:
-    return op.type in ("Print", "PrintV2", "Assert") or op.type.endswith(("Write", "Close", "Enqueue"))
+    return op.type in ("Print", "PrintV2", "Assert") or op.type.endswith(
+        ("Write", "Close", "Enqueue")
+    )
 
 
 def _argument_type(arg: Any) -> DType | None:

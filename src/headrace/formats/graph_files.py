@@ -1,7 +1,7 @@
 """GraphDefs in files: ``tf.io.write_graph``, and reading them back.
 
-    tf.io.write_graph(sess.graph, "/tmp/model", "graph.pb", as_text=False)
-    graph_def = read_graph_def("/tmp/model/graph.pb")        # binary or text
+tf.io.write_graph(sess.graph, "/tmp/model", "graph.pb", as_text=False)
+graph_def = read_graph_def("/tmp/model/graph.pb")        # binary or text
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
     if as_text:
         from google.protobuf import text_format
 
-        write_bytes(path, text_format.MessageToString(message, float_format="").encode())
+        write_bytes(path, text_format.MessageToString(message).encode())
     else:
         write_bytes(path, message.SerializeToString(deterministic=True))
     return path

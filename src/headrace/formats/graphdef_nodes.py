@@ -207,7 +207,9 @@ class NodeImporter:
                 inputs.append(found)  # type: ignore[arg-type]
         if later:
             if not inputs:
-                raise ValueError(f"Node '{node.name}': a loop needs an input that comes from outside of it")
+                raise ValueError(
+                    f"Node '{node.name}': a loop needs an input that comes from outside of it"
+                )
             inputs = [inputs[0]] * (len(inputs) + sum(not self._is_there(s) for s in sources))
         op = self._operation(node, tuple(inputs), tuple(controls))
         if later:
@@ -231,7 +233,9 @@ class NodeImporter:
             attrs = self._attrs(opdef, node)
             _check_inputs(opdef, attrs, inputs)
             traits = opdef.traits
-            if self.entry and (traits.reads or traits.writes or (traits.stateful and not traits.random)):
+            if self.entry and (
+                traits.reads or traits.writes or (traits.stateful and not traits.random)
+            ):
                 controls = (*controls, *self.entry)
             op = self.graph._add_op(opdef, inputs, attrs, full, controls, -1)
         except (ValueError, TypeError) as error:
@@ -387,7 +391,9 @@ def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...
             if t._dtype._base is not want:
                 raise _wrong_type(t, want)
             if arg.is_ref and not t._dtype._is_ref:
-                raise ValueError(f"input '{arg.name}' must be a variable's reference, {t.name} is not")
+                raise ValueError(
+                    f"input '{arg.name}' must be a variable's reference, {t.name} is not"
+                )
         return
     want_types: list[Any] = []
     for arg in opdef.inputs:
@@ -403,7 +409,9 @@ def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...
 
 
 def _wrong_type(t: Tensor, want: Any) -> ValueError:
-    return ValueError(f"Input {t.name} has type {t._dtype._base.name}, incompatible with expected {want.name}")
+    return ValueError(
+        f"Input {t.name} has type {t._dtype._base.name}, incompatible with expected {want.name}"
+    )
 
 
 def _types(arg: Arg, attrs: dict[str, Any]) -> Sequence[Any]:

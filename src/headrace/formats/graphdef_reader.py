@@ -94,7 +94,9 @@ def import_graph_def(
 def _checked_map(input_map: Mapping[str, Any] | None) -> dict[str, Any]:
     if input_map is None:
         return {}
-    if not isinstance(input_map, Mapping) or not all(isinstance(k, (str, bytes)) for k in input_map):
+    if not isinstance(input_map, Mapping) or not all(
+        isinstance(k, (str, bytes)) for k in input_map
+    ):
         raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
     return {k.decode() if isinstance(k, bytes) else k: v for k, v in input_map.items()}
 

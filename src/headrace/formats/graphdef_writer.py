@@ -17,7 +17,14 @@ from headrace.core.graph import Graph
 from headrace.core.tensor import Operation
 from headrace.formats.attr_values import FunctionName, encode, encode_shape
 
-__all__ = ["GRAPH_DEF_VERSION", "Library", "attr_message", "graph_def_of", "node_def_of", "write_node"]
+__all__ = [
+    "GRAPH_DEF_VERSION",
+    "Library",
+    "attr_message",
+    "graph_def_of",
+    "node_def_of",
+    "write_node",
+]
 
 #: The version of GraphDefs that are written: TF 1.15's.
 GRAPH_DEF_VERSION = 134
@@ -108,7 +115,9 @@ def write_node(
     """Fill in a NodeDef; ``inputs`` names the data inputs (a GraphDef's way if not given)."""
     message.name = op.name
     message.op = op.type
-    message.input.extend([t._as_node_def_input() for t in op._inputs] if inputs is None else inputs(op))
+    message.input.extend(
+        [t._as_node_def_input() for t in op._inputs] if inputs is None else inputs(op)
+    )
     if op._control_inputs:
         message.input.extend(sorted(f"^{c.name}" for c in op._control_inputs))
     if op._device:
@@ -126,7 +135,9 @@ def _write_attr(op: Operation, name: str, value: Any, message: Any, library: Lib
     attr = op._opdef.attrs.get(name)
     kind = "" if attr is None else attr.kind
     if kind == "func":
-        value = FunctionName(library.name_of(value)) if not isinstance(value, FunctionName) else value
+        value = (
+            FunctionName(library.name_of(value)) if not isinstance(value, FunctionName) else value
+        )
     elif kind == "list(func)":
         value = [FunctionName(library.name_of(v)) for v in value]
     elif kind == "tensor":

@@ -1,7 +1,7 @@
 """Cutting GraphDefs: parts that outputs need, training nodes taken out, inputs replaced by placeholders.
 
-    small = extract_sub_graph(graph_def, ["logits"])
-    small = remove_training_nodes(small, protected_nodes=["logits"])
+small = extract_sub_graph(graph_def, ["logits"])
+small = remove_training_nodes(small, protected_nodes=["logits"])
 """
 
 from __future__ import annotations
@@ -88,7 +88,11 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
     """Without CheckNumerics, and without Identity nodes that control dependencies do not touch."""
     _check(input_graph)
     kept = set(protected_nodes or ())
-    checks = {n.name: n.input[0] for n in input_graph.node if n.op == "CheckNumerics" and n.name not in kept}
+    checks = {
+        n.name: n.input[0]
+        for n in input_graph.node
+        if n.op == "CheckNumerics" and n.name not in kept
+    }
     graph = splice_out(input_graph, checks)
     touched: set[str] = set()
     for node in graph.node:
@@ -148,7 +152,9 @@ def ensure_graph_is_valid(graph_def: Any) -> None:
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
     """The static shape of a tensor that a NodeDef names ("x" or "x:1")."""
-    return graph.get_tensor_by_name(input_name if ":" in input_name else f"{input_name}:0").get_shape()
+    return graph.get_tensor_by_name(
+        input_name if ":" in input_name else f"{input_name}:0"
+    ).get_shape()
 
 
 _VARIABLE_OPS = frozenset([
@@ -160,10 +166,17 @@ _VARIABLE_OPS = frozenset([
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     """TF 1.15's answer to which operations have no GPU kernel."""
     if isinstance(node, Operation):
-        kind, types = node.type, {k: v for k, v in node._attrs.items() if isinstance(v, dtypes.DType)}
+        kind, types = (
+            node.type,
+            {k: v for k, v in node._attrs.items() if isinstance(v, dtypes.DType)},
+        )
     else:
         kind = node.op
-        types = {k: dtypes.as_dtype(v.type) for k, v in node.attr.items() if v.WhichOneof("value") == "type"}
+        types = {
+            k: dtypes.as_dtype(v.type)
+            for k, v in node.attr.items()
+            if v.WhichOneof("value") == "type"
+        }
     if pin_variables_on_cpu and kind in _VARIABLE_OPS:
         return True
     if kind == "Const":

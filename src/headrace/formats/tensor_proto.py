@@ -3,7 +3,8 @@
     message = to_message(np.zeros([2, 3], np.float32))
     array = to_array(message)                          # the same array, read-only where it shares the message's bytes
 
-Written as TF 1.15's ``make_tensor_proto`` writes: one element in its typed field, more of them as raw bytes. Reading checks
+Written as TF 1.15's ``make_tensor_proto`` writes: one element in its typed field, more of them as raw bytes (numbers of 16-bit
+floating point, complex numbers, bools and strings always in their fields). Reading checks
 the declared shape against the bytes that are there, and the size against ``limit``, before anything is allocated: a
 message of twenty bytes may declare a tensor of a petabyte.
 """
@@ -51,8 +52,10 @@ def to_message(array: Any, dtype: DType | None = None, message: Any = None) -> A
         message.tensor_shape.SetInParent()
     if dtype is dtypes.string:
         message.string_val.extend([_as_bytes(v) for v in array.reshape(-1).tolist()])
-    elif array.size > 1:
-        message.tensor_content = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+    elif array.size > 1 and dtype._kind in "iuf" and dtype not in _BITS:
+        message.tensor_content = np.ascontiguousarray(
+            array, array.dtype.newbyteorder("<")
+        ).tobytes()
     elif array.size:
         _set_values(message, array, dtype)
     return message
@@ -107,7 +110,9 @@ def _dtype(number: int) -> DType:
     try:
         dtype = as_dtype(number)._base
     except TypeError:
-        raise ValueError(f"a tensor of type number {number}, which Headrace does not have") from None
+        raise ValueError(
+            f"a tensor of type number {number}, which Headrace does not have"
+        ) from None
     if dtype._kind == "r":
         raise ValueError(f"a tensor of type {dtype.name} cannot be a constant")
     return dtype
@@ -139,7 +144,9 @@ def _values(message: Any, dtype: DType) -> Any:
     if dtype._kind == "q":
         return np.array(field, dtype.np_dtype[0]).view(dtype.np_dtype)
     if dtype._kind in "iu":
-        return np.array(field, np.int64 if dtype is not dtypes.uint64 else np.uint64).astype(dtype.np_dtype)
+        return np.array(field, np.int64 if dtype is not dtypes.uint64 else np.uint64).astype(
+            dtype.np_dtype
+        )
     return np.array(field, dtype.np_dtype)
 
 

@@ -165,6 +165,13 @@ class WhileContext(_Shared, WhileBase):
         self.pivot: Operation | None = None
         self.back_prop = True
         self.invariants: dict[Tensor, Tensor] = {}  # inside -> outside
+        self.enters: list[Operation] = []
+
+    def run_in_order(self) -> None:
+        """One iteration after the other, in TensorFlow too: what is pushed on stacks inside must keep its order."""
+        self.parallel_iterations = 1
+        for op in self.enters:
+            op._attrs["parallel_iterations"] = 1
 
     def enter(self, tensor: Tensor, is_constant: bool, name: str = "Enter") -> Tensor:
         graph = tensor._op.graph
@@ -177,6 +184,7 @@ class WhileContext(_Shared, WhileBase):
                 parallel_iterations=self.parallel_iterations, name=name,
             )  # fmt: skip
         out._op._context = self
+        self.enters.append(out._op)
         return out
 
     def bring_in(self, tensor: Tensor) -> Tensor:
@@ -195,4 +203,6 @@ class WhileContext(_Shared, WhileBase):
 
 def _is_free(op: Operation) -> bool:
     """Whether nothing holds an operation of a loop back until its iteration starts: it uses loop invariants alone."""
-    return all(t._op.type in ("Enter", "RefEnter") and t._op._attrs["is_constant"] for t in op._inputs)
+    return all(
+        t._op.type in ("Enter", "RefEnter") and t._op._attrs["is_constant"] for t in op._inputs
+    )

@@ -346,7 +346,9 @@ class _Builder:
         pred = op.__dict__.get("_cond_pred")
         if pred is None:
             raise ValueError(f"Merge '{op.name}' does not belong to a tf.cond")
-        order = (1, 0) if "_merge_swapped" in op.__dict__ else (0, 1)  # the value for false comes first
+        order = (
+            (1, 0) if "_merge_swapped" in op.__dict__ else (0, 1)
+        )  # the value for false comes first
         inputs = (self.value_of[pred], *(self._input(op, i) for i in order))
         outputs = tuple(self._new(t._dtype._base, t._shape, t) for t in op._outputs)
         for t, value in zip(op._outputs, outputs):

@@ -83,7 +83,9 @@ class _Finder:
             self.places[op] = self._place(op)
         self._index()
         for frame in sorted(self.frames.values(), key=lambda f: f.depth):
-            frame.context = WhileContext(frame.name, self._context(frame.outer), frame.parallel_iterations)
+            frame.context = WhileContext(
+                frame.name, self._context(frame.outer), frame.parallel_iterations
+            )
             self.contexts[_Place(frame, ())] = frame.context
         for op in self.ops:
             place = self.places[op]
@@ -138,7 +140,9 @@ class _Finder:
         if guard in place.guards:
             return place
         if len(place.guards) >= MAX_NESTING:
-            raise ValueError(f"'{op.name}' (Switch): branches are nested more than {MAX_NESTING} deep")
+            raise ValueError(
+                f"'{op.name}' (Switch): branches are nested more than {MAX_NESTING} deep"
+            )
         return _Place(place.frame, (*place.guards, guard))
 
     def _root(self, pred: Tensor) -> Tensor:
@@ -161,7 +165,9 @@ class _Finder:
             if depth > have:
                 best = place
             elif place.frame is best.frame and place.guards != best.guards:
-                longer, other = (place, best) if len(place.guards) >= len(best.guards) else (best, place)
+                longer, other = (
+                    (place, best) if len(place.guards) >= len(best.guards) else (best, place)
+                )
                 extra = tuple(g for g in other.guards if g not in longer.guards)
                 best = _Place(longer.frame, (*longer.guards, *extra)) if extra else longer
         return best
@@ -172,7 +178,9 @@ class _Finder:
         if frame is None:
             frame = self.frames[key] = _Frame(key[1], place)
             if frame.depth > MAX_NESTING:
-                raise ValueError(f"'{op.name}' (Enter): loops are nested more than {MAX_NESTING} deep")
+                raise ValueError(
+                    f"'{op.name}' (Enter): loops are nested more than {MAX_NESTING} deep"
+                )
             frame.parallel_iterations = op._attrs["parallel_iterations"]
         else:
             frame.outer = self._joined([frame.outer, place], op)
@@ -182,8 +190,14 @@ class _Finder:
     def _merge_place(self, op: Operation) -> _Place:
         back = [t for t in op._inputs if t._op.type in _NEXT]
         if back:
-            if len(op._inputs) != 2 or op._inputs[0]._op.type not in _ENTER or not op._inputs[1:] == tuple(back):
-                raise ValueError(f"'{op.name}' (Merge) of a loop must have an Enter and a NextIteration as its inputs")
+            if (
+                len(op._inputs) != 2
+                or op._inputs[0]._op.type not in _ENTER
+                or not op._inputs[1:] == tuple(back)
+            ):
+                raise ValueError(
+                    f"'{op.name}' (Merge) of a loop must have an Enter and a NextIteration as its inputs"
+                )
             place = self._joined([self._of(t) for t in op._inputs if t._op.type not in _NEXT], op)
             if place.frame is not None:
                 place.frame.merges.append(op)
@@ -257,6 +271,7 @@ class _Finder:
         """What gradients of the loop need to know."""
         context = frame.context
         assert context is not None
+        context.enters = list(frame.enters)
         for enter in frame.enters:
             if enter._attrs["is_constant"]:
                 context.invariants[enter._outputs[0]] = enter._inputs[0]

@@ -10,7 +10,13 @@ from headrace.core.tensor import Tensor
 from headrace.formats.tensor_proto import make_ndarray as MakeNdarray
 from headrace.formats.tensor_proto import make_tensor_proto
 
-__all__ = ["MakeNdarray", "constant_value", "constant_value_as_shape", "is_tensor", "make_tensor_proto"]
+__all__ = [
+    "MakeNdarray",
+    "constant_value",
+    "constant_value_as_shape",
+    "is_tensor",
+    "make_tensor_proto",
+]
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
