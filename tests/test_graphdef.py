@@ -13,6 +13,7 @@ import pytest
 import headrace.api.v1 as tf
 from headrace.core.graph import Graph
 from tests.golden.graphs import cases, live, programs
+from tests.tolerances import assert_close
 
 GOLDEN = Path(os.path.abspath(cases.__file__)).parent
 
@@ -58,7 +59,7 @@ def test_programs_give_the_same_after_a_round_trip(name: str) -> None:
         for value, expected in zip(row, want):
             if expected is not None:
                 # the plan of training steps may differ: what a backward pass did is not in a GraphDef
-                np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-7)
+                assert_close(value, expected, 1e-5)
     assert nodes_of(again.as_graph_def()) == nodes_of(message)
     golden = live.load(str(GOLDEN / "tf1" / f"{name}.case"))
     live.compare(wanted, golden.results, golden.tol)
