@@ -16,7 +16,7 @@ import pytest
 import headrace.api.v1 as tf
 from headrace.core.graph import Graph
 from tests.golden.graphs import cases
-from tests.test_samples import PAIRS, Case, wanted
+from tests.ops.test_samples import PAIRS, Case, wanted
 from tests.tolerances import assert_close
 
 HERE = os.path.dirname(os.path.abspath(cases.__file__))

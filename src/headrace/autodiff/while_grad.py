@@ -18,15 +18,15 @@ from headrace.core.contexts import CondBase, Context, frame_of
 from headrace.core.infer import static_value
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.basic import constant, identity
-from headrace.ops.control_contexts import (
+from headrace.ops.array.basic import constant, identity
+from headrace.ops.control.control_contexts import (
     WhileContext,
     branch_context,
     guarded,
     in_context,
     is_inside,
 )
-from headrace.ops.control_flow_ops import (
+from headrace.ops.control.control_flow_ops import (
     CONTROL_TRIGGER,
     EXIT,
     LOOP_COND,
@@ -381,7 +381,7 @@ class LoopTape(Tape):
                     source = apply_op("ReadVariableOp", source, dtype=variable_dtype(source))
                 zero = zeros_like(source)
             pair = (zero, good) if branch else (good, zero)
-            from headrace.ops.control_flow import merge_on
+            from headrace.ops.control.control_flow import merge_on
 
             return merge_on(pair[0], pair[1], pred)
 

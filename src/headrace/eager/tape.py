@@ -26,10 +26,10 @@ from headrace.core import dtypes, nest
 from headrace.core.convert import convert_to_tensor
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Tensor
-from headrace.eager import symbolic
-from headrace.eager.context import EAGER, eager_mode
-from headrace.eager.record import ACTIVE, TAPES, Record
-from headrace.eager.tensor import EagerTensor, wrap
+from headrace.eager import graph_tape as symbolic
+from headrace.eager.eager_context import EAGER, eager_mode
+from headrace.eager.eager_tensor import EagerTensor, wrap
+from headrace.eager.tape_record import ACTIVE, TAPES, Record
 
 __all__ = ["GradientTape", "stop_recording"]
 
@@ -229,8 +229,8 @@ class GradientTape:
         rows = self._rows(target, [source], _unit_columns(target), unconnected_gradients)
         if rows and rows[0][0] is None:
             return None
-        from headrace.ops.array_shape import reshape
-        from headrace.ops.joining import stack
+        from headrace.ops.array.array_shape import reshape
+        from headrace.ops.array.joining import stack
 
         columns = stack([as_dense(r[0]) for r in rows], axis=1) if rows else convert_to_tensor(np.zeros((s[0], 0, *s[1:]), np.float32))  # fmt: skip
         return reshape(columns, [*t, *s[1:]])
@@ -394,8 +394,8 @@ def _unit_columns(target: Tensor) -> Iterator[Any]:
 
 
 def _stacked(rows: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    from headrace.ops.array_shape import reshape
-    from headrace.ops.joining import stack
+    from headrace.ops.array.array_shape import reshape
+    from headrace.ops.array.joining import stack
 
     return reshape(stack([as_dense(r) for r in rows]), list(shape))
 

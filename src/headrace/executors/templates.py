@@ -16,16 +16,16 @@ import numpy as np
 
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
-from headrace.executors.base import Executable, Options
-from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.numpy_executor import make_locator
-from headrace.plan.fusion import Fused
-from headrace.plan.grouping import Grouped
-from headrace.plan.plan import Plan, make_plan
+from headrace.lower.codegen import Compiled, compile_plan
+from headrace.lower.executable import Executable, Options
+from headrace.lower.fusion import Fused
+from headrace.lower.plan import Plan, make_plan
+from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node, Program
 from headrace.program.snapshot import snapshot
 from headrace.rewrite.engine import rewrite
-from headrace.rewrite.rules import bits_depend_on_values, rules_for
+from headrace.rewrite.rule_table import bits_depend_on_values, rules_for
 
 __all__ = ["Structure", "from_template", "structure_of"]
 

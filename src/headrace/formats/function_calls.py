@@ -22,8 +22,8 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops
 from headrace.formats.tensor_proto import to_shape
-from headrace.ops.basic import constant, identity
-from headrace.ops.control_flow import cond, switch_case, while_loop
+from headrace.ops.array.basic import constant, identity
+from headrace.ops.control.control_flow import cond, switch_case, while_loop
 
 __all__ = ["FunctionLibrary"]
 

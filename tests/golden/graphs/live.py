@@ -59,8 +59,8 @@ def load(path: str) -> Case:
 
 def sample_cases() -> Iterator[tuple[str, Case]]:
     """Every sample whose values TensorFlow can be asked for."""
-    from tests.test_samples import PAIRS
-    from tests.test_samples import Case as SampleCase
+    from tests.ops.test_samples import PAIRS
+    from tests.ops.test_samples import Case as SampleCase
 
     for family, key, sample in PAIRS:
         if not sample.golden or sample.check is not None:

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace import errors
-from headrace.data.runtime.base import Context, Element, Pass, Stage
-from headrace.data.runtime.cache import read_from, write_element
-from headrace.data.runtime.simple import OnePass
+from headrace.data.runtime.cache_stage import read_from, write_element
+from headrace.data.runtime.simple_stages import OnePass
 from headrace.data.runtime.sources import ListPass
+from headrace.data.runtime.stages import Context, Element, Pass, Stage
 
 __all__ = ["SavedStage", "SnapshotStage", "elements_path", "save_elements"]
 

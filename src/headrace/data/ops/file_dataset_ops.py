@@ -1,0 +1,93 @@
+"""Dataset ops that read and write files of a certain form: CSV, TFRecord writing, snapshots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.data.ops.dataset_ops import ONE, OUT, _files, dataset_op, stage_of, text
+from headrace.data.runtime.csv_records import CsvFormat, CsvStage
+from headrace.data.runtime.saved import SavedStage, SnapshotStage, save_elements
+from headrace.data.runtime.stages import Context, Stage
+
+__all__: list[str] = []
+
+
+def _csv(
+    xp: Any, filenames: Any, compression: Any, buffer_size: Any, header: Any, delimiter: Any, quotes: Any,
+    missing: Any, columns: Any, *defaults: Any, output_types: Any,
+) -> Stage:  # fmt: skip
+    mark = text(delimiter).encode()
+    if len(mark) != 1:
+        raise errors.InvalidArgumentError(None, None, "field_delim should be only 1 char")
+    form = CsvFormat(
+        mark, bool(quotes), bool(header), text(missing).encode(),
+        tuple(np.asarray(columns).reshape(-1).tolist()),
+    )  # fmt: skip
+    return CsvStage(
+        _files(filenames), text(compression), int(buffer_size) or None, form, defaults, output_types
+    )
+
+
+for _name in ("CSVDataset", "ExperimentalCSVDataset"):
+    dataset_op(
+        _name,
+        "filenames: string, compression_type: string, buffer_size: int64, header: bool, field_delim: string, "
+        "use_quote_delim: bool, na_value: string, select_cols: int64, record_defaults: *output_types",
+        _csv, "output_shapes: list(shape)",
+    )  # fmt: skip
+
+
+def _write_records(xp: Any, source: Any, filename: Any, compression: Any) -> tuple[()]:
+    """Every element, a string, as a record of a TFRecord file."""
+    from headrace.wire.tfrecord import TFRecordWriter
+
+    a_pass = Context().start(stage_of(source))
+    try:
+        with TFRecordWriter(text(filename), text(compression) or None) as writer:
+            for (record,) in a_pass:
+                writer.write(record.item())
+    finally:
+        a_pass.close()
+    return ()
+
+
+for _name in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
+    define(
+        _name, "input_dataset: variant, filename: string, compression_type: string -> ",
+        shape=lambda c: [], kernel=_write_records, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
+    )  # fmt: skip
+
+
+def _snapshot(xp: Any, source: Any, path: Any, *, compression: str) -> Stage:
+    return SnapshotStage(stage_of(source), text(path), compression)
+
+
+dataset_op(
+    "SnapshotDataset", f"{ONE}, path: string", _snapshot,
+    f"{OUT}, compression: str='', reader_path_prefix: str='', writer_path_prefix: str='', "
+    "shard_size_bytes: int=10737418240, pending_snapshot_expiry_seconds: int=86400, "
+    "num_reader_threads: int=1, reader_buffer_size: int=1, num_writer_threads: int=1, writer_buffer_size: int=1",
+)  # fmt: skip
+
+
+def _save(xp: Any, source: Any, path: Any, *, compression: str) -> tuple[()]:
+    a_pass = Context().start(stage_of(source))
+    try:
+        save_elements(a_pass, text(path), compression)
+    finally:
+        a_pass.close()
+    return ()
+
+
+define(
+    "_SaveDataset", f"{ONE}, path: string -> ; compression: str=''", shape=lambda c: [], kernel=_save,
+    grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
+)  # fmt: skip
+dataset_op(
+    "_LoadDataset", "path: string",
+    lambda xp, path, *, compression: SavedStage(text(path), compression), f"{OUT}, compression: str=''",
+)  # fmt: skip

@@ -1,0 +1,208 @@
+"""The contexts of ``tf.cond`` and ``tf.while_loop``: what happens when an op inside uses a tensor from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.core.build import apply, apply_op
+from headrace.core.contexts import CondBase, Context, WhileBase
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.seeds import count_more
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.control.control_flow_ops import ENTER, REF_ENTER, REF_SWITCH, SWITCH
+
+__all__ = ["CondContext", "WhileContext", "branch_context", "guarded", "in_context", "is_inside"]
+
+
+def is_inside(context: Context | None, container: Context) -> bool:
+    """Whether ``context`` is ``container`` or lies within it."""
+    while context is not None:
+        if context is container or _same_branch(context, container):
+            return True
+        context = context.outer_context
+    return False
+
+
+def _same_branch(a: Context, b: Context) -> bool:
+    return (
+        isinstance(a, CondBase)
+        and isinstance(b, CondBase)
+        and a.pred is b.pred
+        and a.branch == b.branch
+    )
+
+
+@contextmanager
+def in_context(graph: Graph, context: Context | None) -> Iterator[None]:
+    """Ops made inside belong to ``context``; control dependencies from outside do not reach in."""
+    old_context, old_controls = graph._context, graph._control_ops
+    graph._context = context
+    if context is not old_context:
+        graph._control_ops = ()
+    try:
+        yield
+    finally:
+        graph._context = old_context
+        graph._control_ops = old_controls
+
+
+class _Shared(Context):
+    """What both kinds do."""
+
+    def __init__(self, name: str, outer: Context | None) -> None:
+        super().__init__(name, outer)
+        self._entered: list[tuple[Graph, Context | None, Any]] = []
+        self.captured: dict[Tensor, Tensor] = {}
+        #: Set on contexts of backward loops: gives forward tensors their value of the matching iteration.
+        self.backward: Any = None
+
+    def Enter(self) -> None:
+        graph = get_default_graph()
+        self._entered.append((graph, graph._context, graph._control_ops))
+        graph._context = self
+
+    def Exit(self) -> None:
+        graph, context, controls = self._entered.pop()
+        graph._context = context
+        graph._control_ops = controls
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        if self.backward is not None:
+            tensor = self.backward.value(tensor)
+        if is_inside(tensor._op._context, self):
+            return tensor
+        found = self.captured.get(tensor)
+        if found is None:
+            outside = tensor
+            if self.outer_context is not None:
+                outside = self.outer_context.capture(tensor)
+                found = self.captured.get(outside)
+            if found is None:
+                found = self.bring_in(outside)
+            self.captured[tensor] = self.captured[outside] = found
+        return found
+
+    def bring_in(self, tensor: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class CondContext(_Shared, CondBase):
+    """One branch: outside tensors come in through a Switch."""
+
+    def __init__(
+        self, pred: Tensor, pivot: Tensor, branch: int, name: str, outer: Context | None
+    ) -> None:
+        super().__init__(name, outer)
+        self.pred = pred
+        self.pivot = pivot
+        self.branch = branch
+
+    def bring_in(self, tensor: Tensor) -> Tensor:
+        graph = tensor._op.graph
+        opdef = REF_SWITCH if tensor._dtype._is_ref else SWITCH
+        with in_context(graph, self.outer_context):
+            out: Tensor = apply(opdef, tensor, self.pred, name="Switch")[self.branch]
+        out._op.__dict__["_cond_context"] = self
+        return out
+
+    def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        # the Switch of this very branch is the way in: its output counts as inside
+        return tuple(t if self.is_own_switch(t) else self.capture(t) for t in inputs)
+
+    def is_own_switch(self, tensor: Tensor) -> bool:
+        context = tensor._op.__dict__.get("_cond_context")
+        return (
+            context is not None
+            and _same_branch(context, self)
+            and tensor._value_index == self.branch
+        )
+
+    def control_inputs_for(
+        self, op: Operation, controls: tuple[Operation, ...]
+    ) -> tuple[Operation, ...]:
+        inside = tuple(c for c in controls if is_inside(c._context, self))
+        if op._inputs:
+            return inside if len(inside) == len(controls) else controls
+        return (*inside, self.pivot._op)
+
+
+def branch_context(pred: Tensor, branch: int, name: str, outer: Context | None) -> CondContext:
+    """A branch of its own, with a pivot that is there only if ``pred`` is ``branch``: for what gradients add to a cond."""
+    graph = pred._op.graph
+    with in_context(graph, outer):
+        side: Tensor = apply(SWITCH, pred, pred, name="Switch")[branch]
+    made = CondContext(pred, side, branch, name, outer)
+    side._op.__dict__["_cond_context"] = made
+    with in_context(graph, made):
+        made.pivot = apply_op("Identity", side)
+    count_more(graph, -2)
+    return made
+
+
+def guarded(tensor: Tensor, pred: Tensor, branch: int, outer: Context | None) -> Tensor:
+    """The tensor as a value of a branch, which a Merge may have as its input: a Switch away if it is from outside."""
+    context = tensor._op._context
+    while context is not None and context is not outer:
+        if isinstance(context, CondBase) and context.pred is pred and context.branch == branch:
+            return tensor
+        context = context.outer_context
+    graph = tensor._op.graph
+    with in_context(graph, outer):
+        side: Tensor = apply(SWITCH, tensor, pred, name="Switch")[branch]
+    side._op.__dict__["_cond_context"] = CondContext(pred, pred, branch, "", outer)
+    count_more(graph, -1)
+    return side
+
+
+class WhileContext(_Shared, WhileBase):
+    """A loop: outside tensors come in as loop invariants through a constant Enter."""
+
+    def __init__(self, name: str, outer: Context | None, parallel_iterations: int = 10) -> None:
+        super().__init__(name, outer)
+        self.parallel_iterations = parallel_iterations
+        self.pivot: Operation | None = None
+        self.back_prop = True
+        self.invariants: dict[Tensor, Tensor] = {}  # inside -> outside
+        self.enters: list[Operation] = []
+
+    def run_in_order(self) -> None:
+        """One iteration after the other, in TensorFlow too: what is pushed on stacks inside must keep its order."""
+        self.parallel_iterations = 1
+        for op in self.enters:
+            op._attrs["parallel_iterations"] = 1
+
+    def enter(self, tensor: Tensor, is_constant: bool, name: str = "Enter") -> Tensor:
+        graph = tensor._op.graph
+        opdef = REF_ENTER if tensor._dtype._is_ref else ENTER
+        controls = graph._control_ops
+        with in_context(graph, self.outer_context):
+            graph._control_ops = () if is_constant else controls
+            out: Tensor = apply(
+                opdef, tensor, frame_name=self.name, is_constant=is_constant,
+                parallel_iterations=self.parallel_iterations, name=name,
+            )  # fmt: skip
+        out._op._context = self
+        self.enters.append(out._op)
+        return out
+
+    def bring_in(self, tensor: Tensor) -> Tensor:
+        out = self.enter(tensor, is_constant=True)
+        self.invariants[out] = tensor
+        return out
+
+    def control_inputs_for(
+        self, op: Operation, controls: tuple[Operation, ...]
+    ) -> tuple[Operation, ...]:
+        inside = tuple(c for c in controls if is_inside(c._context, self))
+        if self.pivot is None or (op._inputs and (inside or not _is_free(op))):
+            return inside
+        return (*inside, self.pivot)
+
+
+def _is_free(op: Operation) -> bool:
+    """Whether nothing holds an operation of a loop back until its iteration starts: it uses loop invariants alone."""
+    return all(
+        t._op.type in ("Enter", "RefEnter") and t._op._attrs["is_constant"] for t in op._inputs
+    )
