@@ -8,7 +8,7 @@ operations of a branch of ``tf.cond`` are made in that branch.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,7 +42,13 @@ from headrace.ops.control.control_contexts import (
 )
 from headrace.ops.control.control_flow import merge_on
 
-__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "hessians"]
+__all__ = [
+    "AggregationMethod",
+    "UnconnectedGradients",
+    "gradients",
+    "gradients_through",
+    "hessians",
+]
 
 
 class UnconnectedGradients(enum.Enum):
@@ -61,6 +67,14 @@ class AggregationMethod:
     EXPERIMENTAL_ACCUMULATE_N = 2
 
 
+_AGGREGATION_METHODS = (
+    None,
+    AggregationMethod.ADD_N,
+    AggregationMethod.EXPERIMENTAL_TREE,
+    AggregationMethod.EXPERIMENTAL_ACCUMULATE_N,
+)
+
+
 def gradients(
     ys: Any,
     xs: Any,
@@ -77,6 +91,24 @@ def gradients(
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
         )
+    if aggregation_method not in _AGGREGATION_METHODS:
+        raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
+    return gradients_through(
+        None, ys, xs, grad_ys, name, gate_gradients, stop_gradients, unconnected_gradients
+    )
+
+
+def gradients_through(
+    recorded: Collection[Operation] | None,
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """``gradients`` along the operations that a tape recorded; None: along all."""
     mode = UnconnectedGradients(unconnected_gradients)
     ys_list, xs_list = _as_list(ys), _as_list(xs)
     stop_list = [] if stop_gradients is None else _as_list(stop_gradients)
@@ -84,14 +116,23 @@ def gradients(
     if len(grads_given) != len(ys_list):
         raise ValueError(f"{len(ys_list)} ys need as many grad_ys, {len(grads_given)} were given")
     with name_scope(name, "gradients", [*map(_anchor, ys_list), *map(_anchor, xs_list)]) as scope:
+        graph = get_default_graph()
         y_tensors = [_as_target(y) for y in ys_list]
+        if graph._is_function:
+            y_tensors = [graph.capture(y) for y in y_tensors]  # type: ignore[attr-defined]
         x_tensors = [_as_source(x) for x in xs_list]
         stops = {_as_source(s) for s in stop_list}
         starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
-        tape = Tape(y_tensors[0].graph if y_tensors else x_tensors[0].graph)
+        tape = Tape(y_tensors[0]._op.graph if y_tensors else x_tensors[0]._op.graph)
         tape.gated = gate_gradients
+        tape.only = recorded
         with _pass_named(tape.graph, scope):
-            found = tape.recorded(y_tensors, starts, x_tensors, stops)
+            if any(x._op.graph is not tape.graph for x in x_tensors) and tape.graph._is_function:
+                from headrace.autodiff.across_functions import backprop_outwards
+
+                found = backprop_outwards(tape, y_tensors, starts, x_tensors, stops)
+            else:
+                found = tape.recorded(y_tensors, starts, x_tensors, stops)
         if mode is UnconnectedGradients.ZERO:
             found = [
                 zeros_like(_dense_source(x)) if g is None else g for g, x in zip(found, x_tensors)
@@ -194,6 +235,8 @@ class Tape:
         self.graph = graph
         self.grads: dict[Tensor, list[Any]] = {}
         self.gated = False
+        #: Operations that gradients may pass; None: all.
+        self.only: Collection[Operation] | None = None
         self.record: Pass | None = None
         self.between: set[Operation] = set()
         self.wanted: set[Tensor] = set()
@@ -269,12 +312,17 @@ class Tape:
     ) -> set[Operation]:
         """Operations on a path from an x to a y."""
         behind: set[Operation] = set()
-        stack = [y._op for y in ys if y not in stops]
+        stack = [y._op for y in ys if y not in stops and self.passes(y._op)]
         behind.update(stack)
         while stack:
             op = stack.pop()
             for t in op._inputs:
-                if t not in stops and t._op not in behind and self.enters(t._op):
+                if (
+                    t not in stops
+                    and t._op not in behind
+                    and self.enters(t._op)
+                    and self.passes(t._op)
+                ):
                     behind.add(t._op)
                     stack.append(t._op)
         users: dict[Operation, list[Operation]] = {}
@@ -294,6 +342,10 @@ class Tape:
                     queue.append(user)
         # an x may be an output of an operation that only other xs lead to
         return reached
+
+    def passes(self, op: Operation) -> bool:
+        """Whether gradients may pass an operation: if a tape asks, it has to be one that the tape recorded."""
+        return self.only is None or op in self.only
 
     def enters(self, op: Operation) -> bool:
         """Whether the walk from the ys goes on behind an operation: not to an open loop's earlier iterations."""

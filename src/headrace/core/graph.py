@@ -308,7 +308,11 @@ class Graph:
             ops = []
             for item in control_inputs:
                 element = item
-                if hasattr(element, "_as_graph_element"):
+                if hasattr(element, "handle") and hasattr(element, "op"):
+                    element = (
+                        element.op
+                    )  # a resource variable: it is not read, a write is waited for
+                elif hasattr(element, "_as_graph_element"):
                     element = element._as_graph_element()
                 if not isinstance(element, (Operation, Tensor)) and hasattr(element, "op"):
                     element = element.op  # IndexedSlices, SparseTensor
@@ -348,8 +352,9 @@ class Graph:
         self._colocation_stack = [] if ignore_existing else list(old)
         if op is not None:
             element = op._as_graph_element() if hasattr(op, "_as_graph_element") else op
-            element = element.op if not isinstance(element, Operation) else element
-            self._colocation_stack.append(element)
+            element = getattr(element, "op", element)
+            if isinstance(element, Operation):  # an eager variable has none
+                self._colocation_stack.append(element)
         try:
             yield
         finally:

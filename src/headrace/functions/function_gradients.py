@@ -27,10 +27,10 @@ from headrace.core.func_graph import FuncGraph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.inline import inline
 from headrace.core.schedule import needed_ops
+from headrace.core.tapes import variable_accessed
 from headrace.core.tensor import Operation, Tensor
 from headrace.eager.eager_context import STATE
 from headrace.eager.eager_tensor import EagerTensor, wrap
-from headrace.eager.eager_variables import variable_accessed
 from headrace.eager.execute import _wrapped
 from headrace.eager.tape_record import TAPES, record_operation
 from headrace.ops.array.basic import constant

@@ -7,7 +7,9 @@ puts the packed weights in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 from headrace.kernels.numpy.openblas import hold_blas
 
-__all__ = ["INSIDE", "Held", "product"]
+__all__ = ["INSIDE", "Held", "WeightsWay", "product"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
@@ -31,6 +33,23 @@ INSIDE = {
     "GeluApproximate": "gelu",
     "GeluExact": "gelu_erf",
 }
+
+
+@dataclass(frozen=True)
+class WeightsWay:
+    """How products with weights of a type that the user asked for are computed on this machine."""
+
+    asked: str  # "int8", "bfloat16"
+    kind: str  # what ``product`` is told: "int8", "int7", "bfloat16", "float32"
+    way: str  # the same in words
+    reason: str
+    error_bound: str  # of an element of the result against exact arithmetic
+    max_inner: int | None = None  # terms of a sum beyond which float32 is used instead
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether it is another type than the one that was asked for."""
+        return self.way != self.asked
 
 
 class Held:
@@ -92,6 +111,8 @@ def _packed_product(
         return None
     inside = None if activation is None else INSIDE.get(activation)
     out = found.product(x, packed, bias, inside)
+    if out is not None and inside == "gelu_erf" and math.isnan(np.vdot(out, out)):
+        out, inside = found.product(x, packed, bias, None), None  # the library's is NaN at infinity
     if out is not None and activation is not None and inside is None:
         activations.in_place(activation, out)
     return out

@@ -31,10 +31,12 @@ from headrace.lower.emit import EXPRESSIONS, INTO, UPDATES, inverse_of, number_o
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.grouped_updates import GroupWriter
 from headrace.lower.growing import Growing
+from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import SMALL, RunContext, Writer
 from headrace.lower.update_groups import Grouped, gradient_position
 from headrace.ops.internal import fused_ops
+from headrace.program.constants import exact_key, peek
 from headrace.program.nodes import Node
 from headrace.runtime import buffers
 
@@ -52,6 +54,8 @@ _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 _NAMES = 32  # local names, before those of dead values are used again
 _MANY = 1000  # parameters; Python's time to compile a function that closes over n of them grows with n * n
 
+
+_ONE, _ZERO = np.int32(1), np.int32(0)
 
 _size = functools.lru_cache(1024)(shapes.num_elements)
 
@@ -221,7 +225,7 @@ class _Generator:
 
     # names --------------------------------------------------------------------------------------
     def param(self, name: str, value: Any) -> str:
-        self.params[name] = value
+        assert self.params.setdefault(name, value) is value, f"two parameters are called {name}"
         return name
 
     def name(self, value: int) -> str:
@@ -231,7 +235,7 @@ class _Generator:
             return self.variable(value)
         if found is not None:
             return found
-        array = self.program.constants.get(value)
+        array = peek(self.program.constants, value)
         if array is not None:
             name = f"c{len(self.params)}"
             self.names[value] = name
@@ -383,7 +387,7 @@ class _Generator:
 
     def beside_array(self, node: Node, value: int) -> str | None:
         """A constant number in an expression with an array, as one of rank 0: a NumPy scalar takes 0.2 µs more there."""
-        array = self.program.constants.get(value)
+        array = peek(self.program.constants, value)
         if array is None or array.ndim or array.dtype.kind == "O":
             return None
         if node.opdef.name not in EXPRESSIONS and not self.is_small_update(node):
@@ -483,7 +487,7 @@ class _Generator:
             try:
                 key = (
                     opdef.name,
-                    tuple((p, node.attrs[p]) for p in opdef.kernel_params if p != "rt"),
+                    tuple([exact_key(node.attrs[p]) for p in opdef.kernel_params if p != "rt"]),
                 )
                 found = self.kernels.get(key)
             except TypeError:
@@ -543,7 +547,7 @@ class _Generator:
         pred, if_false, if_true = (self.name_lazily(i) for i in node.inputs)
         self.emit(f"{self.new(node.outputs[0])} = {if_true} if {pred} else {if_false}", node)
         self.emit(
-            f"{self.new(node.outputs[1])} = {self.param('one', np.int32(1))} if {pred} else {self.param('zero', np.int32(0))}"
+            f"{self.new(node.outputs[1])} = {self.param('one', _ONE)} if {pred} else {self.param('zero', _ZERO)}"
         )
 
     def name_lazily(self, value: int) -> str:
@@ -769,11 +773,11 @@ class _Generator:
         if info.dtype is dtypes.resource or info.dtype is dtypes.variant:
             return name
         if info.dtype is dtypes.string and not info.shape:
-            return f"{self.param('text', _own_string)}({name})"
+            return f"{self.param('text', own_string)}({name})"
         if info.shape == ():
             return f"{name}[()]"
         if info.shape is None:
-            helper = self.param("own1" if own else "own0", _own_unknown if own else _copy_unknown)
+            helper = self.param("own1" if own else "own0", own_unknown if own else copy_unknown)
             return f"{helper}({name})"
         return name if own else f"np.array({name})"
 
@@ -782,17 +786,3 @@ def _written(step: Any) -> list[int]:
     """The variables (by number) that a step writes."""
     nodes = step.nodes if isinstance(step, Grouped) else [step] if isinstance(step, Node) else []
     return [w for node in nodes for w in node.writes]
-
-
-def _own_string(value: Any) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value
-    return value[()] if value.ndim == 0 else np.array(value)
-
-
-def _own_unknown(value: Any) -> Any:
-    return value[()] if value.ndim == 0 else value
-
-
-def _copy_unknown(value: Any) -> Any:
-    return value[()] if value.ndim == 0 else np.array(value)

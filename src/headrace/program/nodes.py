@@ -17,6 +17,8 @@ from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.packed_weights import WeightsWay
+from headrace.program.constants import Constants
 
 __all__ = [
     "Block",
@@ -122,7 +124,7 @@ class Program(NamedTuple):
     fetches: tuple[int | None, ...]  # None: an operation that is run for its effect
     body: Block
     values: list[ValueInfo]
-    constants: dict[int, Any]
+    constants: Constants
     variables: tuple[VariableInfo, ...]
     total_ops: int = 0  # operations in the user's graph
     needed_ops: int = 0  # those that this call needs
@@ -130,6 +132,7 @@ class Program(NamedTuple):
     effects: tuple[int, ...] = ()  # values of fetched operations: computed though nobody reads them
     firings: tuple[Firing, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
+    weights_way: WeightsWay | None = None  # how weights of another type than float32 are used
     borrowed: bool = False  # whoever calls never writes to what is returned: it need not be a copy
 
 

@@ -16,6 +16,7 @@ from headrace.ops.internal import fused_ops as _fused_ops  # noqa: F401
 from headrace.ops.internal import loop_sums as _loop_sums  # noqa: F401
 from headrace.ops.math import binary as _math_binary  # noqa: F401
 from headrace.ops.math import unary as _math_unary  # noqa: F401
+from headrace.program.constants import exact_key
 from headrace.program.nodes import Node
 from headrace.rewrite.engine import ALL_CONSTANT, BRANCH, CONSTANT, LOOP, ROUNDS, Rule
 from headrace.rewrite.rewrite_state import RewriteState, is_pure
@@ -49,13 +50,11 @@ def _share(node: Node, state: RewriteState) -> tuple[int, ...] | None:
 
 
 def _key(node: Node) -> Hashable | None:
-    attrs = tuple([(k, v) for k, v in node.attrs.items() if k[0] != "_"])
-    key = (node.opdef.name, node.inputs, attrs)
     try:
-        hash(key)
+        attrs = tuple([(k, exact_key(v)) for k, v in node.attrs.items() if k[0] != "_"])
     except TypeError:
         return None
-    return key
+    return (node.opdef.name, node.inputs, attrs)
 
 
 _SUMS = ("Add", "AddV2")
