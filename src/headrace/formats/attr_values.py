@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.core.dtypes import DType, as_dtype
+from headrace.core.dtypes import _ALL, DType, as_dtype
 from headrace.core.shapes import TensorShape
 from headrace.formats.tensor_proto import to_array, to_message, to_shape
 
@@ -129,6 +129,10 @@ def _dtype(number: int) -> DType:
         raise ValueError(f"type number {number}, which Headrace does not have") from None
 
 
+#: By number, references as what they refer to.
+_DTYPES = {d._enum: d._base for d in _ALL}
+
+
 def _function(message: Any) -> FunctionName:
     return FunctionName(message.name, tuple(message.attr.items()))
 
@@ -143,6 +147,10 @@ _KINDS = {field: kind for kind, (field, _) in _FIELDS.items()}
 
 def decode(message: Any, kind: str) -> Any:
     """The value of an AttrValue of this kind; ValueError if it holds something else."""
+    if kind == "type":  # the commonest; what is not a type gives 0 here, which is none
+        found = _DTYPES.get(message.type)
+        if found is not None:
+            return found
     have = message.WhichOneof("value")
     if kind[:5] == "list(":
         if have != "list":

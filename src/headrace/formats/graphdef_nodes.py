@@ -1,7 +1,7 @@
 """NodeDefs made into operations: the part that GraphDefs and FunctionDefs have in common.
 
 :class:`NodeImporter` takes nodes in any order, makes each as soon as its inputs are there (a loop's Merge does not wait for the
-NextIteration behind it) and then gives the branches and loops among them their contexts (program/structure.py). What it cannot
+NextIteration behind it) and then gives the branches and loops among them their contexts (program/flow_structure.py). What it cannot
 do it refuses before or while building, with the node's name: ops that are not defined here, inputs that do not exist, cycles,
 types that do not fit, calls of Python functions.
 """
@@ -9,6 +9,7 @@ types that do not fit, calls of Python functions.
 from __future__ import annotations
 
 import functools
+import gc
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +24,7 @@ from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
 from headrace.core.stacks import UNSET
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.attr_values import decode, decode_any
-from headrace.program.structure import find_structure
+from headrace.program.flow_structure import find_structure
 
 __all__ = ["NodeImporter", "check_ops", "op_definition"]
 
@@ -104,6 +105,7 @@ class NodeImporter:
         self.call = call
         self.is_call = is_call if is_call is not None else lambda _: False
         self.ops: dict[str, Operation] = {}
+        self.opdefs: dict[str, OpDef] = {}
         self.made: list[Operation] = []
         self.prefix = ""
         self.frames: tuple[Any, ...] = ()
@@ -113,6 +115,7 @@ class NodeImporter:
         self.unique = False  # names that are taken get a number (else: an error)
         self.merges: list[tuple[Operation, Any, list[Any]]] = []
         self.has_structure = False
+        self.known_shapes: list[tuple[str, Any]] = []  # what _output_shapes attributes say
 
     # to be given by the kind of file --------------------------------------------------------------
     def sources(self, node: Any) -> list[Any]:
@@ -129,30 +132,46 @@ class NodeImporter:
     # building -------------------------------------------------------------------------------------
     def build(self, nodes: Sequence[Any]) -> None:
         """Make all nodes, in their order as far as inputs allow."""
-        kinds = {node.name: node.op for node in nodes}
-        if len(kinds) != len(nodes):
-            raise ValueError(f"Node '{_twice(nodes)}' is not unique")
+        collecting = gc.isenabled()
+        gc.disable()  # thousands of objects that stay: looking for garbage among them would take a third of the time
+        try:
+            self._build(nodes)
+        finally:
+            if collecting:
+                gc.enable()
+        if self.has_structure:
+            find_structure(self.made, self.graph._context)
+            self._settle_loop_shapes()
+
+    def _build(self, nodes: Sequence[Any]) -> None:
+        kinds: dict[str, str] = {}
         waiting: dict[str, list[Any]] = {}
         ops = self.ops
         left = 0
         for node in nodes:
-            sources = self.sources(node)
-            missing = self._missing(node, sources, kinds)
-            if missing:
-                entry = [len(missing), node, sources]
-                left += 1
-                for name in missing:
-                    waiting.setdefault(name, []).append(entry)
-                continue
-            ops[node.name] = self._node(node, sources)
+            ready = self.quick_inputs(node)
+            if ready is not None:
+                ops[node.name] = self._operation(node, *ready)
+            else:
+                kinds = kinds or _kinds(nodes)
+                sources = self.sources(node)
+                missing = self._missing(node, sources, kinds)
+                if missing:
+                    entry = [len(missing), node, sources]
+                    left += 1
+                    for name in missing:
+                        waiting.setdefault(name, []).append(entry)
+                    continue
+                ops[node.name] = self._node(node, sources)
             if waiting:
                 left -= self._wake(node.name, waiting)
         if left:
             raise ValueError(self._cycle(waiting))
         self._close_loops()
-        if self.has_structure:
-            find_structure(self.made, self.graph._context)
-            self._settle_loop_shapes()
+
+    def quick_inputs(self, node: Any) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
+        """Inputs and control inputs of a node if all of them are there; None sends it the long way."""
+        return None
 
     def _missing(self, node: Any, sources: list[Any], kinds: dict[str, str]) -> set[str] | None:
         ops = self.ops
@@ -225,17 +244,16 @@ class NodeImporter:
     ) -> Operation:
         kind = node.op
         full = self._full_name(node.name)
-        if self.is_call(kind):
-            assert self.call is not None
-            return self.call(self, node, inputs, controls, full)
-        opdef = ALL_OPS.get(kind) or lookup(kind)
+        opdef = self.opdefs.get(kind)
+        if opdef is None:
+            if self.is_call(kind):
+                assert self.call is not None
+                return self.call(self, node, inputs, controls, full)
+            opdef = self.opdefs[kind] = lookup(kind)
         try:
             attrs = self._attrs(opdef, node)
             _check_inputs(opdef, attrs, inputs)
-            traits = opdef.traits
-            if self.entry and (
-                traits.reads or traits.writes or (traits.stateful and not traits.random)
-            ):
+            if self.entry and _has_effects(opdef):
                 controls = (*controls, *self.entry)
             op = self.graph._add_op(opdef, inputs, attrs, full, controls, -1)
         except (ValueError, TypeError) as error:
@@ -262,12 +280,14 @@ class NodeImporter:
     def _attrs(self, opdef: OpDef, node: Any) -> dict[str, Any]:
         attrs = opdef.defaults.copy()
         known = opdef.attrs
-        for name, message in node.attr.items():
+        messages = node.attr
+        for name in messages:
+            message = messages[name]
             spec = known.get(name)
             if spec is None:
-                self._extra_attr(opdef, name, message, attrs)
+                self._extra_attr(opdef, node, name, message, attrs)
                 continue
-            if message.placeholder:
+            if self.attr_values and message.placeholder:
                 message = self._substituted(message, node)
             try:
                 value = decode(message, spec.kind)
@@ -288,11 +308,15 @@ class NodeImporter:
             raise ValueError(f"attribute placeholder '{message.placeholder}' has no value")
         return found
 
-    def _extra_attr(self, opdef: OpDef, name: str, message: Any, attrs: dict[str, Any]) -> None:
+    def _extra_attr(
+        self, opdef: OpDef, node: Any, name: str, message: Any, attrs: dict[str, Any]
+    ) -> None:
         if name[:1] == "_":
             if name == "_class":
                 attrs[name] = [self._colocation(v) for v in message.list.s]
-            elif name != "_output_shapes":
+            elif name == "_output_shapes":
+                self.known_shapes.append((node.name, message))
+            else:
                 attrs[name] = decode_any(message)
             return
         later = _later_attrs().get(opdef.name, {})
@@ -361,6 +385,19 @@ def _infer_again(ops: Sequence[Operation], fixed: set[Operation]) -> None:
         for t, shape in zip(op._outputs, found):
             t._shape = shape
             t._static = UNSET
+
+
+def _has_effects(opdef: OpDef) -> bool:
+    traits = opdef.traits
+    return bool(traits.reads or traits.writes or (traits.stateful and not traits.random))
+
+
+def _kinds(nodes: Sequence[Any]) -> dict[str, str]:
+    """Node name -> op type."""
+    kinds = {node.name: node.op for node in nodes}
+    if len(kinds) != len(nodes):
+        raise ValueError(f"Node '{_twice(nodes)}' is not unique")
+    return kinds
 
 
 def _twice(nodes: Sequence[Any]) -> str:

@@ -3,7 +3,7 @@
     logits, = tf.import_graph_def(graph_def, input_map={"x:0": x}, return_elements=["logits:0"], name="net")
 
 Nothing of the file is executed. Calls of functions and TF-2 control flow (If, While, Case) are expanded where they stand
-(function_calls.py); TF-1 control flow gets its contexts back (program/structure.py).
+(function_calls.py); TF-1 control flow gets its contexts back (program/flow_structure.py).
 """
 
 from __future__ import annotations
@@ -142,16 +142,39 @@ class _GraphImporter(NodeImporter):
         self.used: set[str] = set()
         self.parsed: dict[str, tuple[str, int]] = {}
         self.producer_defaults = _defaults_of(producer_ops)
-        self.shapes: list[tuple[Operation, Any]] = []
 
     def run(self, nodes: Sequence[Any]) -> None:
         check_ops(nodes, self.is_call)
         if self.producer_defaults:
             nodes = [self._without_defaults(n) for n in nodes]
         self.build(nodes)
-        for node in nodes:
-            if "_output_shapes" in node.attr:
-                _narrow(self.ops[node.name], decode(node.attr["_output_shapes"], "list(shape)"))
+        for name, message in self.known_shapes:
+            _narrow(self.ops[name], decode(message, "list(shape)"))
+
+    def quick_inputs(self, node: Any) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
+        if self.mapped:
+            return None
+        inputs, controls, ops = [], [], self.ops
+        for text in node.input:
+            op = ops.get(text)
+            if op is not None:  # its first output
+                outputs = op._outputs
+                if not outputs:
+                    return None
+                inputs.append(outputs[0])
+                continue
+            name, _, index = text.partition(":")
+            if name[:1] == "^":
+                op = ops.get(name[1:])
+                if op is None or index:
+                    return None
+                controls.append(op)
+                continue
+            op = ops.get(name)
+            if op is None or not index.isdigit() or int(index) >= len(op._outputs):
+                return None  # to come, or wrong: the long way tells
+            inputs.append(op._outputs[int(index)])
+        return tuple(inputs), tuple(controls)
 
     def sources(self, node: Any) -> list[tuple[str, int]]:
         parsed = self.parsed

@@ -12,6 +12,7 @@ message of twenty bytes may declare a tensor of a petabyte.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ _FIELDS = {
     dtypes.complex64: "scomplex_val", dtypes.complex128: "dcomplex_val", dtypes.string: "string_val",
     dtypes.float16: "half_val", dtypes.bfloat16: "half_val",
 }  # fmt: skip
+_LITTLE = sys.byteorder == "little"
 _BITS = (dtypes.float16, dtypes.bfloat16)
 
 
@@ -87,6 +89,10 @@ def to_shape(message: Any) -> shapes.Shape:
     return tuple([None if d.size < 0 else d.size for d in message.dim])
 
 
+#: Types that a constant may have, by number.
+_NUMERIC = {d._enum: d for d in dtypes._ALL if d._kind != "r" and not d._is_ref}
+
+
 def to_array(message: Any, limit: int = MAX_REPEATED_BYTES) -> Any:
     """The array that a TensorProto holds. ValueError where its parts do not agree."""
     dtype = _dtype(message.dtype)
@@ -102,11 +108,16 @@ def to_array(message: Any, limit: int = MAX_REPEATED_BYTES) -> Any:
                 f"a {dtype.name} tensor of shape {list(dims)} has {count * size} bytes, but the message holds "
                 f"{len(content)}: the file is damaged"
             )
+        if _LITTLE:
+            return np.frombuffer(content, dtype.np_dtype).reshape(dims)
         return np.frombuffer(content, dtype.np_dtype.newbyteorder("<")).astype(dtype.np_dtype, copy=False).reshape(dims)  # fmt: skip
     return _filled(_values(message, dtype), dims, count, limit)
 
 
 def _dtype(number: int) -> DType:
+    known = _NUMERIC.get(number)
+    if known is not None:
+        return known
     try:
         dtype = as_dtype(number)._base
     except TypeError:
@@ -144,10 +155,10 @@ def _values(message: Any, dtype: DType) -> Any:
     if dtype._kind == "q":
         return np.array(field, dtype.np_dtype[0]).view(dtype.np_dtype)
     if dtype._kind in "iu":
-        return np.array(field, np.int64 if dtype is not dtypes.uint64 else np.uint64).astype(
+        return np.array(list(field), np.int64 if dtype is not dtypes.uint64 else np.uint64).astype(
             dtype.np_dtype
         )
-    return np.array(field, dtype.np_dtype)
+    return np.array(list(field), dtype.np_dtype)
 
 
 def _filled(values: Any, dims: tuple[int, ...], count: int, limit: int) -> Any:
