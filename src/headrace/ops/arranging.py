@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core import dtypes, shape_fns
+from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
@@ -229,13 +229,36 @@ def _batch_to_space_dims(s: Sequence[Any], block: list[int], crops: list[list[in
     return out + list(s[len(block) + 1 :])
 
 
+def _partly_known(rule: Any, s: Sequence[Any], count: int | None, block: Any) -> Shape:
+    """Batch size (if the block is known) and the dimensions behind the blocks."""
+    if count is None:
+        return (None,) * len(s)
+    if block is None:
+        first = None
+    else:
+        unknown = [s[0], *(None,) * count]
+        first = rule(unknown, block.tolist(), [[0, 0]] * count)[0]
+    return (first, *(None,) * count, *s[count + 1 :])
+
+
 def _nd_shape(rule: Any) -> Any:
     def infer(c: Inference) -> list[Shape]:
         s, block, pads = c.shape(0), c.value(1), c.value(2)
+        length = c.require_rank(1, 1)
+        if c.shape(1) is None:
+            raise ValueError(
+                "block_shape must have rank 1: its shape must be known. Use set_shape."
+            )
+        count = length[0] if length is not None else None
+        shapes.merge(c.shape(2), (count, 2))
+        if block is not None and any(n < 1 for n in block.tolist()):
+            raise ValueError(f"block_shape must be positive, got {block.tolist()}")
         if s is None:
             return [None]
+        if count is not None and len(s) < count + 1:
+            raise ValueError(f"Shape must be at least rank {count + 1} but is rank {len(s)}")
         if block is None or pads is None:
-            return [(None,) * len(s)]
+            return [_partly_known(rule, s, count, block)]
         if len(s) < block.size + 1:
             raise ValueError(f"Shape must be at least rank {block.size + 1} but is rank {len(s)}")
         return [tuple(rule(s, block.tolist(), pads.tolist()))]

@@ -393,7 +393,9 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
     if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
         return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
     if logits._shape is None:
-        raise ValueError(f"The rank of {logits} must be known for a softmax over axis {axis}.")
+        raise TypeError(
+            f"The rank of {logits} must be known for a softmax over axis {axis}: use set_shape."
+        )
     count_more(logits._op.graph, 26)  # TF computes the two permutations in the graph
     rank = len(logits._shape)
     if not -rank <= axis < rank:
