@@ -1,0 +1,1 @@
+"""What stands between Headrace and the machine: threads, buffers, the allocator, denormals, float errors."""
