@@ -11,15 +11,14 @@ import pytest
 from headrace import errors
 from headrace.autodiff.gradients import gradients
 from headrace.core.graph import Graph
-from headrace.ops.array import arranging, gathering, ranges, selecting
+from headrace.ops.array import gathering, ranges
 from headrace.ops.array.array_shape import shape
 from headrace.ops.array.basic import constant, placeholder, placeholder_with_default
 from headrace.ops.linalg import contraction, diagonals
 from headrace.ops.linalg import decompositions as linalg_decomp
 from headrace.ops.linalg import matmul as linalg
 from headrace.ops.linalg import norms as linalg_util
-from headrace.ops.math import binary as math_binary
-from headrace.ops.math import fft, operators, reductions, segments, signal
+from headrace.ops.math import fft, reductions, segments, signal
 from headrace.session.session import Session
 
 RNG = np.random.default_rng(7)

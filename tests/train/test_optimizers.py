@@ -20,16 +20,16 @@ from headrace.core.graph import Graph, GraphKeys
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.opdef import KernelNode, OpDef, bind_kernel, lookup
 from headrace.kernels.numpy import numpy_xp
-from headrace.ops.array import basic  # noqa: F401
-from headrace.ops.training import apply_ops as training_ops  # noqa: F401
-from headrace.ops.training import inplace_updates as training_inplace  # noqa: F401
+from headrace.ops.array import basic
+from headrace.ops.training import apply_ops as training_ops
+from headrace.ops.training import inplace_updates as training_inplace
 from headrace.ops.training import resource_apply as training_resource  # noqa: F401
 from headrace.ops.training.sparse_apply import layers
 from headrace.train import global_step as steps
 from headrace.train import moving_averages, schedules
 from headrace.train.optimizers import standard as optimizers
 from headrace.train.optimizers.optimizer import Optimizer
-from headrace.variables import variable as variables  # noqa: F401
+from headrace.variables import variable as variables
 from tests.golden import store
 from tests.golden.training_programs import PROGRAMS, SAME_OPS, SCHEDULES, run_program, run_schedule
 from tests.tolerances import assert_close

@@ -25,6 +25,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.executors.numpy_executor import make_locator
 from headrace.lower.codegen import Compiled, compile_plan
 from headrace.lower.executable import Executable, Options
+from headrace.lower.packing import pack
 from headrace.lower.plan import Plan, make_plan
 from headrace.program.constants import RecordedConstants, exact_key
 from headrace.program.nodes import Program, walk
@@ -236,8 +237,11 @@ def _make(
 ) -> tuple[_Template | None, tuple[int, ...]]:
     """A template (None where one must not be used) and the constants that it depends on."""
     whole = snapshot(elements, feeds)
-    if bits_depend_on_values(rewrite(whole, rules_for(options.exact)).notes):
+    rewritten = rewrite(whole, rules_for(options.exact))
+    if bits_depend_on_values(rewritten.notes):
         return None, ()  # equal structures are to give equal bits: such a one is planned each time
+    if pack(rewritten, options.weights) is not rewritten:
+        return None, ()  # weights that are constants are packed, or kept in another type
     detached, index = _detached(structure, whole)
     program = rewrite(detached, rules_for(options.exact, value_free=True))
     if any("node" in n.opdef.kernel_params for n in walk(program.body)):

@@ -1,1 +1,1 @@
-"""What stands between Headrace and the machine: threads, buffers, the allocator, denormals, float errors."""
+"""What the machine gives a process: CPU features, cores and quotas."""

@@ -15,8 +15,9 @@ from headrace import errors
 from headrace.data.runtime.mapping import Function, InterleavePass, InterleaveStage
 from headrace.data.runtime.prefetch import AUTOTUNE
 from headrace.data.runtime.simple_stages import OnePass
-from headrace.data.runtime.stage_threads import ChannelPass, cpu_count
+from headrace.data.runtime.stage_threads import ChannelPass
 from headrace.data.runtime.stages import Context, Element, Pass, Stage
+from headrace.runtime.cores import cpu_count
 
 __all__ = ["ParallelInterleaveStage"]
 

@@ -20,8 +20,8 @@ from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import control_dependencies, init_scope, name_scope
 from headrace.ops.array.casting import cast
-from headrace.ops.control import dependencies as control  # noqa: F401  (defines the ops)
-from headrace.ops.math import clip  # noqa: F401  (defines the ops)
+from headrace.ops.control import dependencies as control
+from headrace.ops.math import clip
 from headrace.ops.training import resource_apply as training_resource  # noqa: F401  (defines the ops)
 from headrace.train.optimizers.optimizer import _deduplicate_indexed_slices
 from headrace.train.schedules_v2 import LearningRateSchedule
