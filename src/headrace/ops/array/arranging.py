@@ -18,7 +18,7 @@ from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import const, invalid, one_of, shape, size
+from headrace.ops.array.array_shape import const, invalid, one_of, ones, shape, size
 
 __all__ = [
     "batch_to_space", "batch_to_space_nd", "batch_to_space_v2", "depth_to_space", "depth_to_space_v2",
@@ -45,6 +45,8 @@ def _reverse_shape(c: Inference) -> list[Shape]:
 
 
 def _reverse_kernel(xp: Any, x: Any, axis: Any) -> Any:
+    if not x.ndim:  # TensorFlow returns a scalar before it looks at the axes
+        return x
     index: list[Any] = [slice(None)] * x.ndim
     for a in axis.tolist():
         if not -x.ndim <= a < x.ndim:
@@ -52,7 +54,7 @@ def _reverse_kernel(xp: Any, x: Any, axis: Any) -> Any:
         if index[a].step is not None:
             raise invalid(f"axis {a % x.ndim} specified more than once.")
         index[a] = slice(None, None, -1)
-    return x[tuple(index)] if index else x
+    return x[tuple(index)]
 
 
 def _reverse_v1_kernel(xp: Any, x: Any, dims: Any) -> Any:
@@ -643,7 +645,8 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
             order[:2] = [1, 0]
         full = apply_op("Pack", [dims[i] for i in order])
         lines = [_along(v, order.index(i), len(args)) for i, v in enumerate(vectors)]
-        return [apply_op("BroadcastTo", line, full) for line in lines]
+        ones_everywhere = ones(full, vectors[0]._dtype._base)
+        return [apply_op("Mul", line, ones_everywhere, name="mul") for line in lines]
 
 
 def _along(vector: Tensor, axis: int, rank: int) -> Any:

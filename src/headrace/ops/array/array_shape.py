@@ -141,6 +141,7 @@ def _to_input_shape(op: Operation, grad: Any) -> Any:
 
 
 def _reshape_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 1)
     source, target = c.shape(0), c.shape_value(1)
     if target is None:
         return [None]

@@ -505,7 +505,7 @@ def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
         return found[0] if found else dtypes.float32
     wanted = dtypes.as_dtype(dtype).base_dtype
     for label, value in (("on_value", on), ("off_value", off)):
-        if hasattr(value, "dtype") and _dtype_of(value) is not wanted:
+        if value is not None and _dtype_of(value) is not wanted:
             raise TypeError(
                 f"dtype {_dtype_of(value)} of {label} does not match dtype parameter {wanted}"
             )

@@ -35,9 +35,15 @@ def _where_shape(c: Inference) -> list[Shape]:
     return [(None, c.rank(0))]
 
 
+def _where_kernel(xp: Any, x: Any) -> Any:
+    if not 1 <= x.ndim <= 8:
+        raise invalid(f"WhereOp : Unhandled input dimensions: {x.ndim}")
+    return np.argwhere(x)
+
+
 WHERE = define(
     "Where", "input: T -> index: int64; T: type=bool",
-    shape=_where_shape, kernel=lambda xp, x: np.argwhere(x), grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
+    shape=_where_shape, kernel=_where_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
 )  # fmt: skip
 
 

@@ -366,6 +366,8 @@ def _reduce_sparse_kernel(ufunc: Any) -> Callable[..., Any]:
         gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
         if keep_dims:
             sizes = [1 if i in gone else d for i, d in enumerate(dims.tolist())]
+        if not sizes:  # everything was reduced: one entry without coordinates, or none
+            return np.zeros((len(reduced), 0), np.int64), reduced, np.zeros(0, np.int64)
         return coordinates(found, sizes), reduced, np.array(sizes, np.int64)
 
     return kernel

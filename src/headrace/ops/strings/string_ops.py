@@ -287,6 +287,13 @@ def _as_string_kernel(
     xp: Any, x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str
 ) -> Any:
     kind = x.dtype.kind
+    if kind not in "fc":
+        for given, what in (
+            (precision > -1, "precision"),
+            (scientific or shortest, "scientific and shortest format"),
+        ):
+            if given:
+                raise invalid(f"{what} not supported for datatype {x.dtype.name}")
     values = x.reshape(-1).tolist()
     if kind == "b":
         spec = f"%{fill}{width if width > -1 else ''}s"
