@@ -247,10 +247,6 @@ def _nd_shape(rule: Any) -> Any:
     def infer(c: Inference) -> list[Shape]:
         s, block, pads = c.shape(0), c.value(1), c.value(2)
         length = c.require_rank(1, 1)
-        if c.shape(1) is None:
-            raise ValueError(
-                "block_shape must have rank 1: its shape must be known. Use set_shape."
-            )
         count = length[0] if length is not None else None
         shapes.merge(c.shape(2), (count, 2))
         if block is not None and any(n < 1 for n in block.tolist()):

@@ -56,8 +56,10 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 
-def _max_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
-    _check_depth_window(ksize, strides)
+def _max_kernel(
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
+) -> Any:
+    _check_depth_window(ksize, strides, data_format)
     return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -78,7 +80,7 @@ def _ints(values: Any) -> tuple[int, ...]:
 
 
 def _max_v2_kernel(xp: Any, x: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
-    return _max_kernel(xp, x, ksize=_ints(ksize), strides=_ints(strides), padding=padding)
+    return _library(xp).maximum(x, axes_of(x.shape, _ints(ksize), _ints(strides), padding))
 
 
 def _max_grad_v2_kernel(
@@ -97,8 +99,10 @@ def _max_grad_grad_v2_kernel(
     )
 
 
-def _avg_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
-    _check_depth_window(ksize, strides)
+def _avg_kernel(
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
+) -> Any:
+    _check_depth_window(ksize, strides, data_format)
     return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -166,8 +170,8 @@ def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
     return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
 
 
-def _check_depth_window(ksize: Any, strides: Any) -> None:
-    if ksize[-1] != 1 and ksize[-1] != strides[-1]:
+def _check_depth_window(ksize: Any, strides: Any, data_format: str) -> None:
+    if data_format.endswith("C") and ksize[-1] != 1 and ksize[-1] != strides[-1]:
         raise errors.UnimplementedError(
             None, None, "Depthwise max pooling requires the depth window to equal the depth stride"
         )
