@@ -27,6 +27,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("autograph",),
     ("formats",),
     ("eager",),
+    ("layers",),
     ("train",),
     ("data",),
     ("models",),

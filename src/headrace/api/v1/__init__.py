@@ -177,6 +177,7 @@ LAZY_MODULES = {
     "image": "headrace.api.v1.image",
     "initializers": "headrace.api.v1.initializers",
     "io": "headrace.api.v1.io",
+    "layers": "headrace.api.v1.layers",
     "linalg": "headrace.api.v1.linalg",
     "logging": "headrace.api.platform.tf_logging",
     "losses": "headrace.api.v1.losses",
