@@ -170,8 +170,8 @@ def test_unknown_symbol_names_what_is_near() -> None:
 
 
 def test_contrib_says_so() -> None:
-    with pytest.raises(AttributeError, match=r"tf\.contrib\.slim is part of TensorFlow 1.15, but"):
-        tf.contrib.slim  # noqa: B018
+    with pytest.raises(AttributeError, match=r"tf\.contrib\.tensorrt is part of TensorFlow 1.15, but"):
+        tf.contrib.tensorrt  # noqa: B018
     with pytest.raises(AttributeError, match=r"does not have this part of tf\.contrib"):
         tf.contrib.no_such_thing  # noqa: B018
     with pytest.raises(
