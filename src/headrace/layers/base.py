@@ -18,14 +18,14 @@ from headrace.core.scopes import init_scope, name_scope
 from headrace.layers.core_layer import CoreLayer, checked_trainable
 from headrace.layers.input_spec import InputSpec
 from headrace.layers.naming import to_snake_case, unique_object_name
-from headrace.ops.partitioned_variable import PartitionedVariable
-from headrace.ops.variable_lists import global_variables, trainable_variables
-from headrace.ops.variable_scope import (
+from headrace.variables.partitioned_variable import PartitionedVariable
+from headrace.variables.variable import VariableAggregation, VariableSynchronization
+from headrace.variables.variable_lists import global_variables, trainable_variables
+from headrace.variables.variable_scope import (
     VariableScope,
     get_variable,
     variable_scope,
 )
-from headrace.ops.variables import VariableAggregation, VariableSynchronization
 
 __all__ = ["InputSpec", "Layer", "keras_style_scope", "set_keras_style"]
 

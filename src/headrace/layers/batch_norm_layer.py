@@ -24,19 +24,19 @@ from headrace.layers.identifiers import (
 )
 from headrace.layers.input_spec import InputSpec
 from headrace.layers.smart import constant_value, smart_cond
-from headrace.ops.array_shape import ones_like, reshape, zeros_like
-from headrace.ops.array_shape import shape as shape_of
-from headrace.ops.basic import constant, identity, stop_gradient
-from headrace.ops.casting import cast
-from headrace.ops.initializers import ones_initializer, zeros_initializer
-from headrace.ops.math_binary import maximum, minimum
-from headrace.ops.math_unary import sqrt
-from headrace.ops.nn_activations import relu
-from headrace.ops.nn_norm import batch_normalization as nn_batch_normalization
-from headrace.ops.nn_norm import fused_batch_norm, moments
-from headrace.ops.reductions import reduce_mean
-from headrace.ops.state import assign, assign_sub
-from headrace.ops.variables import VariableAggregation, VariableSynchronization
+from headrace.ops.array.array_shape import ones_like, reshape, zeros_like
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.basic import constant, identity, stop_gradient
+from headrace.ops.array.casting import cast
+from headrace.ops.math.binary import maximum, minimum
+from headrace.ops.math.reductions import reduce_mean
+from headrace.ops.math.unary import sqrt
+from headrace.ops.nn.activations import relu
+from headrace.ops.nn.normalization import batch_normalization as nn_batch_normalization
+from headrace.ops.nn.normalization import fused_batch_norm, moments
+from headrace.ops.state.ref_state import assign, assign_sub
+from headrace.variables.initializers import ones_initializer, zeros_initializer
+from headrace.variables.variable import VariableAggregation, VariableSynchronization
 
 __all__ = [
     "BatchNorm", "BatchNormalization", "BatchNormalizationCore", "batch_norm", "batch_normalization",

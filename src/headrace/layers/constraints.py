@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.ops.casting import cast
-from headrace.ops.clip import clip_by_value
-from headrace.ops.comparison import greater_equal
-from headrace.ops.math_binary import add, div, mul
-from headrace.ops.math_unary import sqrt, square
-from headrace.ops.reductions import reduce_sum
+from headrace.ops.array.casting import cast
+from headrace.ops.math.binary import add, div, mul
+from headrace.ops.math.clip import clip_by_value
+from headrace.ops.math.comparison import greater_equal
+from headrace.ops.math.reductions import reduce_sum
+from headrace.ops.math.unary import sqrt, square
 
 __all__ = ["BY_NAME", "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm"]
 

@@ -28,13 +28,13 @@ from headrace.layers.identifiers import (
     serialize_object,
 )
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.array_shape import reshape
-from headrace.ops.initializers import zeros_initializer
-from headrace.ops.joining import pad
-from headrace.ops.nn_convolution import conv1d as nn_conv1d
-from headrace.ops.nn_convolution import conv2d as nn_conv2d
-from headrace.ops.nn_convolution import conv3d as nn_conv3d
-from headrace.ops.nn_losses import bias_add
+from headrace.ops.array.array_shape import reshape
+from headrace.ops.array.joining import pad
+from headrace.ops.nn.convolution import conv1d as nn_conv1d
+from headrace.ops.nn.convolution import conv2d as nn_conv2d
+from headrace.ops.nn.convolution import conv3d as nn_conv3d
+from headrace.ops.nn.cross_entropy import bias_add
+from headrace.variables.initializers import zeros_initializer
 
 __all__ = [
     "Conv1D", "Conv1DCore", "Conv2D", "Conv2DCore", "Conv3D", "Conv3DCore", "ConvCore", "conv1d", "conv2d", "conv3d",

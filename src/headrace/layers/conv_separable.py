@@ -15,11 +15,11 @@ from headrace.layers.identifiers import (
     serialize_object,
 )
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.array_shape import expand_dims, squeeze
-from headrace.ops.initializers import zeros_initializer
-from headrace.ops.joining import pad
-from headrace.ops.nn_convolution import separable_conv2d as nn_separable_conv2d
-from headrace.ops.nn_losses import bias_add
+from headrace.ops.array.array_shape import expand_dims, squeeze
+from headrace.ops.array.joining import pad
+from headrace.ops.nn.convolution import separable_conv2d as nn_separable_conv2d
+from headrace.ops.nn.cross_entropy import bias_add
+from headrace.variables.initializers import zeros_initializer
 
 __all__ = [
     "SeparableConv1D", "SeparableConv1DCore", "SeparableConv2D", "SeparableConv2DCore", "separable_conv1d",

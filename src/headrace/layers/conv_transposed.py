@@ -15,14 +15,14 @@ from headrace.layers.conv_arguments import (
     normalize_tuple,
 )
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.array_shape import shape as shape_of
-from headrace.ops.array_shape import transpose
-from headrace.ops.initializers import zeros_initializer
-from headrace.ops.joining import stack
-from headrace.ops.nn_convolution import atrous_conv2d_transpose
-from headrace.ops.nn_convolution import conv2d_transpose as nn_conv2d_transpose
-from headrace.ops.nn_convolution import conv3d_transpose as nn_conv3d_transpose
-from headrace.ops.nn_losses import bias_add
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.array_shape import transpose
+from headrace.ops.array.joining import stack
+from headrace.ops.nn.convolution import atrous_conv2d_transpose
+from headrace.ops.nn.convolution import conv2d_transpose as nn_conv2d_transpose
+from headrace.ops.nn.convolution import conv3d_transpose as nn_conv3d_transpose
+from headrace.ops.nn.cross_entropy import bias_add
+from headrace.variables.initializers import zeros_initializer
 
 __all__ = [
     "Conv2DTranspose", "Conv2DTransposeCore", "Conv3DTranspose", "Conv3DTransposeCore", "conv2d_transpose",

@@ -26,11 +26,11 @@ from headrace.layers.identifiers import get_constraint, get_initializer, get_reg
 from headrace.layers.input_spec import InputSpec, assert_input_compatibility
 from headrace.layers.naming import to_snake_case, unique_object_name
 from headrace.layers.reaching import reachable_from
-from headrace.ops.array_shape import shape as shape_of
-from headrace.ops.casting import cast
-from headrace.ops.initializers import glorot_uniform_initializer, zeros_initializer
-from headrace.ops.partitioned_variable import PartitionedVariable
-from headrace.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.casting import cast
+from headrace.variables.initializers import glorot_uniform_initializer, zeros_initializer
+from headrace.variables.partitioned_variable import PartitionedVariable
+from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 
 __all__ = ["FLOATX", "CoreLayer"]
 

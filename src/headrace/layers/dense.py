@@ -20,11 +20,11 @@ from headrace.layers.identifiers import (
     serialize_object,
 )
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.casting import cast
-from headrace.ops.contraction import tensordot
-from headrace.ops.initializers import zeros_initializer
-from headrace.ops.nn_losses import bias_add
-from headrace.ops.sparse import SparseTensor, sparse_tensor_dense_matmul
+from headrace.ops.array.casting import cast
+from headrace.ops.linalg.contraction import tensordot
+from headrace.ops.nn.cross_entropy import bias_add
+from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_tensor_dense_matmul
+from headrace.variables.initializers import zeros_initializer
 
 __all__ = ["Dense", "DenseCore", "FullyConnected", "dense", "fully_connected"]
 

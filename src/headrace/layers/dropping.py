@@ -14,10 +14,10 @@ from headrace.layers.conv_arguments import normalize_data_format
 from headrace.layers.core_layer import CoreLayer
 from headrace.layers.input_spec import InputSpec
 from headrace.layers.smart import smart_cond
-from headrace.ops.array_shape import reshape, transpose
-from headrace.ops.array_shape import shape as shape_of
-from headrace.ops.basic import identity
-from headrace.ops.nn_activations import dropout as nn_dropout
+from headrace.ops.array.array_shape import reshape, transpose
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.basic import identity
+from headrace.ops.nn.activations import dropout as nn_dropout
 
 __all__ = ["Dropout", "DropoutCore", "Flatten", "FlattenCore", "dropout", "flatten"]
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from headrace.layers import constraints as _constraints
 from headrace.layers import regularizers as _regularizers
-from headrace.ops import initializers as _init
-from headrace.ops import math_unary, nn_activations
+from headrace.ops.math import unary as math_unary
+from headrace.ops.nn import activations as nn_activations
+from headrace.variables import initializers as _init
 
 __all__ = [
     "get_activation", "get_constraint", "get_initializer", "get_regularizer", "serialize_activation",
@@ -25,8 +26,8 @@ def linear(x: Any) -> Any:
 
 
 def _hard_sigmoid(x: Any) -> Any:
-    from headrace.ops.clip import clip_by_value
-    from headrace.ops.math_binary import add, mul
+    from headrace.ops.math.binary import add, mul
+    from headrace.ops.math.clip import clip_by_value
 
     return clip_by_value(add(mul(x, 0.2), 0.5), 0.0, 1.0)
 

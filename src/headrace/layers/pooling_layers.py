@@ -17,8 +17,8 @@ from headrace.layers.conv_arguments import (
 )
 from headrace.layers.core_layer import CoreLayer
 from headrace.layers.input_spec import InputSpec
-from headrace.ops.array_shape import expand_dims, squeeze, transpose
-from headrace.ops.nn_pool import avg_pool, avg_pool3d, max_pool, max_pool3d
+from headrace.ops.array.array_shape import expand_dims, squeeze, transpose
+from headrace.ops.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
 
 __all__ = [
     "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",

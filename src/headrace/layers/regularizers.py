@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core.tensor import Tensor
-from headrace.ops.basic import constant
-from headrace.ops.math_binary import add, mul
-from headrace.ops.math_unary import abs, square
-from headrace.ops.reductions import reduce_sum
+from headrace.ops.array.basic import constant
+from headrace.ops.math.binary import add, mul
+from headrace.ops.math.reductions import reduce_sum
+from headrace.ops.math.unary import abs, square
 
 __all__ = ["BY_NAME", "L1L2", "Regularizer", "l1", "l1_l2", "l2"]
 

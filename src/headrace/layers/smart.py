@@ -7,8 +7,8 @@ from typing import Any
 
 from headrace.core.infer import static_value
 from headrace.core.tensor import Tensor
-from headrace.ops.control_flow import cond
-from headrace.ops.variables import Variable
+from headrace.ops.control.control_flow import cond
+from headrace.variables.variable import Variable
 
 __all__ = ["constant_value", "smart_cond"]
 

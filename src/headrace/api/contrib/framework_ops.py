@@ -10,15 +10,15 @@ from headrace.core.convert import convert_to_tensor, is_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.array_shape import rank, squeeze
-from headrace.ops.array_shape import shape as shape_of
-from headrace.ops.basic import identity
-from headrace.ops.checks import assert_equal, assert_same_float_dtype
-from headrace.ops.comparison import equal
-from headrace.ops.control_flow import cond
-from headrace.ops.math_binary import add_n
-from headrace.ops.reductions import reduce_sum
-from headrace.ops.sparse import SparseTensor, SparseTensorValue
+from headrace.ops.array.array_shape import rank, squeeze
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.basic import identity
+from headrace.ops.control.assertions import assert_equal, assert_same_float_dtype
+from headrace.ops.control.control_flow import cond
+from headrace.ops.math.binary import add_n
+from headrace.ops.math.comparison import equal
+from headrace.ops.math.reductions import reduce_sum
+from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 __all__ = [
     "assert_same_float_dtype", "assert_scalar", "assert_scalar_int", "convert_to_tensor_or_sparse_tensor",

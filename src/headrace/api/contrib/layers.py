@@ -7,10 +7,10 @@ from headrace.api.contrib.layers_encoders import (
     safe_embedding_lookup_sparse,
 )
 from headrace.api.hosting import hosted_getattr
-from headrace.ops.initializers import (
+from headrace.variables.initializers import (
     contrib_variance_scaling_initializer as variance_scaling_initializer,
 )
-from headrace.ops.initializers import xavier_initializer, xavier_initializer_conv2d
+from headrace.variables.initializers import xavier_initializer, xavier_initializer_conv2d
 
 __all__ = [
     "bow_encoder", "embed_sequence", "embedding_lookup_unique", "safe_embedding_lookup_sparse",

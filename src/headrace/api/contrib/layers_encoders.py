@@ -9,15 +9,15 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.array_shape import reshape
-from headrace.ops.array_shape import shape as shape_of
-from headrace.ops.gathering import gather
-from headrace.ops.joining import concat
-from headrace.ops.nn_embedding import embedding_lookup, safe_embedding_lookup_sparse
-from headrace.ops.reductions import reduce_mean, reduce_prod
-from headrace.ops.selecting import unique
-from headrace.ops.sparse import SparseTensor
-from headrace.ops.variable_scope import get_variable, variable_scope
+from headrace.ops.array.array_shape import reshape
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.gathering import gather
+from headrace.ops.array.joining import concat
+from headrace.ops.array.selecting import unique
+from headrace.ops.math.reductions import reduce_mean, reduce_prod
+from headrace.ops.nn.embedding import embedding_lookup, safe_embedding_lookup_sparse
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.variables.variable_scope import get_variable, variable_scope
 
 __all__ = [
     "bow_encoder", "embed_sequence", "embedding_lookup_unique", "safe_embedding_lookup_sparse",
