@@ -399,7 +399,9 @@ def _limited(cond: Any, body: Any, limit: Tensor) -> tuple[Any, Any]:
         return apply_op("LogicalAnd", apply_op("Less", i, limit), cond(*values))
 
     def limited_body(i: Tensor, *values: Any) -> Any:
-        with name_scope("add") as scope:  # TF counts before it builds the body, which random seeds follow from
+        with name_scope(
+            "add"
+        ) as scope:  # TF counts before it builds the body, which random seeds follow from
             one = constant(1, limit.dtype, name="y")
             following = apply_op("AddV2", i, one, name=scope)
         new = body(*values)
