@@ -14,7 +14,7 @@ import headrace as tf
 from tests.golden.make_layers import MODULES
 from tests.golden.observe import observe
 
-HERE = Path(__file__).parent / "golden"
+HERE = Path(__file__).parent.parent / "golden"
 #: Programs in which Headrace makes fewer operations than TensorFlow (which it counts); all names that exist are the same.
 FEWER_OPS = {"conv_dilated", "conv_separable_layers", "dense_rank_3_and_4", "small_network"}
 
