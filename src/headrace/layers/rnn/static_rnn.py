@@ -57,7 +57,9 @@ def static_rnn(
             if time > 0:
                 opened.reuse_variables()
             if lengths:
-                output, state = rnn_step(time, *lengths, state, _call(cell, x, state))
+                sequence, shortest, longest, zero = lengths
+                step = _call(cell, x, state)
+                output, state = rnn_step(time, sequence, shortest, longest, zero, state, step)
             else:
                 output, state = cell(x, state)
             outputs.append(output)
