@@ -4,9 +4,7 @@ from headrace.api.missing import module_getattr
 
 __all__: list[str] = []
 
-_MODULES = (
-    "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "legacy_seq2seq", "rnn", "seq2seq", "slim",
-)  # fmt: skip
+_MODULES = ("data", "eager", "framework", "layers", "slim")
 
 __getattr__ = module_getattr(
     "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}
