@@ -139,7 +139,8 @@ def _element(graph: Any, fetch: Any) -> Element:
     try:
         if isinstance(handle, Tensor) and _is_variable(fetch, handle):
             graph.as_graph_element(handle)
-            return FinalValue(handle._op)
+            cached = getattr(fetch, "_cached_value", None)
+            return FinalValue(handle._op) if cached is None else cached
         element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
     except TypeError as error:
         raise TypeError(
