@@ -39,17 +39,27 @@ finally:
         _gc.enable()
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("cli", "compat", "dropin"):  # our own packages that are imported when first used
-        import importlib
+if TYPE_CHECKING:
+    from headrace import cli as cli
+    from headrace import dropin as dropin
+    from headrace.data.api.progress import progress as progress
+else:
 
-        return importlib.import_module(f"headrace.{name}")
-    if name == "progress":
-        from headrace.data.api.progress import progress as value
-    else:
-        value = getattr(_v1, name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in (
+            "cli",
+            "compat",
+            "dropin",
+        ):  # our own packages that are imported when first used
+            import importlib
+
+            return importlib.import_module(f"headrace.{name}")
+        if name == "progress":
+            from headrace.data.api.progress import progress as value
+        else:
+            value = getattr(_v1, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
