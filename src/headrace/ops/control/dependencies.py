@@ -76,7 +76,8 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
         )
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         ops = [_operation(d) for d in _flat(dependencies)]
-        with get_default_graph().control_dependencies(ops):
+        graph = get_default_graph()
+        with graph.colocate_with(output_tensor), graph.control_dependencies(ops):
             if isinstance(output_tensor, IndexedSlices):
                 return IndexedSlices(
                     identity(output_tensor.values, name=scope),

@@ -22,7 +22,7 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, invalid, one_of
 from headrace.ops.sparse.sparse_tensor import SparseTensor
-from headrace.ops.strings.regex import compile_pattern
+from headrace.ops.strings.regex import compile_pattern, needs_groups
 from headrace.ops.strings.string_hash import fingerprint64, hash64, sip_hash
 
 __all__ = [
@@ -495,12 +495,12 @@ def string_strip(input: Any, name: str | None = None) -> Tensor:
 
 
 def _replaced(x: Any, pattern: bytes, rewrite: bytes, everywhere: bool) -> Any:
-    compiled = compile_pattern(pattern)
+    compiled = compile_pattern(pattern, needs_groups(rewrite))
     return mapped(lambda s: compiled.replace(s, rewrite, everywhere), x)
 
 
 def _matches(x: Any, pattern: bytes) -> Any:
-    matches = compile_pattern(pattern).matches
+    matches = compile_pattern(pattern, groups=False).matches
     found = [matches(s) for s in x.reshape(-1).tolist()]
     return np.array(found, bool).reshape(x.shape)
 
