@@ -123,6 +123,11 @@ class _Backward:
     def active_variables(self) -> list[Any]:
         """Loop variables that the results with gradients depend on."""
         chosen = {v: None for v in self.variables if self.exit_grads[v] is not None}
+        for v in (
+            self.variables
+        ):  # on the way to a y, though no gradient came along it: zero, as in TensorFlow
+            if v.exit._op in self.tape.between and is_trainable(v.merge):
+                chosen[v] = None
         grown = True
         while grown:
             grown = False
@@ -161,6 +166,13 @@ class _Backward:
     def forward_count(self) -> Tensor:
         """A new loop variable of the forward loop that counts its iterations."""
         forward, graph = self.forward, self.graph
+        controls, graph._control_ops = graph._control_ops, ()  # the call may wait for the loop
+        try:
+            return self._counted(forward, graph)
+        finally:
+            graph._control_ops = controls
+
+    def _counted(self, forward: Any, graph: Any) -> Tensor:
         with in_context(graph, forward.outer_context):
             zero = constant(0, name="f_count")
         enter = forward.enter(zero, is_constant=False, name="f_count")
@@ -262,6 +274,14 @@ class _Backward:
             with in_context(graph, self.context):
                 return constant(known, tensor._dtype._base)
         outermost = self.outermost()
+        controls, graph._control_ops = graph._control_ops, ()
+        try:
+            return self._stacked(tensor, outermost)
+        finally:
+            graph._control_ops = controls
+
+    def _stacked(self, tensor: Tensor, outermost: Context | None) -> Tensor:
+        graph = self.graph
         with in_context(graph, outermost):
             limit = constant(-1, name="stack_size")
             handle = apply(
@@ -378,7 +398,9 @@ class LoopTape(Tape):
             pred = outer.capture(self.backward.value(inner.pred))
             other = branch_context(pred, 1 - branch, inner.name, outer)
             other.backward = self.backward
-            good = guarded(as_dense(out_grads[branch]), pred, branch, outer)
+            with in_context(self.graph, self.context_for(inner)):
+                good = as_dense(out_grads[branch])
+            good = guarded(good, pred, branch, outer)
             with in_context(self.graph, other):
                 source = op._inputs[0]
                 if source._dtype is dtypes.resource:

@@ -59,7 +59,7 @@ def _apply_to_tensors(
     full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs = opdef.defaults.copy()
     for key, value in given.items():
-        if value is not None or key in opdef.attrs:
+        if key in opdef.inferred:
             attrs[key] = _attr_value(opdef, key, value)
     seen: dict[str, DType] = {}
     for arg, tensor in zip(opdef.inputs, inputs):
@@ -77,6 +77,9 @@ def _apply_to_tensors(
             raise _type_error(opdef, arg, base, want, attrs)
         if arg.is_ref and not tensor._dtype._is_ref:
             raise _not_mutable(opdef, arg)
+    for key, value in given.items():
+        if key not in opdef.inferred and (value is not None or key in opdef.attrs):
+            attrs[key] = _attr_value(opdef, key, value)
     if len(attrs) != len(opdef.attrs):
         _check_complete(opdef, attrs)
     if opdef.has_refs:
@@ -163,7 +166,7 @@ def _apply(
     full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs: dict[str, Any] = {}
     for key, value in given.items():
-        if value is not None or key in opdef.attrs:
+        if key in opdef.inferred and value is not None:
             attrs[key] = _attr_value(opdef, key, value)
     flat: list[Tensor] = []
     for arg, value in zip(opdef.inputs, inputs):
@@ -171,6 +174,9 @@ def _apply(
             flat.extend(_convert_list(opdef, arg, value, attrs, full_name))
         else:
             flat.append(_convert_one(opdef, arg, value, attrs, full_name))
+    for key, value in given.items():
+        if key not in opdef.inferred and (value is not None or key in opdef.attrs):
+            attrs[key] = _attr_value(opdef, key, value)
     _check_complete(opdef, attrs)
     if opdef.has_refs:
         _colocate_with_refs(flat, attrs)

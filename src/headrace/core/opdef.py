@@ -116,6 +116,7 @@ class Attr(NamedTuple):
     least: int | None = None  # the least value, or the least length of a list
     strings: tuple[str, ...] | None = None  # the strings that are allowed
     missing: frozenset[DType] = frozenset()  # types that are allowed but have no kernel
+    unimplemented: frozenset[DType] = frozenset()  # types that the kernel refuses
 
 
 class Traits(NamedTuple):
@@ -203,7 +204,7 @@ class OpDef:
             defaults={a.name: a.default for a in attrs.values() if a.has_default and a.name not in inferred},
             single=outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None,
             has_refs=any(a.is_ref for a in inputs),
-            without_kernel=tuple(a for a in attrs.values() if a.missing),
+            without_kernel=tuple(a for a in attrs.values() if a.missing or a.unimplemented),
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from headrace.core.opdef import OpDef
 from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, UnimplementedError
 from headrace.program.nodes import (
     Block,
     If,
@@ -80,6 +80,13 @@ def _check_kernels(ops: Iterable[Operation]) -> None:
     for op in ops:
         for attr in op._opdef.without_kernel:
             dtype = op._attrs[attr.name]
+            if dtype in attr.unimplemented:
+                raise UnimplementedError(
+                    None,
+                    op,
+                    f"The kernel of Op '{op.type}' used by node {op.name} does not support {attr.name}={dtype.name}. "
+                    "TensorFlow's does not either; convert the inputs with tf.cast.",
+                )
             if dtype in attr.missing:
                 raise InvalidArgumentError(
                     None,

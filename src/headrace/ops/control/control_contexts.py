@@ -55,8 +55,6 @@ class _Shared(Context):
         super().__init__(name, outer)
         self._entered: list[tuple[Graph, Context | None, Any]] = []
         self.captured: dict[Tensor, Tensor] = {}
-        #: Set on contexts of backward loops: gives forward tensors their value of the matching iteration.
-        self.backward: Any = None
 
     def Enter(self) -> None:
         graph = get_default_graph()
@@ -105,7 +103,13 @@ class CondContext(_Shared, CondBase):
         with in_context(graph, self.outer_context):
             out: Tensor = apply(opdef, tensor, self.pred, name="Switch")[self.branch]
         out._op.__dict__["_cond_context"] = self
+        graph.prevent_fetching(out._op)
         return out
+
+    def op_added(self, op: Operation) -> None:
+        """What one branch computes may not be there."""
+        if self.outer_context is not None or op.type not in ("Exit", "RefExit"):
+            op.graph.prevent_fetching(op)
 
     def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         # the Switch of this very branch is the way in: its output counts as inside
@@ -187,7 +191,16 @@ class WhileContext(_Shared, WhileBase):
             )  # fmt: skip
         out._op._context = self
         self.enters.append(out._op)
+        graph.prevent_feeding(out)
+        graph.prevent_fetching(out._op)
         return out
+
+    def op_added(self, op: Operation) -> None:
+        """What is inside of a loop has a value for each iteration."""
+        graph = op.graph
+        graph.prevent_fetching(op)
+        for t in op._outputs:
+            graph.prevent_feeding(t)
 
     def bring_in(self, tensor: Tensor) -> Tensor:
         out = self.enter(tensor, is_constant=True)
