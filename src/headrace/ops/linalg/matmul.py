@@ -253,14 +253,14 @@ def matmul(
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         with name_scope(name, "MatMul", [a, b]) as scope:
             x = convert.convert(a, name="a")
-            y = convert.convert(b, name="b", preferred=x._dtype._base)
+            y = convert.convert(b, name="b")
             return matmul(
                 x,
                 y,
-                transpose_a,
-                transpose_b,
-                adjoint_a,
-                adjoint_b,
+                bool(transpose_a),
+                bool(transpose_b),
+                bool(adjoint_a),
+                bool(adjoint_b),
                 a_is_sparse,
                 b_is_sparse,
                 scope,
