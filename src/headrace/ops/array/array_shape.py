@@ -643,7 +643,10 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    return _filled(shape, _zero_and_one(dtype)[1], dtype, name, "ones")
+    one = _zero_and_one(dtype)[1]
+    if as_dtype(dtype).base_dtype is dtypes.string:
+        raise TypeError(f"Expected string, got {one} of type 'int' instead.")
+    return _filled(shape, one, dtype, name, "ones")
 
 
 def zeros_like(
