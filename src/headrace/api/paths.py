@@ -45,6 +45,9 @@ _inner(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert", "headrace.core.scopes",
         "headrace.core.indexed_slices", _V1,
     ),
+    graph_util=("headrace.api.v1.graph_util",),
+    graph_util_impl=("headrace.api.v1.graph_util",),
+    importer=("headrace.formats.graphdef_reader",),
     device_spec=("headrace.api.device_spec",),
     random_seed=("headrace.core.seeds",),
     sparse_tensor=_V1,
@@ -157,6 +160,12 @@ _inner(
     tf_decorator=("headrace.api.python.tf_decorator",),
     tf_export=("headrace.api.python.tf_export",),
     tf_inspect=("inspect",),
+)
+_inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
+_inner(
+    "python.tools",
+    optimize_for_inference_lib=("headrace.formats.graph_transforms",),
+    strip_unused_lib=("headrace.formats.subgraphs",),
 )
 _inner(
     "python.eager",

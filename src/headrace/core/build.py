@@ -82,7 +82,15 @@ def _apply_to_tensors(
             attrs[key] = _attr_value(opdef, key, value)
     if len(attrs) != len(opdef.attrs):
         _check_complete(opdef, attrs)
+    if opdef.has_refs:
+        _colocate_with_refs(inputs, attrs)
     return graph._add_op(opdef, inputs, attrs, full_name, depth=4)
+
+
+def _colocate_with_refs(inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None:
+    """An operation on a variable's reference belongs where the variable is."""
+    groups = {g for t in inputs if t._dtype._is_ref for g in t._op.colocation_groups()}
+    attrs["_class"] = sorted(groups.union(attrs.get("_class", ())))
 
 
 def _check_complete(opdef: OpDef, attrs: dict[str, Any]) -> None:
@@ -170,6 +178,8 @@ def _apply(
         if key not in opdef.inferred and (value is not None or key in opdef.attrs):
             attrs[key] = _attr_value(opdef, key, value)
     _check_complete(opdef, attrs)
+    if opdef.has_refs:
+        _colocate_with_refs(flat, attrs)
     return graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4)
 
 

@@ -154,6 +154,7 @@ class OpDef:
     inferred: frozenset[str]  # attributes that inputs determine
     defaults: dict[str, Any]  # of the other attributes
     single: Arg | None  # the output, if there is just one
+    has_refs: bool  # takes references of variables
     without_kernel: tuple[
         Attr, ...
     ]  # type attributes that TensorFlow has no kernel for at some types
@@ -202,6 +203,7 @@ class OpDef:
             simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
             defaults={a.name: a.default for a in attrs.values() if a.has_default and a.name not in inferred},
             single=outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None,
+            has_refs=any(a.is_ref for a in inputs),
             without_kernel=tuple(a for a in attrs.values() if a.missing or a.unimplemented),
         )  # fmt: skip
 
@@ -213,6 +215,7 @@ _READ_LATER = frozenset(
     [
         "attrs",
         "defaults",
+        "has_refs",
         "inferred",
         "inputs",
         "kernel_params",

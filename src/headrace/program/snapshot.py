@@ -373,10 +373,15 @@ class _Builder:
         pred = op.__dict__.get("_cond_pred")
         if pred is None:
             raise ValueError(f"Merge '{op.name}' does not belong to a tf.cond")
-        inputs = (self.value_of[pred], *(self._input(op, i) for i in range(2)))
+        order = (
+            (1, 0) if "_merge_swapped" in op.__dict__ else (0, 1)
+        )  # the value for false comes first
+        inputs = (self.value_of[pred], *(self._input(op, i) for i in order))
         outputs = tuple(self._new(t._dtype._base, t._shape, t) for t in op._outputs)
         for t, value in zip(op._outputs, outputs):
             self.value_of[t] = value
+        if order == (1, 0):  # its index would be the other one
+            del self.value_of[op._outputs[1]]
         target.append(Node(op._opdef, inputs, outputs, op._attrs, op))
 
     def _input(self, op: Operation, i: int) -> int:
