@@ -350,6 +350,8 @@ def _transpose_shape(c: Inference) -> list[Shape]:
 
 
 def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
+    if perm.ndim != 1:
+        raise invalid(f"perm must be a vector, not {shapes.show(perm.shape)}")
     try:
         return x.transpose(perm.tolist())
     except ValueError:
