@@ -16,7 +16,7 @@ from typing import Any
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
-    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
+    "FailedPreconditionError", "InaccessibleTensorError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
     "OperatorNotAllowedInGraphError", "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
     "UnavailableError", "UnimplementedError", "UnknownError", "as_op_error", "error_class_for_code", "os_error",
 ]  # fmt: skip
@@ -38,10 +38,6 @@ INTERNAL = 13
 UNAVAILABLE = 14
 DATA_LOSS = 15
 UNAUTHENTICATED = 16
-
-
-class InaccessibleTensorError(ValueError):
-    """A tensor of a loop or of another function that is fetched."""
 
 
 class OpError(Exception):
@@ -192,6 +188,10 @@ class DataLossError(_CodedError):
     """Data that was read is damaged."""
 
     code = DATA_LOSS
+
+
+class InaccessibleTensorError(ValueError):
+    """A tensor is used where it has no value: fetched from inside a branch, loop or function."""
 
 
 class OperatorNotAllowedInGraphError(TypeError):

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace import errors
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.tensor import Operation, Tensor
-from headrace.errors import InaccessibleTensorError
 from headrace.program.snapshot import FinalValue
 
 __all__ = ["IndexedSlicesValue", "plan_fetches"]
@@ -128,6 +128,12 @@ def _is_variable(fetch: Any, handle: Tensor) -> bool:
     return handle._op.type == "VarHandleOp" and getattr(fetch, "_parent_op", None) is None
 
 
+_INSIDE = (
+    " It is inside of a branch or a loop and may have no value, or one for each iteration: fetch what the tf.cond or "
+    "tf.while_loop returns."
+)
+
+
 def _element(graph: Any, fetch: Any) -> Element:
     handle = getattr(fetch, "handle", None)
     try:
@@ -149,10 +155,10 @@ def _element(graph: Any, fetch: Any) -> Element:
             f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})"
         ) from None
     if not graph.is_fetchable(element):
-        name = element.name if isinstance(element, Operation) else element._op.name
-        raise InaccessibleTensorError(
-            f"Operation {name!r} has been marked as not fetchable. Typically this happens when it is defined in another "
-            "function or code block. Use return values, explicit Python locals or TensorFlow collections to access it."
+        op = element._op if isinstance(element, Tensor) else element
+        inside = "" if op._context is None else _INSIDE
+        raise errors.InaccessibleTensorError(
+            f"Operation {op.name!r} has been marked as not fetchable.{inside}"
         )
     if isinstance(element, Tensor) and element._op.type == "VarHandleOp":
         return FinalValue(element._op)
