@@ -286,15 +286,12 @@ class Function:
                 "being traced. Recursion has to end while tracing: on a Python argument that changes."
             )
         self._being_traced.add(key)
+        first = self._made_variables is None
         try:
-            if self._always_makes:
-                self._made_variables = self._made_variables or []
-                return self._trace_once(wanted, tensors, may_make=True)
-            first = self._made_variables is None
             if first:
                 self._made_variables = []
-            made = self._trace_once(wanted, tensors, may_make=first)
-            if first and self._made_variables:
+            made = self._trace_once(wanted, tensors, may_make=first or self._always_makes)
+            if first and self._made_variables and not self._always_makes:
                 made = self._trace_once(wanted, tensors, may_make=False)
             return made
         except BaseException:

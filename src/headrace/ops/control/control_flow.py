@@ -115,7 +115,7 @@ def _branch_function(name: str, function: Any, old_name: str, old: Any) -> Calla
 
 def _unpacked(given: Any) -> Any:
     """A list or tuple of one value counts as that value."""
-    if isinstance(given, (list, tuple)) and len(given) == 1 and not hasattr(given, "_fields"):
+    if isinstance(given, (list, tuple)) and len(given) == 1:
         return given[0]
     return given
 
