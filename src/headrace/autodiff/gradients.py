@@ -33,7 +33,13 @@ from headrace.core.schedule import Loop, Unit, needed_ops, schedule
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.control.control_contexts import CondContext, in_context, is_inside
+from headrace.ops.control.control_contexts import (
+    CondContext,
+    branch_context,
+    guarded,
+    in_context,
+    is_inside,
+)
 from headrace.ops.control.control_flow import merge_on
 
 __all__ = [
@@ -512,9 +518,10 @@ class Tape:
         with in_context(self.graph, outer):
             if outer is not None:
                 pred = outer.capture(pred)
-            other = CondContext(pred, inner.pivot, 1 - branch, inner.name, outer)
+            other = _other_branch(inner, pred, 1 - branch, outer)
             with in_context(self.graph, self.context_for(inner)):
                 good = as_dense(out_grads[branch])
+            good = guarded(good, pred, branch, outer)
             source = op._inputs[0]
             if source._dtype is dtypes.resource:
                 source = apply_op("ReadVariableOp", source, dtype=variable_dtype(source))
@@ -527,6 +534,14 @@ class Tape:
         from headrace.autodiff.while_grad import loop_gradient
 
         loop_gradient(self, unit.context)
+
+
+def _other_branch(inner: Any, pred: Tensor, branch: int, outer: Any) -> CondContext:
+    """The branch of a cond that a tensor was not used in, as a context of the backward pass."""
+    sibling = inner if inner.branch == branch else inner.__dict__.get("sibling")
+    if sibling is None or sibling.pred is not pred:
+        return branch_context(pred, branch, inner.name, outer)
+    return CondContext(pred, sibling.pivot, branch, inner.name, outer)
 
 
 _STRUCTURAL = frozenset(

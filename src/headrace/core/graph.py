@@ -6,6 +6,7 @@ dependencies, device, colocation and gradient overrides, infers dtypes and shape
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 import threading
@@ -211,7 +212,7 @@ class Graph:
                 device = stacks.device_string(entry(op))
             else:
                 device = _merge_devices(device, stacks.device_string(entry))
-        return device
+        return _canonical_device(device)
 
     def _colocate(self, op: Operation) -> None:
         groups = set(op._attrs.get("_class", ()))
@@ -551,7 +552,8 @@ class Graph:
     # the rest -----------------------------------------------------------------------------------
     @property
     def version(self) -> int:
-        return self._version
+        """The number of operations: ``as_graph_def(from_version=…)`` gives those that came after."""
+        return len(self._ops)
 
     @property
     def seed(self) -> int | None:
@@ -576,7 +578,7 @@ class Graph:
         self._finalized = False
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-
+        """The graph as a GraphDef message; ``add_shapes`` writes static shapes into ``_output_shapes`` attributes."""
         if stacks.graph_def_encoder is None:
             raise ImportError("GraphDef messages need headrace.formats, which is not loaded")
         return stacks.graph_def_encoder(self, from_version, add_shapes)
@@ -607,6 +609,12 @@ def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: s
         f"Cannot use '{source}' as input to '{name}' because {apart}. See info log for more details. Return it from the "
         "loop's body as a loop variable, or collect the values of all iterations in a TensorArray."
     )
+
+
+@functools.cache
+def _canonical_device(device: str) -> str:
+    """``/cpu:0`` in full: ``/device:CPU:0``."""
+    return re.sub(r"/(cpu|gpu):", lambda m: f"/device:{m.group(1).upper()}:", device, flags=re.I)
 
 
 def _merge_devices(outer: str, inner: str) -> str:

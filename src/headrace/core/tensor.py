@@ -296,9 +296,14 @@ class Operation:
         value = self._attrs[name]
         if isinstance(value, str):
             return value.encode()
-        if isinstance(value, tuple) and self._opdef.attrs.get(name) is not None:
-            return list(value) if self._opdef.attrs[name].kind.startswith("list") else value
-        return value
+        attr = self._opdef.attrs.get(name)
+        if attr is None:
+            return value
+        if attr.kind in ("tensor", "shape", "func") and stacks.attr_encoder is not None:
+            return stacks.attr_encoder(self, name)
+        if attr.kind == "list(str)":
+            return [v.encode() if isinstance(v, str) else v for v in value]
+        return list(value) if attr.kind.startswith("list") else value
 
     def _set_attr(self, name: str, value: Any) -> None:
         self._attrs[name] = value

@@ -10,6 +10,7 @@ so that the import stays light; a name that is not here raises an AttributeError
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from headrace import errors
+from headrace import formats as _formats
 from headrace.api import version
 from headrace.api.missing import late, module_getattr
 from headrace.api.platform.messages import MESSAGES
@@ -32,7 +33,7 @@ from headrace.autodiff.registry import (
     NoGradient, NotDifferentiable, NotDifferentiable as no_gradient, RegisterGradient,
 )
 from headrace.core.convert import (
-    convert_to_tensor, is_tensor, make_ndarray, register_tensor_conversion_function,
+    convert_to_tensor, is_tensor, register_tensor_conversion_function,
 )
 from headrace.core.dtypes import (
     as_dtype, bfloat16, bool, complex128, complex64, double, DType, float16, float32, float64,
@@ -168,9 +169,11 @@ LAZY_MODULES = {
     "dtypes": "headrace.api.v1.dtypes",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
+    "graph_util": "headrace.api.v1.graph_util",
     "image": "headrace.api.v1.image",
     "initializers": "headrace.api.v1.initializers",
     "io": "headrace.api.v1.io",
+    "layers": "headrace.api.v1.layers",
     "linalg": "headrace.api.v1.linalg",
     "logging": "headrace.api.platform.tf_logging",
     "losses": "headrace.api.v1.losses",
@@ -200,6 +203,8 @@ LAZY_NAMES = late({
     "headrace.eager.module": "Module",
     "headrace.eager.py_function": "py_function",
     "headrace.eager.tape": "GradientTape",
+    "headrace.formats.graphdef_reader": "import_graph_def",
+    "headrace.formats.tensor_proto": "make_ndarray make_tensor_proto",
     "headrace.ops.control.assertions": (
         "add_check_numerics_ops Assert assert_equal assert_greater assert_greater_equal "
         "assert_integer assert_less assert_less_equal assert_near assert_negative "
@@ -313,7 +318,7 @@ __all__ = [
     "is_numeric_tensor", "is_strictly_increasing", "is_tensor", "is_variable_initialized",
     "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace",
     "local_variables", "local_variables_initializer", "log", "log1p", "log_sigmoid",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "losses", "make_ndarray",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "losses",
     "make_template", "manip", "map_fn", "math", "matmul", "matrix_band_part",
     "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse",
     "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_transpose",

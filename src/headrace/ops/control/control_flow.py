@@ -498,10 +498,15 @@ def _limited(cond: Any, body: Any, limit: Tensor) -> tuple[Any, Any]:
         return apply_op("LogicalAnd", apply_op("Less", i, limit), cond(*values))
 
     def limited_body(i: Tensor, *values: Any) -> Any:
+        with name_scope(
+            "add"
+        ) as scope:  # TF counts before it builds the body, which random seeds follow from
+            one = constant(1, limit.dtype, name="y")
+            following = apply_op("AddV2", i, one, name=scope)
         new = body(*values)
         if not isinstance(new, (list, tuple)) or (len(values) == 1 and not _is_one_list(new)):
             new = [new]
-        return [apply_op("AddV2", i, constant(1, limit.dtype, name="y")), *new]
+        return [following, *new]
 
     return limited_cond, limited_body
 
