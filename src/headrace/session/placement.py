@@ -50,7 +50,7 @@ class Placement:
         self._accepted: set[str] = {""}
         self._logged: set[Operation] = set()
         if self.log:
-            print("Device mapping: no known devices.", file=sys.stderr)
+            sys.stderr.write("Device mapping: no known devices.\n")
 
     def check(self, graph: Graph, elements: Sequence[Any], feeds: Sequence[Tensor]) -> None:
         """Refuse operations on devices that are not there; print where the others are if that is wanted."""
@@ -64,7 +64,7 @@ class Placement:
                 self._accept(op)
             if self.log and op not in self._logged:
                 self._logged.add(op)
-                print(f"{op.name}: ({op.type}): {self._place(op._device)}", file=sys.stderr)
+                sys.stderr.write(f"{op.name}: ({op.type}): {self._place(op._device)}\n")
 
     def _accept(self, op: Operation) -> None:
         spec = DeviceSpec.from_string(op._device)
