@@ -18,12 +18,20 @@ from headrace.core.opdef import Arg, Attr, OpDef, lookup
 from headrace.core.stacks import default_graphs
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["apply", "apply_op", "create_op"]
+__all__ = ["apply", "apply_op", "create_op", "named_result"]
 
 
 def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
     """``apply`` by the op's registered name."""
     return apply(lookup(op_type), *inputs, name=name, **attrs)
+
+
+def named_result(tensor: Tensor, scope: str) -> Tensor:
+    """``tensor`` under the name of the scope it was made in, where TensorFlow's last operation has that name."""
+    if get_default_graph()._is_eager or not scope or tensor._op.name == scope[:-1]:
+        return tensor
+    tensor._op.graph._uncounted -= 1  # TensorFlow needs no operation more for the name
+    return apply_op("Identity", tensor, name=scope)  # type: ignore[no-any-return]
 
 
 def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:

@@ -147,7 +147,8 @@ class Tensor:
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(
-            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Use sess.run or .eval to get its value."
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Its value is what sess.run or .eval "
+            "gives; np.array([a, b]) of tensors is tf.stack([a, b]), and a NumPy function of a tensor is tf.py_func."
         )
 
     @staticmethod

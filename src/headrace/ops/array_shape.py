@@ -10,6 +10,7 @@ What is known while the graph is built is not computed at run time: ``tf.shape(x
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -159,6 +160,10 @@ def _reshape_shape(c: Inference) -> list[Shape]:
             )
         return [target]
     if known == 0:
+        if total:
+            raise ValueError(
+                f"Cannot reshape a tensor with {total} elements to shape {shapes.show(target)} (0 elements)"
+            )
         return [target]
     if total % known:
         raise ValueError(f"Dimension size must be evenly divisible by {known} but is {total}")
@@ -168,10 +173,25 @@ def _reshape_shape(c: Inference) -> list[Shape]:
 
 
 def _reshape_kernel(xp: Any, x: Any, shape: Any) -> Any:
+    dims = shape.tolist()
     try:
-        return x.reshape(shape.tolist())
+        if x.size and (not dims or min(dims) >= -1):
+            return x.reshape(dims)
+        return x.reshape(_empty_sizes(x, dims))
     except (ValueError, TypeError):
         raise _reshape_error(x, shape) from None
+
+
+def _empty_sizes(x: Any, dims: list[int]) -> list[int]:
+    """Sizes for a tensor without elements: beside a 0, TensorFlow takes -1 from those sizes that are not 0.
+
+    NumPy would read any negative number as -1 and refuse a -1 beside a 0.
+    """
+    if any(d < -1 for d in dims) or dims.count(-1) > 1:
+        raise ValueError("no such sizes")
+    held = math.prod(d for d in x.shape if d or 0 not in dims)
+    missing = held // math.prod(d for d in dims if d > 0)
+    return [missing if d == -1 else d for d in dims]
 
 
 def _reshape_error(x: Any, shape: Any) -> Exception:
@@ -193,8 +213,7 @@ def _reshape_error(x: Any, shape: Any) -> Exception:
         )
     if known == 0:
         return invalid(
-            "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
-            "non-zero"
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape has 0"
         )
     return invalid(
         f"Input to reshape is a tensor with {x.size} values, but the requested shape requires a multiple of {known}"
@@ -521,8 +540,9 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def _fill_shape(c: Inference) -> list[Shape]:
+    c.require_rank(0, 1)
     value = c.value(0)
-    if value is not None and value.size and value.min() < 0:
+    if value is not None and value.size and value.min() == -1:
         raise ValueError(f"Fill dimensions must be >= 0, got {value.tolist()}")
     return [c.shape_value(0)]
 
@@ -533,7 +553,12 @@ def _fill_kernel(xp: Any, dims: Any, value: Any) -> Any:
     try:
         out = np.empty(dims.tolist(), value.dtype)
     except ValueError:
-        raise invalid(f"Dimensions {dims.tolist()} must all be >= 0") from None
+        low = next((d for d in dims.reshape(-1).tolist() if d < 0), None)
+        if dims.ndim != 1 or low is None:
+            raise invalid(
+                f"dims must be a vector of int32 or int64, got shape {shapes.show(dims.shape)}"
+            ) from None
+        raise invalid(f"Dimension {low} must be >= 0") from None
     out[...] = value
     return out
 

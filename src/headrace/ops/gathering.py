@@ -112,7 +112,8 @@ def _gather_v2_grad(op: Operation, grad: Any) -> list[Any]:
         raise ValueError(
             "The gradient of tf.gather with axis or batch_dims needs params and indices of known rank."
         )
-    found = _gather_axis_grad(params, indices, grad, at.item() % rank, batch % (count + 1))
+    batch = batch + count if batch < 0 else batch
+    found = _gather_axis_grad(params, indices, grad, at.item() % rank, batch)
     return [found, None, None]
 
 
@@ -182,12 +183,18 @@ def gather(
     validate_indices: Any = None,
     name: str | None = None,
     axis: Any = None,
-    batch_dims: int = 0,
+    batch_dims: Any = 0,
 ) -> Tensor:
-    """Slices of ``params`` at ``indices`` along an axis. A variable is read row by row."""
+    """Slices of ``params`` at ``indices`` along an axis. A variable is read row by row.
+
+    A negative ``batch_dims`` counts from the rank of ``indices``; without ``axis`` it is the axis, too.
+    """
     del validate_indices  # always
     if axis is None:
-        axis = batch_dims if batch_dims else 0
+        axis = batch_dims
+        if axis is None:
+            raise ValueError("gather needs an axis or batch_dims: both are None")
+    batch_dims = 0 if batch_dims is None else batch_dims
     sparse_read = getattr(params, "sparse_read", None)
     if sparse_read is not None and not batch_dims and type(axis) is int and axis == 0:
         return sparse_read(indices, name=name)  # type: ignore[no-any-return]
@@ -238,8 +245,15 @@ GATHER_ND = define(
 )  # fmt: skip
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
     """``params[indices[i]]``: each index is a vector into the leading dimensions."""
+    if isinstance(batch_dims, Tensor):
+        known = static_value(batch_dims)
+        if known is None:
+            raise ValueError(
+                f"The batch_dims of tf.gather_nd must be known while the graph is built, got {batch_dims}."
+            )
+        batch_dims = int(known)
     if batch_dims:
         return _batch_gather_nd(params, indices, int(batch_dims), name)
     nd_read = getattr(params, "gather_nd", None)

@@ -253,7 +253,7 @@ def matmul(
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         with name_scope(name, "MatMul", [a, b]) as scope:
             x = convert.convert(a, name="a")
-            y = convert.convert(b, name="b", preferred=x._dtype._base)
+            y = convert.convert(b, name="b")
             return matmul(
                 x,
                 y,
@@ -319,7 +319,7 @@ def matvec(
     """A matrix times a vector, over leading axes."""
     with name_scope(name, "MatVec", [a, b]) as scope:
         x = convert.convert(a, name="a")
-        column = apply_op("ExpandDims", convert.convert(b, name="b", preferred=x._dtype._base), -1)
+        column = apply_op("ExpandDims", convert.convert(b, name="b"), -1)
         out = matmul(
             x,
             column,

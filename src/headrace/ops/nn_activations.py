@@ -66,12 +66,13 @@ def _relu6_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
 
 
 def _leaky_relu_kernel(xp: Any, features: Any, *, alpha: float) -> Any:
-    return xp.maximum(features, features * features.dtype.type(alpha))
+    scaled = features * features.dtype.type(alpha)
+    return xp.maximum(features, scaled) if alpha < 1 else xp.where(features > 0, features, scaled)
 
 
 def _leaky_relu_grad_kernel(xp: Any, gradients: Any, features: Any, *, alpha: float) -> Any:
     slope = gradients.dtype.type(alpha)
-    if alpha > 1:
+    if not 0 <= alpha < 1:
         return xp.where(features > 0, gradients, gradients * slope)
     return gradients * xp.maximum(features > 0, slope)
 
@@ -336,7 +337,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
-    """max(features, alpha * features); integers become float32."""
+    """``features`` where positive, else ``alpha * features``; integers become float32."""
     with name_scope(name, "LeakyRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
         if features._dtype.is_integer:

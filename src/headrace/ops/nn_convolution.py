@@ -315,7 +315,9 @@ def convolution(
     """1-D, 2-D or 3-D by the rank of the input, with strides or with dilation."""
     filter = deprecated("filters", filters, "filter", filter)
     dilation_rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
-    input, filter = convert_to_tensor(input, name="input"), convert_to_tensor(filter, name="filter")
+    input = convert_to_tensor(input, name="input")
+    if not isinstance(filter, Tensor):
+        filter = convert_to_tensor(filter, input._dtype._base, name="filter")
     rank = rank_of(input) or rank_of(filter)
     if rank is None:
         raise ValueError("rank of input or filter must be known")

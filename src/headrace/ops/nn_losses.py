@@ -135,7 +135,29 @@ def _unbroadcast(grad: Tensor | None, x: Tensor) -> Tensor | None:
     return reduce_sum(grad, axes, keepdims=True) if axes else grad
 
 
+def _check_labels(features: Any, labels: Any) -> None:
+    if features.ndim != 2 or labels.ndim != 1:
+        what, x, rank = ("logits", features, 2) if features.ndim != 2 else ("labels", labels, 1)
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} must be {rank}-D, but got shape {shapes.show(x.shape)}"
+        )
+    if features.shape[0] != labels.shape[0]:
+        raise errors.InvalidArgumentError(
+            None, None,
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{shapes.show(features.shape)} and labels shape {shapes.show(labels.shape)}",
+        )  # fmt: skip
+    if not features.shape[1]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Must have at least one class, but got logits shape {shapes.show(features.shape)}",
+        )
+
+
 def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+    if labels.shape != features.shape[:1] or features.ndim != 2 or not features.shape[1]:
+        _check_labels(features, labels)
     if xp.name != "numpy":
         d, e, total = _exp_sums(xp, features)
         picked = labels[:, None] == xp.arange(features.shape[1])
@@ -265,6 +287,10 @@ def _bias_add_kernel(xp: Any, value: Any, bias: Any, *, data_format: str) -> Any
 
 
 def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
+    if value.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"Input tensor must be at least 2D: {shapes.show(value.shape)}"
+        )
     if bias.shape[0] != value.shape[-1]:
         raise _bias_error(value, bias, "last")
     return value + bias

@@ -52,6 +52,12 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
         raise errors.UnimplementedError(
             None, None, "Pooling is not yet supported on the batch dimension."
         )
+    if len(shape) != len(ksize):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"tensor_in_shape must have {len(ksize) - 2} spatial dimensions, so {len(ksize)} in all, but it is "
+            f"{shapes.show(tuple(shape))}",
+        )  # fmt: skip
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 

@@ -50,7 +50,10 @@ def _range_length(start: Any, limit: Any, delta: Any) -> int:
         raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
     if isinstance(start, int):
         return int(-((start - limit) // delta))
-    return math.ceil(float(abs((limit - start) / delta)))
+    length = float(abs((limit - start) / delta))
+    if not math.isfinite(length):
+        raise ValueError(f"Requires a finite number of elements: {start}/{limit}/{delta}")
+    return math.ceil(length)
 
 
 def _bounds(start: Any, limit: Any, delta: Any) -> tuple[Any, Any, Any]:
@@ -78,8 +81,8 @@ def _range_shape(c: Inference) -> list[Shape]:
     for i in _py_range(3):
         c.require_rank(i, 0)
     values = [c.value(i) for i in _py_range(3)]
-    if any(v is None for v in values):
-        return [(None,)]
+    if any(v is None or not np.isfinite(v).all() for v in values):
+        return [(None,)]  # what is not finite is refused by the kernel
     return [(_range_length(*_bounds(*values)),)]
 
 
@@ -91,7 +94,9 @@ def _linspace_kernel(xp: Any, start: Any, stop: Any, num: Any) -> Any:
     if n == 1:
         return xp.reshape(start, (1,)).copy()
     step = (stop - start) / dtype.type(n - 1)
-    return (start + step * np.arange(n).astype(dtype)).astype(dtype)
+    out = (start + step * np.arange(n).astype(dtype)).astype(dtype)
+    out[-1] = stop  # whatever the rounding of the step
+    return out
 
 
 def _linspace_shape(c: Inference) -> list[Shape]:

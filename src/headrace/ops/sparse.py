@@ -182,16 +182,25 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         for part in ("shape", "values", "indices", "shape_default")
     ]
     rank: int | None = None
+    known: Any = None
     if shape is None:
         dims = basic.placeholder(dtypes.int64, [None], names[0])
     else:
         if not isinstance(shape, Tensor):
-            plain = [-1 if d is None else d for d in (shapes.to_plain(shape) or ())]
-            shape = const(plain, dtypes.int64, names[3] or "Const")
-        rank = None if shape._shape is None else shape._shape[0]
-        dims = basic.placeholder_with_default(shape, shape.shape, names[0])
+            known = shapes.to_plain(shape) or ()
+            if None not in known:
+                shape = const(list(known), dtypes.int64, names[3] or "Const")
+        if isinstance(shape, Tensor):
+            rank = None if shape._shape is None else shape._shape[0]
+            dims = basic.placeholder_with_default(shape, shape.shape, names[0])
+        else:
+            rank, known = len(known), None
+            dims = basic.placeholder(dtypes.int64, [rank], names[0])
     values = basic.placeholder(dtype, [None], names[1])
-    return SparseTensor(basic.placeholder(dtypes.int64, [None, rank], names[2]), values, dims)
+    sparse = SparseTensor(basic.placeholder(dtypes.int64, [None, rank], names[2]), values, dims)
+    if known is not None:
+        sparse._known_shape = shapes.from_plain(known)
+    return sparse
 
 
 # to and from dense ------------------------------------------------------------------------------
@@ -230,9 +239,12 @@ def sparse_tensor_to_dense(
     sp = _sparse(sp_input)
     if default_value is None:
         default_value = {"s": "", "b": False}.get(sp.dtype.base_dtype._kind, 0)
-    return sparse_to_dense(
+    dense = sparse_to_dense(
         sp.indices, sp.dense_shape, sp.values, default_value, validate_indices, name
     )
+    if sp._known_shape is not None:
+        dense.set_shape(sp._known_shape)
+    return dense
 
 
 def sparse_map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
