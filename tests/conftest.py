@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from headrace.core.graph import reset_default_graph
+from headrace.core.opdef import ALL_OPS
 from headrace.ops import load_all
 
 load_all()
@@ -21,6 +22,19 @@ settings.load_profile("headrace")
 def fresh_graph() -> Iterator[None]:
     reset_default_graph()
     yield
+
+
+@pytest.fixture
+def any_float_type() -> Iterator[None]:
+    """Lifts TensorFlow's limits on types: finite differences are taken in float64, which some ops are not registered for."""
+    kept = {}
+    for name, opdef in ALL_OPS.items():
+        kept[name] = opdef.attrs, opdef.without_kernel
+        free = {n: a._replace(allowed=None) for n, a in opdef.attrs.items()}
+        opdef.__dict__.update(attrs=free, without_kernel=())
+    yield
+    for name, (attrs, without_kernel) in kept.items():
+        ALL_OPS[name].__dict__.update(attrs=attrs, without_kernel=without_kernel)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -115,6 +115,7 @@ def _eager_input(arg: Arg, sample: Any) -> Any:
 
 
 @pytest.mark.parametrize(("family", "key", "sample"), WITH_GRAD, ids=GRAD_IDS)
+@pytest.mark.usefixtures("any_float_type")
 def test_gradient(family: str, key: str, sample: Any) -> None:
     if by_reference(sample):
         pytest.skip("references are for graphs")

@@ -14,6 +14,7 @@ SRC = Path(__file__).parent.parent / "src" / "headrace"
 LAYERS: list[tuple[str, ...]] = [
     ("errors",),
     ("env",),
+    ("runtime",),
     ("arrays",),
     ("core",),
     ("ops",),

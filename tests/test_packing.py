@@ -150,7 +150,8 @@ def test_weights_of_other_types(kind: str, tolerance: float, activation: str, ro
         for _ in range(2):
             want, got = plain.run(y, feed), session.run(y, feed)
             assert np.abs(got - want).max() <= tolerance * np.abs(want).max()
-            assert kind != "int8" or (got != want).any()
+            way = session.explain(y, [x]).weights  # its error bounds: test_narrow_weights.py
+            assert kind != "int8" or (got != want).any() == (way.kind != "float32")
             for s in (plain, session):
                 s.run(twice)
 

@@ -31,7 +31,7 @@ quick = settings(
 @pytest.fixture(params=["small", "fused", "blocked"])
 def thresholds(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The ways that a step may be run, whatever its size."""
-    templates._templates.clear()
+    templates._families.clear()
     if request.param != "small":
         monkeypatch.setattr(fusion, "MIN_ELEMENTS", 1)
         monkeypatch.setattr(codegen, "_SMALL", 1)
@@ -40,7 +40,7 @@ def thresholds(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         monkeypatch.setattr(blocks, "over_blocks", functools.partial(blocks.over_blocks, block=3))
         monkeypatch.setattr(blocks, "over_rows", functools.partial(blocks.over_rows, block=3))
     yield request.param
-    templates._templates.clear()
+    templates._families.clear()
 
 
 def with_options(**kwargs: Any) -> Session:

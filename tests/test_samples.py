@@ -394,6 +394,7 @@ def test_unknown_shapes(family: str, key: str, sample: Any) -> None:
 
 
 @pytest.mark.parametrize(("family", "key", "sample"), WITH_GRAD, ids=GRAD_IDS)
+@pytest.mark.usefixtures("any_float_type")
 def test_gradient(family: str, key: str, sample: Any) -> None:
     case = Case(sample, double=not sample.single)
     chosen = range(len(case.outputs)) if sample.grad_outputs is None else sample.grad_outputs

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 _collecting = _gc.isenabled()
 _gc.disable()
 try:
+    from headrace.runtime.numpy_threads import import_numpy as _import_numpy
+
+    _import_numpy()
     import headrace.train
     from headrace.api import v1 as _v1
     from headrace.api.v1 import __all__ as __all__

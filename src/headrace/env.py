@@ -6,7 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["allocator_is_users", "brief_openmp_waits", "onednn_wanted", "thread_setting"]
+__all__ = [
+    "allocator_is_users",
+    "onednn_isa_setting",
+    "onednn_wanted",
+    "openmp_settings",
+    "settings_while_loading",
+    "thread_setting",
+]
 
 
 def onednn_wanted() -> bool:
@@ -14,13 +21,18 @@ def onednn_wanted() -> bool:
     return os.environ.get("HEADRACE_ONEDNN", "1").lower() not in ("0", "no", "off", "false")
 
 
-def thread_setting() -> int:
-    """HEADRACE_NUM_THREADS, or else TensorFlow's TF_NUM_INTRAOP_THREADS or OMP_NUM_THREADS; 0 if none says a number."""
+def onednn_isa_setting() -> str:
+    """The user's limit of oneDNN's instruction set; oneDNN reads the same variables. Empty if there is none."""
+    return os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or ""
+
+
+def thread_setting() -> tuple[str, int] | None:
+    """HEADRACE_NUM_THREADS, or else TensorFlow's TF_NUM_INTRAOP_THREADS or OMP_NUM_THREADS, with its number."""
     for name in ("HEADRACE_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"):
         text = os.environ.get(name, "").strip()
         if text.isdigit() and int(text) > 0:
-            return int(text)
-    return 0
+            return name, int(text)
+    return None
 
 
 def allocator_is_users() -> bool:
@@ -30,18 +42,24 @@ def allocator_is_users() -> bool:
 
 
 @contextmanager
-def brief_openmp_waits() -> Iterator[None]:
-    """While this lasts, an OpenMP runtime that is loaded learns to wait for work by spinning only briefly.
-
-    By default libgomp's threads spin for milliseconds after each parallel region: on the cores that Headrace's own threads,
-    or another process, want to work on. A user's own setting is left as it is.
-    """
-    names = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
-    if any(name in os.environ for name in names):
-        yield
-        return
-    os.environ[names[0]] = "10000"
+def settings_while_loading(**settings: str) -> Iterator[None]:
+    """While this lasts, a library that is loaded reads these variables; a user's own values are left as they are."""
+    ours = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(ours)
     try:
         yield
     finally:
-        os.environ.pop(names[0], None)
+        for name in ours:
+            os.environ.pop(name, None)
+
+
+def openmp_settings(threads: int) -> dict[str, str]:
+    """How an OpenMP runtime that Headrace loads is to behave in every thread that calls it.
+
+    By default libgomp's threads spin for milliseconds after each parallel region: on the cores that Headrace's own threads, or another
+    process, want to work on. And it starts as many as the machine has cores, whatever a quota allows.
+    """
+    found = {"OMP_NUM_THREADS": str(threads)}
+    if "OMP_WAIT_POLICY" not in os.environ:
+        found["GOMP_SPINCOUNT"] = "10000"
+    return found

@@ -8,13 +8,17 @@ message that ends with the line of the user's program that made the operation.
 
 from __future__ import annotations
 
+import errno
+import os
+import struct
+import zlib
 from typing import Any
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
     "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
     "OperatorNotAllowedInGraphError", "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
-    "UnavailableError", "UnimplementedError", "UnknownError", "error_class_for_code",
+    "UnavailableError", "UnimplementedError", "UnknownError", "as_op_error", "error_class_for_code", "os_error",
 ]  # fmt: skip
 
 OK = 0
@@ -204,3 +208,50 @@ _BY_CODE: dict[int, type[OpError]] = {
 def error_class_for_code(code: int) -> type[OpError]:
     """The exception class of a status code."""
     return _BY_CODE.get(code, UnknownError)
+
+
+# other libraries' errors ------------------------------------------------------------------------
+
+_ERRNO_NAMES: dict[type[OpError], str] = {
+    InvalidArgumentError: "EINVAL ENAMETOOLONG E2BIG EDOM EFAULT EILSEQ ENOTTY ESPIPE ELOOP",
+    DeadlineExceededError: "ETIMEDOUT ETIME",
+    NotFoundError: "ENODEV ENOENT ENXIO ESRCH",
+    AlreadyExistsError: "EEXIST EALREADY",
+    PermissionDeniedError: "EPERM EACCES EROFS",
+    FailedPreconditionError: "ENOTEMPTY EISDIR ENOTDIR EBADF EBUSY EPIPE ETXTBSY",
+    # EFBIG is OutOfRangeError in TensorFlow, which ends loops over data silently; a file that may not grow is like a full disk
+    ResourceExhaustedError: "ENOSPC EDQUOT EMFILE EMLINK ENFILE ENOBUFS ENOMEM EFBIG",
+    UnimplementedError: "ENOSYS ENOTSUP EXDEV",
+    UnavailableError: "EAGAIN ECONNREFUSED ECONNABORTED ECONNRESET EINTR EHOSTDOWN EHOSTUNREACH ENOLCK",
+    AbortedError: "EDEADLK ESTALE",
+    CancelledError: "ECANCELED",
+}
+_BY_ERRNO: dict[int, type[OpError]] = {
+    getattr(errno, name): kind
+    for kind, names in _ERRNO_NAMES.items()
+    for name in names.split()
+    if hasattr(errno, name)
+}
+
+
+def os_error(path: Any, error: OSError) -> OpError:
+    """The error that stands for one of the operating system's: a full disk is a ResourceExhaustedError."""
+    if error.errno is None:  # raised by a library that reads a damaged file, not by the system
+        return DataLossError(None, None, f"{os.fsdecode(path)}; {error}")
+    kind = _BY_ERRNO.get(error.errno, UnknownError)
+    return kind(None, None, f"{os.fsdecode(path)}; {error.strerror or error}")
+
+
+def as_op_error(error: BaseException) -> OpError | None:
+    """The error of this tree that stands for what a kernel or a reader raised; None for what is no failure of an op."""
+    if isinstance(error, OpError):
+        return error
+    if isinstance(error, MemoryError):
+        return ResourceExhaustedError(None, None, f"Out of memory: {error}")
+    if isinstance(error, OSError):
+        return os_error(error.filename if error.filename is not None else "", error)
+    if isinstance(error, (EOFError, zlib.error, struct.error)):
+        return DataLossError(None, None, str(error) or type(error).__name__)
+    if isinstance(error, (ValueError, TypeError, IndexError, ArithmeticError)):
+        return InvalidArgumentError(None, None, str(error))
+    return None

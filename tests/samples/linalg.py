@@ -137,14 +137,6 @@ SAMPLES += [
     _einsum("ii->i", f32(3, 3)),
     _einsum("i,j->ij", f64(2), f64(3), grad=["inputs"]),
     _einsum("ij,kj->", f32(2, 3), f32(4, 3), grad=["inputs"]),
-    _einsum(
-        "ab,bc->ac",
-        i32(2, 3),
-        i32(3, 2),
-        golden=False,
-        why="TensorFlow 1.15 has no kernel for integers",
-        expect=[np.dot(i32(2, 3), i32(3, 2))],
-    ),
 ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import headrace.ops  # noqa: F401 (defines the ops)
 from headrace.core.build import apply
-from headrace.core.opdef import ALL_OPS, OpDef
+from headrace.core.opdef import ALL_OPS, LOADERS, OpDef
 
 __all__ = ["generated", "parameters", "raw", "snake_case"]
 
@@ -25,8 +25,15 @@ def snake_case(op_type: str) -> str:
     return re.sub(r"(\d)_d(?=_|$)", r"\1d", text.lower())
 
 
+def _load_every_op() -> None:
+    """Ops that a program gets when it first uses their module are defined here and now."""
+    while LOADERS:
+        LOADERS.pop()()
+
+
 @functools.cache
 def _by_snake_case() -> dict[str, str]:
+    _load_every_op()
     return {snake_case(op): op for op in ALL_OPS}
 
 
@@ -80,6 +87,8 @@ def generated(name: str) -> Callable[..., Any]:
 
 
 def __getattr__(name: str) -> Any:
+    if name not in ALL_OPS and not name.startswith("_"):
+        _load_every_op()
     if name in ALL_OPS:
         return raw(name)
     from headrace.api.missing import explain
@@ -88,4 +97,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    _load_every_op()
     return sorted(ALL_OPS)

@@ -19,6 +19,7 @@ __all__ = [
     "ask",
     "here",
     "library",
+    "loaded",
     "limited_threads",
     "register",
     "status",
@@ -124,6 +125,8 @@ class Library(WindowedLibrary, RowLibrary, Protocol):
 
     def steps_product(self, weights: Any, rows: int) -> Any: ...
 
+    def weights_way(self, asked: str) -> Any: ...
+
     def pack(
         self, weights: Any, rows: int, kind: str = "float32", bias: bool = True, activation: str | None = None
     ) -> Any: ...  # fmt: skip
@@ -172,6 +175,11 @@ def library() -> Library | None:
     if not _decided:
         _decide()
     return None if here.in_block else _library
+
+
+def loaded() -> bool:
+    """Whether it is known if there is a library: something was large enough to want it."""
+    return _decided
 
 
 def ask(function: str, *args: Any) -> Any:

@@ -8,6 +8,7 @@ puts the packed weights in.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from headrace.arrays.accel import library
 from headrace.arrays.blas import hold_blas
 from headrace.arrays.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 
-__all__ = ["INSIDE", "Held", "product"]
+__all__ = ["INSIDE", "Held", "WeightsWay", "product"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
@@ -31,6 +32,23 @@ INSIDE = {
     "GeluApproximate": "gelu",
     "GeluExact": "gelu_erf",
 }
+
+
+@dataclass(frozen=True)
+class WeightsWay:
+    """How products with weights of a type that the user asked for are computed on this machine."""
+
+    asked: str  # "int8", "bfloat16"
+    kind: str  # what ``product`` is told: "int8", "int7", "bfloat16", "float32"
+    way: str  # the same in words
+    reason: str
+    error_bound: str  # of an element of the result against exact arithmetic
+    max_inner: int | None = None  # terms of a sum beyond which float32 is used instead
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether it is another type than the one that was asked for."""
+        return self.way != self.asked
 
 
 class Held:

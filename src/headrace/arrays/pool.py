@@ -17,24 +17,15 @@ from typing import Any
 
 from headrace.arrays import denormals
 from headrace.arrays.quiet import silence
-from headrace.env import thread_setting
+from headrace.runtime.cores import ThreadChoice, thread_choice
 
-__all__ = ["limited", "parallel", "set_threads", "spread", "thread_count"]
+__all__ = ["chosen_threads", "limited", "parallel", "set_threads", "spread", "thread_count"]
 
 Task = Callable[[], Any]
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _wanted() -> int:
-    return thread_setting() or max(1, min(_cores(), 16))
-
-
-_threads = _wanted()
+_choice = thread_choice()
+_threads = _choice.count
 
 
 class _Worker:
@@ -104,10 +95,16 @@ def thread_count() -> int:
     return _threads if limit is None else limit
 
 
-def set_threads(n: int) -> None:
-    """Set it for everything that has no limit of its own; 0 means all cores."""
-    global _threads
-    _threads = n if n > 0 else _wanted()
+def set_threads(n: int, source: str = "set_threads") -> None:
+    """Set it for everything that has no limit of its own; 0 means what the machine allows."""
+    global _threads, _choice
+    _choice = ThreadChoice(n, source) if n > 0 else thread_choice()
+    _threads = _choice.count
+
+
+def chosen_threads() -> ThreadChoice:
+    """The number of threads of everything that has no limit of its own, and where it comes from."""
+    return _choice
 
 
 @contextmanager

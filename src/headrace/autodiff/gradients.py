@@ -8,7 +8,7 @@ operations of a branch of ``tf.cond`` are made in that branch.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,7 +36,13 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control_contexts import CondContext, in_context, is_inside
 from headrace.ops.control_flow import merge_on
 
-__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "hessians"]
+__all__ = [
+    "AggregationMethod",
+    "UnconnectedGradients",
+    "gradients",
+    "gradients_through",
+    "hessians",
+]
 
 
 class UnconnectedGradients(enum.Enum):
@@ -71,6 +77,22 @@ def gradients(
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
         )
+    return gradients_through(
+        None, ys, xs, grad_ys, name, gate_gradients, stop_gradients, unconnected_gradients
+    )
+
+
+def gradients_through(
+    recorded: Collection[Operation] | None,
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """``gradients`` along the operations that a tape recorded; None: along all."""
     mode = UnconnectedGradients(unconnected_gradients)
     ys_list, xs_list = _as_list(ys), _as_list(xs)
     stop_list = [] if stop_gradients is None else _as_list(stop_gradients)
@@ -84,6 +106,7 @@ def gradients(
         starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
         tape = Tape(y_tensors[0].graph if y_tensors else x_tensors[0].graph)
         tape.gated = gate_gradients
+        tape.only = recorded
         with _pass_named(tape.graph, scope):
             found = tape.recorded(y_tensors, starts, x_tensors, stops)
         if mode is UnconnectedGradients.ZERO:
@@ -188,6 +211,8 @@ class Tape:
         self.graph = graph
         self.grads: dict[Tensor, list[Any]] = {}
         self.gated = False
+        #: Operations that gradients may pass; None: all.
+        self.only: Collection[Operation] | None = None
         self.record: Pass | None = None
         self.between: set[Operation] = set()
         self.wanted: set[Tensor] = set()
@@ -263,12 +288,17 @@ class Tape:
     ) -> set[Operation]:
         """Operations on a path from an x to a y."""
         behind: set[Operation] = set()
-        stack = [y._op for y in ys if y not in stops]
+        stack = [y._op for y in ys if y not in stops and self.passes(y._op)]
         behind.update(stack)
         while stack:
             op = stack.pop()
             for t in op._inputs:
-                if t not in stops and t._op not in behind and self.enters(t._op):
+                if (
+                    t not in stops
+                    and t._op not in behind
+                    and self.enters(t._op)
+                    and self.passes(t._op)
+                ):
                     behind.add(t._op)
                     stack.append(t._op)
         users: dict[Operation, list[Operation]] = {}
@@ -288,6 +318,10 @@ class Tape:
                     queue.append(user)
         # an x may be an output of an operation that only other xs lead to
         return reached
+
+    def passes(self, op: Operation) -> bool:
+        """Whether gradients may pass an operation: if a tape asks, it has to be one that the tape recorded."""
+        return self.only is None or op in self.only
 
     def enters(self, op: Operation) -> bool:
         """Whether the walk from the ys goes on behind an operation: not to an open loop's earlier iterations."""

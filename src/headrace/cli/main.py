@@ -34,19 +34,18 @@ def parser() -> argparse.ArgumentParser:
     ops_table.add_arguments(
         commands.add_parser("ops", help="print the table of ops", allow_abbrev=False)
     )
-    commands.add_parser("version", help="print the versions").set_defaults(function=_version)
+    commands.add_parser(
+        "version",
+        help="print versions, kernel library, instruction set, threads, and what is missing",
+    ).set_defaults(function=_version)
     return top
 
 
 def _version(_: argparse.Namespace) -> int:
-    import platform
+    from headrace.cli.machine import machine_rows
 
-    import numpy as np
-
-    from headrace.api.version import HEADRACE_VERSION, VERSION
-
-    print(f"headrace {HEADRACE_VERSION} (API of TensorFlow {VERSION})")
-    print(f"python {platform.python_version()}, numpy {np.__version__}")
+    for name, value in machine_rows():
+        print(f"{name} {value}" if name == "headrace" else f"{name:<8} {value}")
     return 0
 
 

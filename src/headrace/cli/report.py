@@ -8,6 +8,7 @@ import time
 import weakref
 from typing import Any
 
+from headrace.cli.machine import machine_rows
 from headrace.session import events
 
 __all__ = ["Account"]
@@ -61,6 +62,7 @@ class Account:
             ("graph", f"{self.graph_ops:,} ops"),
             ("variables", _size(self.variable_bytes)),
             ("peak memory", _size(_peak_memory())),
+            *machine_rows(short=True),
         ]
 
     def text(self, counts: dict[str, Any], seconds: float) -> str:

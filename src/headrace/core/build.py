@@ -7,8 +7,11 @@ tensors, a list for a list output, or the Operation if there is no output.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numbers
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from headrace.core import convert as conversion
 from headrace.core import shapes
@@ -61,7 +64,7 @@ def _apply_to_tensors(
     graph: Graph, opdef: OpDef, inputs: tuple[Tensor, ...], name: str | None, given: dict[str, Any]
 ) -> Operation:
     """The commonest case, every input a tensor of this graph: nothing to convert, only types to check."""
-    full_name = graph._full_name(name or opdef.name)
+    full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs = opdef.defaults.copy()
     for key, value in given.items():
         if value is not None or key in opdef.attrs:
@@ -157,7 +160,7 @@ def _apply(
 ) -> Operation:
     if len(inputs) != len(opdef.inputs):
         raise TypeError(f"{opdef.name} takes {len(opdef.inputs)} inputs, {len(inputs)} were given")
-    full_name = graph._full_name(name or opdef.name)
+    full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs: dict[str, Any] = {}
     for key, value in given.items():
         if value is not None or key in opdef.attrs:
@@ -255,7 +258,13 @@ def _convert_list(
         for i, value in enumerate(values):
             want = want_types[i] if want_types else None
             tensors.append(conversion.convert(value, want, full_name=f"{full_name}/{arg.name}_{i}"))
-        attrs[arg.type_list_attr] = tuple(t._dtype._base for t in tensors)
+        types = tuple(t._dtype._base for t in tensors)
+        attr = opdef.attrs[arg.type_list_attr]
+        if attr.least is not None and len(types) < attr.least:
+            raise ValueError(_too_short(opdef, arg, len(types), attr.least))
+        for each in types:
+            _check_allowed(attr, arg, each)
+        attrs[arg.type_list_attr] = types
         return tensors
     dtype = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)  # type: ignore[arg-type]
     if dtype is None:
@@ -278,8 +287,19 @@ def _convert_list(
     if arg.type_attr is not None and dtype is not None:
         _check_allowed(opdef.attrs[arg.type_attr], arg, dtype._base)
         attrs.setdefault(arg.type_attr, dtype._base)
-    attrs[arg.number_attr] = len(tensors)  # type: ignore[index]
+    number = opdef.attrs[arg.number_attr]  # type: ignore[index]
+    if number.least is not None and len(tensors) < number.least:
+        raise ValueError(_too_short(opdef, arg, len(tensors), number.least))
+    if attrs.setdefault(number.name, len(tensors)) != len(tensors):
+        raise ValueError(
+            f"List argument '{arg.name}' to '{opdef.name}' Op with length {len(tensors)} must match length "
+            f"{attrs[number.name]} of the list before it."
+        )
     return tensors
+
+
+def _too_short(opdef: OpDef, arg: Arg, length: int, least: int) -> str:
+    return f"List argument '{arg.name}' to '{opdef.name}' Op with length {length} shorter than minimum length {least}."
 
 
 def _common_dtype(values: Sequence[Any]) -> DType | None:
@@ -293,38 +313,96 @@ def _common_dtype(values: Sequence[Any]) -> DType | None:
 
 
 def _attr_value(opdef: OpDef, name: str, value: Any) -> Any:
-    """Attributes in their stored form."""
+    """An attribute in its stored form, with TensorFlow's checks; None means the default where there is one."""
     attr = opdef.attrs.get(name)
-    kind = attr.kind if attr is not None else ""
-    if kind == "type":
-        dtype = as_dtype(value).base_dtype
-        if attr is not None and attr.allowed is not None and dtype not in attr.allowed:
-            names = ", ".join(sorted(d.name for d in attr.allowed))
+    if attr is None:
+        return value
+    if value is None and attr.has_default:
+        return attr.default
+    kind = attr.kind
+    if kind.startswith("list("):
+        if not isinstance(value, (list, tuple)):
             raise TypeError(
-                f"Value passed to parameter '{name}' has DataType {dtype.name} not in list of allowed values: {names}"
+                f"Expected list for '{name}' argument to '{opdef.name}' Op, not {value!r}."
             )
-        return dtype
-    if kind == "list(type)":
-        return tuple(as_dtype(v).base_dtype for v in value)
-    if kind == "shape":
-        return shapes.to_plain(value)
-    if kind == "list(shape)":
-        return tuple(shapes.to_plain(v) for v in value)
-    if kind == "int":
-        return int(value)
-    if kind == "float":
-        return float(value)
-    if kind == "bool":
-        return bool(value)
-    if kind == "str":
-        return value.decode() if isinstance(value, bytes) else str(value)
-    if kind == "list(int)":
-        return tuple(int(v) for v in value)
-    if kind == "list(float)":
-        return tuple(float(v) for v in value)
-    if kind == "list(str)":
-        return tuple(v.decode() if isinstance(v, bytes) else str(v) for v in value)
+        convert = _ATTR_KINDS.get(kind[5:-1])
+        value = tuple(value) if convert is None else tuple([convert(v, name) for v in value])
+        _check_least(opdef, attr, len(value), f"passed list of length {len(value)}")
+        items = value
+    else:
+        convert = _ATTR_KINDS.get(kind)
+        value = value if convert is None else convert(value, name)
+        if kind == "int":
+            _check_least(opdef, attr, value, f"passed {value}")
+        items = (value,)
+    if attr.allowed is not None:
+        for dtype in items:
+            _check_attr_type(attr, dtype)
+    if attr.strings is not None:
+        for text in items:
+            _check_attr_string(opdef, attr, text)
     return value
+
+
+def _check_least(opdef: OpDef, attr: Attr, number: int, passed: str) -> None:
+    if attr.least is not None and number < attr.least:
+        raise ValueError(
+            f"Attr '{attr.name}' of '{opdef.name}' Op {passed} less than minimum {attr.least}."
+        )
+
+
+def _check_attr_type(attr: Attr, dtype: DType) -> None:
+    if attr.allowed is not None and dtype not in attr.allowed:
+        names = ", ".join(sorted(d.name for d in attr.allowed))
+        raise TypeError(
+            f"Value passed to parameter '{attr.name}' has DataType {dtype.name} not in list of allowed values: {names}"
+        )
+
+
+def _check_attr_string(opdef: OpDef, attr: Attr, text: str) -> None:
+    if attr.strings is not None and text not in attr.strings:
+        names = '", "'.join(attr.strings)
+        raise ValueError(
+            f"Attr '{attr.name}' of '{opdef.name}' Op passed string '{text}' not in: \"{names}\"."
+        )
+
+
+def _make_int(value: Any, name: str) -> int:
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"Expected int for argument '{name}' not {value!r}.")
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"Expected int for argument '{name}' not {value!r}.") from None
+
+
+def _make_float(value: Any, name: str) -> float:
+    if not isinstance(value, (numbers.Real, np.integer, np.floating)):
+        raise TypeError(f"Expected float for argument '{name}' not {value!r}.")
+    return float(value)
+
+
+def _make_bool(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"Expected bool for argument '{name}' not {value!r}.")
+    return value
+
+
+def _make_str(value: Any, name: str) -> str:
+    if not isinstance(value, (str, bytes)):
+        raise TypeError(f"Expected string for argument '{name}' not {value!r}.")
+    return value.decode() if isinstance(value, bytes) else value
+
+
+#: Kind of an attribute → its conversion: (value, attribute name) → stored form.
+_ATTR_KINDS: dict[str, Callable[[Any, str], Any]] = {
+    "type": lambda value, name: as_dtype(value).base_dtype,
+    "shape": lambda value, name: shapes.to_plain(value),
+    "int": _make_int,
+    "float": _make_float,
+    "bool": _make_bool,
+    "str": _make_str,
+}
 
 
 def create_op(

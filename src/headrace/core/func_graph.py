@@ -48,6 +48,8 @@ class FuncGraph(Graph):
         self.structured_input_signature: Any = None
         self.structured_outputs: Any = None
         self.control_outputs: list[Operation] = []
+        #: Operations of the graph around that the function waits for.
+        self.control_captures: dict[Operation, None] = {}
         self._captured: dict[int, tuple[Any, Tensor]] = {}
         self._handles: dict[str, Tensor] = {}
         self._effects = Effects()
@@ -153,6 +155,17 @@ class FuncGraph(Graph):
         self._captured[id(outside)] = (outside, inner)
         return inner
 
+    def inside(self, outside: Any) -> Tensor | None:
+        """The tensor by which something from outside is known here, None if it was not captured."""
+        if outside._op.graph is self:
+            return outside  # type: ignore[no-any-return]
+        if outside._op.type == "VarHandleOp":
+            attrs = outside._op._attrs
+            name = attrs.get("shared_name") or outside._op.name
+            return self._handles.get(f"{attrs.get('container', '')}/{name}")
+        known = self._captured.get(id(outside))
+        return None if known is None else known[1]
+
     def _is_within(self, graph: Graph) -> bool:
         """Whether this function is being built inside of ``graph``."""
         outer = self.outer_graph
@@ -192,17 +205,21 @@ class FuncGraph(Graph):
     # contexts -----------------------------------------------------------------------------------
     @contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Operations of other graphs, which have run when the function is called, are left out."""
+        """Operations of the graph around are waited for by the call (eager ones have run already)."""
         if control_inputs is not None:
             control_inputs = [c for c in control_inputs if not self._is_outside(c)]
         with super().control_dependencies(control_inputs):
             yield
 
     def _is_outside(self, item: Any) -> bool:
-        if hasattr(item, "_as_graph_element"):
+        if hasattr(item, "_as_graph_element") and not hasattr(item, "handle"):
             item = item._as_graph_element()
         op = item if isinstance(item, Operation) else getattr(item, "op", None)
-        return isinstance(op, Operation) and op.graph is not self
+        if not isinstance(op, Operation) or op.graph is self:
+            return False
+        if not op.graph._is_eager:
+            self.control_captures[op] = None
+        return True
 
     def outermost(self) -> Graph | None:
         """The graph, if any, that the nested function graphs are built in."""

@@ -310,7 +310,11 @@ class Graph:
             ops = []
             for item in control_inputs:
                 element = item
-                if hasattr(element, "_as_graph_element"):
+                if hasattr(element, "handle") and hasattr(element, "op"):
+                    element = (
+                        element.op
+                    )  # a resource variable: it is not read, a write is waited for
+                elif hasattr(element, "_as_graph_element"):
                     element = element._as_graph_element()
                 if not isinstance(element, (Operation, Tensor)) and hasattr(element, "op"):
                     element = element.op  # IndexedSlices, SparseTensor

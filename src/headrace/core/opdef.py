@@ -14,7 +14,8 @@ Signature grammar: ``inputs -> outputs; attributes``.
   tensors of one type), ``*Tlist`` (a list of tensors, one type each) and may be preceded by ``&`` (reference).
 * an attribute is ``name: kind`` or ``name: kind=default``; kind is bool, int, float, str, shape, tensor, type,
   ``type(GROUP)`` or list(kind). Type attributes and N that inputs determine need not be listed.
-  GROUPs: any, number, real, float, inexact, int, index.
+  GROUPs: any, number, real, float, inexact, int, index. What a group cannot say (TensorFlow's exact types, types
+  without a kernel, least values, allowed strings) is in op_limits.txt.
 
 A kernel is ``kernel(xp, *inputs, **attrs)``: it is given the keyword-only parameters that it names, from the
 attributes, and ``rt`` (the :class:`Runtime` of the session) or ``node`` (the :class:`KernelNode`) if it names those.
@@ -40,7 +41,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from headrace.core import dtypes
+from headrace.core import dtypes, op_limits
 from headrace.core.dtypes import DType
 
 __all__ = [
@@ -112,6 +113,9 @@ class Attr(NamedTuple):
     default: Any = None
     has_default: bool = False
     allowed: frozenset[DType] | None = None
+    least: int | None = None  # the least value, or the least length of a list
+    strings: tuple[str, ...] | None = None  # the strings that are allowed
+    missing: frozenset[DType] = frozenset()  # types that are allowed but have no kernel
 
 
 class Traits(NamedTuple):
@@ -149,6 +153,9 @@ class OpDef:
     inferred: frozenset[str]  # attributes that inputs determine
     defaults: dict[str, Any]  # of the other attributes
     single: Arg | None  # the output, if there is just one
+    without_kernel: tuple[
+        Attr, ...
+    ]  # type attributes that TensorFlow has no kernel for at some types
 
     def __init__(
         self,
@@ -182,6 +189,7 @@ class OpDef:
         inferred = {a for i in inputs for a in (i.type_attr, i.number_attr, i.type_list_attr) if a}
         for attr in inferred:
             attrs.setdefault(attr, Attr(attr, _implied_kind(attr, inputs)))
+        attrs = {n: a._replace(**op_limits.limits_of(self.name, n)) for n, a in attrs.items()}
         params = _keyword_params(self.kernel)
         unknown = set(params) - set(attrs) - {"rt", "node"}
         if unknown:
@@ -193,6 +201,7 @@ class OpDef:
             simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
             defaults={a.name: a.default for a in attrs.values() if a.has_default and a.name not in inferred},
             single=outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None,
+            without_kernel=tuple(a for a in attrs.values() if a.missing),
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -200,7 +209,17 @@ class OpDef:
 
 
 _READ_LATER = frozenset(
-    ["attrs", "defaults", "inferred", "inputs", "kernel_params", "outputs", "simple", "single"]
+    [
+        "attrs",
+        "defaults",
+        "inferred",
+        "inputs",
+        "kernel_params",
+        "outputs",
+        "simple",
+        "single",
+        "without_kernel",
+    ]
 )
 
 ALL_OPS: dict[str, OpDef] = {}

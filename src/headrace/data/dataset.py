@@ -184,21 +184,24 @@ class DatasetV2(Creation, Transformed, Mapped):
         compression: str | None = None,
         shard_func: Any = None,
         checkpoint_args: Any = None,
-    ) -> None:
-        """Write all elements to a directory, in a form of Headrace's own."""
+    ) -> Any:
+        """Write all elements to a directory, in a form of Headrace's own (in a graph: the operation that does).
+
+        ``shard_func(element)`` gives the number of the file that an element goes to; without it there is one.
+        """
         from headrace.data.saving import save
 
-        save(self, path, compression)
+        return save(self, path, compression, shard_func, checkpoint_args)
 
     @classmethod
     def load(
         cls, path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None,
         wait: bool = False,
     ) -> Any:  # fmt: skip
-        """The dataset that ``save`` wrote."""
+        """The dataset that ``save`` wrote. ``reader_func`` makes it of a dataset of datasets, one for each file."""
         from headrace.data.saving import load
 
-        return load(cls, path, element_spec, compression)
+        return load(cls, path, element_spec, compression, reader_func, wait)
 
     def snapshot(
         self, path: Any, compression: str = "AUTO", reader_func: Any = None, shard_func: Any = None,
@@ -207,7 +210,7 @@ class DatasetV2(Creation, Transformed, Mapped):
         """The dataset; what its first complete pass gives is kept in a directory, and read from there afterwards."""
         from headrace.data.saving import snapshot
 
-        return snapshot(self, path, compression)
+        return snapshot(self, path, compression, reader_func, shard_func)
 
     def ragged_batch(self, *args: Any, **kwargs: Any) -> Any:
         from headrace.data.experimental import dense_to_ragged_batch

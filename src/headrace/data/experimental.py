@@ -27,6 +27,7 @@ from headrace.data.options import (
 )
 from headrace.data.saving import TFRecordWriter, save
 from headrace.data.saving import load as _load
+from headrace.data.saving import snapshot as _snapshot
 
 __all__ = [
     "AUTOTUNE", "AutoShardPolicy", "Counter", "CsvDataset", "DistributeOptions", "INFINITE_CARDINALITY", "MapVectorizationOptions",
@@ -180,9 +181,25 @@ def dense_to_ragged_batch(
     )
 
 
-def snapshot(path: Any, compression: str = "AUTO", **_: Any) -> Transformation:
-    """What ``Dataset.snapshot`` does; settings of readers and writers have no meaning here."""
-    return lambda dataset: dataset.snapshot(path, compression)
+def snapshot(
+    path: Any, compression: str | None = None, reader_path_prefix: str | None = None,
+    writer_path_prefix: str | None = None, shard_size_bytes: int | None = None,
+    pending_snapshot_expiry_seconds: int | None = None, num_reader_threads: int | None = None,
+    reader_buffer_size: int | None = None, num_writer_threads: int | None = None,
+    writer_buffer_size: int | None = None, reader_func: Any = None, shard_func: Any = None,
+) -> Transformation:  # fmt: skip
+    """What ``Dataset.snapshot`` does. The sizes and numbers of threads are recorded; they do not change what is read."""
+    if reader_path_prefix or writer_path_prefix:
+        raise NotImplementedError("snapshot: give the whole path instead of a prefix of readers or writers.")  # fmt: skip
+    settings = {
+        "shard_size_bytes": shard_size_bytes, "num_reader_threads": num_reader_threads,
+        "pending_snapshot_expiry_seconds": pending_snapshot_expiry_seconds, "reader_buffer_size": reader_buffer_size,
+        "num_writer_threads": num_writer_threads, "writer_buffer_size": writer_buffer_size,
+    }  # fmt: skip
+    given = {k: v for k, v in settings.items() if v is not None}
+    return lambda dataset: _snapshot(
+        dataset, path, compression or "AUTO", reader_func, shard_func, given
+    )
 
 
 # functions ------------------------------------------------------------------------------------------
@@ -210,9 +227,11 @@ def get_next_as_optional(iterator: Any) -> Optional:
     return iterator.get_next_as_optional()  # type: ignore[no-any-return]
 
 
-def load(path: str, element_spec: Any = None, compression: str | None = None) -> Any:
+def load(
+    path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None
+) -> Any:
     """What ``save`` wrote."""
-    return _load(DatasetV1, path, element_spec, compression)
+    return _load(DatasetV1, path, element_spec, compression, reader_func)
 
 
 def to_variant(dataset: Any) -> Any:

@@ -11,7 +11,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.specs import TensorSpec
 from headrace.data import structure
 from headrace.data.functions import DataFunction, traced
-from headrace.data.runtime.threads import cpu_count
+from headrace.runtime.cores import cpu_count
 
 __all__ = ["Mapped"]
 

@@ -40,8 +40,9 @@ from headrace.data.runtime.sources import (
     SparseSliceStage,
     TensorStage,
 )
+from headrace.formats.elements import PartSpec
 
-__all__ = ["dataset_op", "stage_of"]
+__all__ = ["dataset_op", "parts_of", "stage_of"]
 
 OUT = "output_types: list(type), output_shapes: list(shape)"
 
@@ -179,9 +180,19 @@ for _name in ("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDatase
     )  # fmt: skip
 
 
-def _cache(xp: Any, source: Any, filename: Any) -> Stage:
+def parts_of(output_types: Any, output_shapes: Any) -> list[PartSpec]:
+    """What a file of elements is compared with."""
+    return [
+        PartSpec(object if t._kind == "r" else t.np_dtype, s)
+        for t, s in zip(output_types, output_shapes)
+    ]
+
+
+def _cache(xp: Any, source: Any, filename: Any, *, output_types: Any, output_shapes: Any) -> Stage:
     name = text(filename)
-    return FileCacheStage(stage_of(source), name) if name else MemoryCacheStage(stage_of(source))
+    if not name:
+        return MemoryCacheStage(stage_of(source))
+    return FileCacheStage(stage_of(source), name, parts_of(output_types, output_shapes))
 
 
 dataset_op("CacheDataset", f"{ONE}, filename: string", _cache)

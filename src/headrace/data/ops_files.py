@@ -8,7 +8,8 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
-from headrace.data.ops import ONE, OUT, _files, dataset_op, stage_of, text
+from headrace.data.functions import bound
+from headrace.data.ops import ONE, OUT, _files, dataset_op, parts_of, stage_of, text
 from headrace.data.runtime.base import Context, Stage
 from headrace.data.runtime.csv import CsvFormat, CsvStage
 from headrace.data.runtime.saved import SavedStage, SnapshotStage, save_elements
@@ -62,8 +63,11 @@ for _name in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
     )  # fmt: skip
 
 
-def _snapshot(xp: Any, source: Any, path: Any, *, compression: str) -> Stage:
-    return SnapshotStage(stage_of(source), text(path), compression)
+def _snapshot(
+    xp: Any, source: Any, path: Any, *, compression: str, output_types: Any, output_shapes: Any
+) -> Stage:
+    parts = parts_of(output_types, output_shapes)
+    return SnapshotStage(stage_of(source), text(path), compression, parts, None, None)
 
 
 dataset_op(
@@ -74,20 +78,54 @@ dataset_op(
 )  # fmt: skip
 
 
-def _save(xp: Any, source: Any, path: Any, *, compression: str) -> tuple[()]:
+def _sharded_snapshot(
+    xp: Any, source: Any, path: Any, *args: Any, compression: str, reader_func: Any, shard_func: Any,
+    Treader_func_args: Any, output_types: Any, output_shapes: Any, rt: Any,
+) -> Stage:  # fmt: skip
+    n = len(Treader_func_args)
+    return SnapshotStage(
+        stage_of(source), text(path), compression, parts_of(output_types, output_shapes),
+        bound(shard_func, rt, args[n:]), bound(reader_func, rt, args[:n]),
+    )  # fmt: skip
+
+
+_READER = "reader_func_other_args: *Treader_func_args"
+_SHARD = "shard_func_other_args: *Tshard_func_args"
+dataset_op(
+    "SnapshotDatasetV2", f"{ONE}, path: string, {_READER}, {_SHARD}", _sharded_snapshot,
+    f"{OUT}, compression: str='', reader_prefix: str='', writer_prefix: str='', hash_valid: bool=False, hash: int=0, "
+    "reader_func: func, shard_func: func",
+)  # fmt: skip
+
+
+def _save(
+    xp: Any, source: Any, path: Any, *args: Any, compression: str, shard_func: Any, use_shard_func: bool,
+    element_spec: str, rt: Any,
+) -> tuple[()]:  # fmt: skip
     a_pass = Context().start(stage_of(source))
+    shard = bound(shard_func, rt, args) if use_shard_func else None
     try:
-        save_elements(a_pass, text(path), compression)
+        save_elements(a_pass, text(path), compression, shard, element_spec)
     finally:
         a_pass.close()
     return ()
 
 
 define(
-    "_SaveDataset", f"{ONE}, path: string -> ; compression: str=''", shape=lambda c: [], kernel=_save,
-    grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
+    "_SaveDataset",
+    f"{ONE}, path: string, {_SHARD} -> ; compression: str='', shard_func: func, use_shard_func: bool=True, element_spec: str",
+    shape=lambda c: [], kernel=_save, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
 )  # fmt: skip
+
+
+def _load(
+    xp: Any, path: Any, *args: Any, compression: str, reader_func: Any, output_types: Any,
+    output_shapes: Any, rt: Any,
+) -> Stage:  # fmt: skip
+    parts = parts_of(output_types, output_shapes)
+    return SavedStage(text(path), compression, parts, bound(reader_func, rt, args))
+
+
 dataset_op(
-    "_LoadDataset", "path: string",
-    lambda xp, path, *, compression: SavedStage(text(path), compression), f"{OUT}, compression: str=''",
+    "LoadDataset", f"path: string, {_READER}", _load, f"{OUT}, compression: str='', reader_func: func"
 )  # fmt: skip

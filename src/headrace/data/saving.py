@@ -1,67 +1,122 @@
 """``Dataset.save``, ``Dataset.load``, ``Dataset.snapshot`` and ``TFRecordWriter``: datasets to files and back.
 
-The directory that ``save`` writes is Headrace's own form: ``elements`` (runtime/saved.py) and ``spec.json``, the structure of
-the elements, so that ``load(path)`` needs nothing else.
+The directory that ``save`` writes is Headrace's own form (runtime/saved.py): a file for each shard and ``spec.json``, the
+structure of the elements, so that ``load(path)`` needs nothing else.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, nest
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.graph import get_default_graph
 from headrace.core.specs import TensorSpec
 from headrace.data import structure
+from headrace.data.functions import DataFunction, traced
+from headrace.data.runtime.saved import spec_path
 
 __all__ = ["TFRecordWriter", "load", "save", "snapshot"]
 
-_SPEC = "spec.json"
+
+def save(
+    dataset: Any, path: str, compression: str | None = None, shard_func: Any = None, checkpoint_args: Any = None
+) -> Any:  # fmt: skip
+    """Write all elements to a directory; in a graph, the operation that does. ``shard_func(element)`` gives a file's number."""
+    if checkpoint_args:
+        raise NotImplementedError("Dataset.save does not write checkpoints of itself: leave `checkpoint_args` out.")  # fmt: skip
+    shard = _shard_function(shard_func, dataset.element_spec, "save()")
+    return apply_op(
+        "_SaveDataset", dataset._prepared()._variant_tensor, path, shard.captured,
+        compression=compression or "", shard_func=shard, use_shard_func=shard_func is not None,
+        element_spec=json.dumps(_to_json(dataset.element_spec)),
+    )  # fmt: skip
 
 
-def save(dataset: Any, path: str, compression: str | None = None) -> None:
-    """Write all elements to a directory."""
-    if not get_default_graph()._is_eager:
-        raise RuntimeError("`tf.data.Dataset.save()` is only supported in eager mode.")
-    described = json.dumps(_to_json(dataset.element_spec))
-    os.makedirs(path, exist_ok=True)
-    apply_op(
-        "_SaveDataset", dataset._prepared()._variant_tensor, path, compression=compression or ""
-    )
-    with open(os.path.join(path, _SPEC), "w") as file:
-        file.write(described)
+def _shard_function(shard_func: Any, spec: Any, what: str) -> DataFunction:
+    """Of one element: the number of its shard."""
+
+    def number(*element: Any) -> Any:
+        given = np.int64(0) if shard_func is None else shard_func(*element)
+        tensor = convert_to_tensor(given)
+        if tensor.dtype.base_dtype not in (dtypes.int32, dtypes.int64) or tensor.shape.rank not in (0, None):  # fmt: skip
+            raise TypeError(f"`shard_func` must return a scalar int64. Got {tensor}.")
+        return apply_op("Cast", tensor, DstT=dtypes.int64)
+
+    return traced(number, spec, what)
 
 
-def load(kind: Any, path: str, element_spec: Any = None, compression: str | None = None) -> Any:
-    """The dataset that was saved in a directory."""
+def _reader_function(reader_func: Any, spec: Any, what: str) -> DataFunction:
+    """Of a dataset of datasets (the shards): the dataset of their elements."""
+    from headrace.data.dataset import DatasetSpec
+
+    function = traced(reader_func or _interleaved, DatasetSpec(DatasetSpec(spec)), what)
+    if not isinstance(function.output_spec, DatasetSpec):
+        raise TypeError(f"`reader_func` must return a `Dataset` object. Got {function.output_spec}.")  # fmt: skip
+    return function
+
+
+def _interleaved(shards: Any) -> Any:
+    return shards.interleave(lambda shard: shard, os.cpu_count() or 1)
+
+
+def load(
+    kind: Any, path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None,
+    wait: bool = False,
+) -> Any:  # fmt: skip
+    """The dataset that was saved in a directory. ``wait``: until it was saved."""
+    while wait and not os.path.exists(spec_path(path)):
+        time.sleep(0.1)
     if element_spec is None:
         element_spec = _saved_spec(path)
+    reader = _reader_function(reader_func, element_spec, "load()")
     variant = apply_op(
-        "_LoadDataset", path, compression=compression or "",
+        "LoadDataset", path, reader.captured, compression=compression or "", reader_func=reader,
         output_types=structure.component_types(element_spec),
         output_shapes=structure.component_shapes(element_spec),
     )  # fmt: skip
     return kind._base(variant, element_spec)
 
 
-def snapshot(dataset: Any, path: Any, compression: str = "AUTO") -> Any:
+def snapshot(
+    dataset: Any, path: Any, compression: str = "AUTO", reader_func: Any = None, shard_func: Any = None,
+    settings: Mapping[str, int] = {},
+) -> Any:  # fmt: skip
     """The dataset; the elements of its first complete pass are kept in a directory and read from there later."""
-    return dataset._unary("SnapshotDataset", path, compression="" if compression in (None, "AUTO", "NONE") else compression)  # fmt: skip
+    kind = "" if compression in (None, "AUTO", "NONE") else compression
+    if reader_func is None and shard_func is None:
+        return dataset._unary("SnapshotDataset", path, compression=kind, **settings)
+    spec = dataset.element_spec
+    reader = _reader_function(reader_func, spec, "snapshot()")
+    shard = _shard_function(shard_func, spec, "snapshot()")
+    return dataset._unary(
+        "SnapshotDatasetV2", path, reader.captured, shard.captured, compression=kind, reader_func=reader,
+        shard_func=shard,
+    )  # fmt: skip
 
 
 def _saved_spec(path: str) -> Any:
+    place = spec_path(path)
     try:
-        with open(os.path.join(path, _SPEC)) as file:
+        with open(place) as file:
             return _from_json(json.load(file))
     except FileNotFoundError:
         raise errors.NotFoundError(
             None, None, f"{path}: no dataset was saved there (or give `element_spec`)."
         ) from None
+    except OSError as error:
+        raise errors.os_error(place, error) from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise errors.DataLossError(
+            None, None, f"{place} does not describe elements ({error}). Give `element_spec`, or save anew."
+        ) from None  # fmt: skip
 
 
 def _to_json(spec: Any) -> Any:

@@ -27,12 +27,12 @@ from headrace.core.func_graph import FuncGraph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.inline import inline
 from headrace.core.schedule import needed_ops
+from headrace.core.tapes import variable_accessed
 from headrace.core.tensor import Operation, Tensor
 from headrace.eager.context import STATE
 from headrace.eager.execute import _wrapped
 from headrace.eager.record import TAPES, record_operation
 from headrace.eager.tensor import EagerTensor, wrap
-from headrace.eager.variables import variable_accessed
 from headrace.ops.basic import constant
 from headrace.ops.control_contexts import CondContext, in_context
 from headrace.ops.control_flow import merge_on

@@ -20,11 +20,11 @@ from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.inline import Copies, inline
 from headrace.core.specs import TensorSpec
+from headrace.core.tapes import ACTIVE, TAPES, variable_accessed
 from headrace.core.tensor import Tensor
 from headrace.eager import retracing
 from headrace.eager.context import STATE
 from headrace.eager.execute import _wrapped
-from headrace.eager.record import ACTIVE, TAPES
 from headrace.eager.signature import Signature, as_tensor, cast_structure, encode, shown_leaf
 from headrace.eager.tensor import EagerTensor
 from headrace.eager.tracing import TracedFunction, input_name
@@ -295,6 +295,9 @@ def shown_output(output_specs: Any) -> str:
 def inline_call(concrete: ConcreteFunction, target: Graph, tensors: Sequence[Any]) -> Any:
     """Copy the function's operations into the graph that is being built; returns its result there."""
     graph = concrete.graph
+    if ACTIVE[0]:
+        for variable in graph.trainable_variables:
+            variable_accessed(variable)
     with target.as_default():
         known = {inner: convert_to_tensor(t) for inner, t in zip(graph.inputs, tensors)}
         for outer, inner in graph.captures:
@@ -302,7 +305,8 @@ def inline_call(concrete: ConcreteFunction, target: Graph, tensors: Sequence[Any
     if target._is_function:
         capture: Callable[[Any], Tensor] = target.capture  # type: ignore[attr-defined]
         known = {inner: capture(t) for inner, t in known.items()}
-    copied = inline(graph, target, known, name=graph.name)
+    with target.control_dependencies(graph.control_captures):
+        copied = inline(graph, target, known, name=graph.name)
     if not target._is_function and graph.control_outputs:
         return _with_effects(concrete, target, copied)
     return concrete.packed([copied[t] for t in graph.outputs])

@@ -17,8 +17,6 @@ __all__ = ["located", "not_allowed", "wrong_type"]
 #: TensorFlow's own names, where a message has them.
 _NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
-_BECOME_INVALID_ARGUMENT = (ValueError, TypeError, IndexError, ArithmeticError)
-
 
 def located(
     error: Exception, opdef: OpDef, inputs: Sequence[Any], values: Sequence[Any], name: str | None
@@ -28,15 +26,13 @@ def located(
         made = type(error).__new__(type(error))
         errors.OpError.__init__(made, None, None, _with_op(error.message, opdef, name), error.code)
         return made
-    if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(
-            None, None, _with_op(f"Out of memory: {error}", opdef, name)
-        )
-    if not isinstance(error, _BECOME_INVALID_ARGUMENT) and type(error).__name__ != "LinAlgError":
+    found = errors.as_op_error(error)
+    if found is None:
         return error
-    return errors.InvalidArgumentError(
-        None, None, _with_op(_message(error, opdef, inputs, values), opdef, name)
-    )
+    text = found.message
+    if isinstance(found, errors.InvalidArgumentError):
+        text = _message(error, opdef, inputs, values)
+    return type(found)(None, None, _with_op(text, opdef, name))
 
 
 def _message(error: Exception, opdef: OpDef, inputs: Sequence[Any], values: Sequence[Any]) -> str:

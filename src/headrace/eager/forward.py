@@ -64,6 +64,9 @@ class ForwardAccumulator:
     def _watch_variable(self, variable: Any) -> None:
         return
 
+    def _watch_outputs(self, outputs: Any) -> None:
+        return
+
     def _add(self, record: Record) -> None:
         """The tangents of an operation's outputs, by differentiating its gradient."""
         outside = [t for t in TAPES.items if t is not self]

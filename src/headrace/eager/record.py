@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef
+from headrace.core.tapes import ACTIVE, TAPES
 from headrace.eager.tensor import Place
 
 __all__ = ["ACTIVE", "Record", "TAPES", "record", "record_operation"]
@@ -59,23 +59,14 @@ class Record(Place):
         return value.encode() if isinstance(value, str) else value
 
 
-class Tapes(threading.local):
-    """The tapes that are recording on this thread."""
-
-    def __init__(self) -> None:
-        self.items: list[Any] = []
-
-
-TAPES = Tapes()
-#: How many tapes record, on all threads: what every eager operation looks at.
-ACTIVE = [0]
-
-
 def record(
     opdef: OpDef, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any]
 ) -> None:
     """Tell the tapes of this thread about an operation."""
-    if opdef.grad is NOT_DIFFERENTIABLE:
+    if opdef.grad is NOT_DIFFERENTIABLE:  # no gradient passes, yet what comes out is watched
+        for tape in TAPES.items:
+            if tape._wants(inputs):
+                tape._watch_outputs(outputs)
         return
     made: Record | None = None
     for tape in TAPES.items:

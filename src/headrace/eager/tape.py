@@ -2,7 +2,8 @@
 
 While a tape records, every operation with a watched input leaves a :class:`Record` on it, and what it gives is watched
 too. ``gradient`` goes through the records backwards and calls the same gradient functions that ``tf.gradients`` calls,
-eagerly. In the body of a function that is being traced nothing is recorded: the graph is the record.
+eagerly. In a graph (of a session or of a function that is being traced) the graph is the record, and the tape notes which
+part of it was made while it was recording (eager/symbolic.py).
 
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -22,8 +23,9 @@ import numpy as np
 from headrace.autodiff.aggregate import as_dense, total
 from headrace.autodiff.gradients import UnconnectedGradients
 from headrace.autodiff.registry import gradient_function
-from headrace.core import dtypes, nest
+from headrace.core import nest
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Tensor
 from headrace.eager import symbolic
@@ -33,11 +35,7 @@ from headrace.eager.tensor import EagerTensor, wrap
 
 __all__ = ["GradientTape", "stop_recording"]
 
-_TRAINABLE = frozenset([
-    dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.complex64, dtypes.complex128,
-    dtypes.resource, dtypes.variant,
-])  # fmt: skip
-
+_TRAINABLE = symbolic.TRAINABLE
 _passes = itertools.count()
 
 
@@ -54,7 +52,7 @@ class GradientTape:
         self._watched: dict[int, Any] = {}
         self._variables: dict[int, Any] = {}
         self._records: list[Record] | None = []
-        self._graphs = symbolic.Spans()
+        self._graphs = symbolic.GraphNotes()
 
     # recording ----------------------------------------------------------------------------------
     def __enter__(self) -> GradientTape:
@@ -95,8 +93,11 @@ class GradientTape:
     def _add(self, record: Record) -> None:
         assert self._records is not None
         self._records.append(record)
+        self._watch_outputs(record._outputs)
+
+    def _watch_outputs(self, outputs: Sequence[Any]) -> None:
         watched = self._watched
-        for t in record._outputs:
+        for t in outputs:
             if t._dtype in _TRAINABLE:
                 watched[id(t)] = t
 
@@ -107,17 +108,24 @@ class GradientTape:
             if handle is not None:
                 self._watch_variable(t)
                 continue
+            if _is_reference(t):
+                self._graphs.references[id(t)] = t
+                continue
             if not isinstance(t, Tensor):
                 raise ValueError(
                     f"Passed in object {t} of type {type(t).__name__!r}, not tf.Tensor or tf.Variable or ExtensionType."
                 )
             if t._dtype._base in _TRAINABLE:
-                self._watched[id(t)] = t
+                self._note_watched(t)
 
     def _watch_variable(self, variable: Any) -> None:
         if variable.dtype._base in _TRAINABLE:
-            self._watched[id(variable.handle)] = variable.handle
+            self._note_watched(variable.handle)
             self._variables[id(variable)] = variable
+
+    def _note_watched(self, tensor: Any) -> None:
+        self._watched[id(tensor)] = tensor
+        self._graphs.watch(tensor)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -162,13 +170,19 @@ class GradientTape:
             [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
         )
         if symbolic.is_symbolic(targets, flat):
-            found = symbolic.gradients(self._graphs, targets, flat, given, mode)
+            found = symbolic.gradients(self._recorded(flat), targets, flat, given, mode)
         else:
             with eager_mode():
                 found = self._backward(targets, flat, given, mode)
         if not self._persistent:
             self._records = None
         return nest.pack_sequence_as(sources, found) if nest.is_sequence(sources) else found[0]
+
+    def _recorded(self, sources: list[Any]) -> symbolic.Recorded:
+        """What was recorded in the graph that is being built."""
+        if self._watch_accessed_variables:
+            self._graphs.references.update({id(s): s for s in sources if _is_reference(s)})
+        return self._graphs.recorded(get_default_graph(), self._watched)
 
     def _begin(self) -> None:
         if self._records is None:
@@ -181,12 +195,13 @@ class GradientTape:
     def _backward(
         self, targets: list[Any], sources: list[Any], given: list[Any], mode: UnconnectedGradients
     ) -> list[Any]:
-        wanted = [_place(s) for s in sources]
         starts = [
             (place, _start(t, g))
             for t, place, g in ((t, _place(t), g) for t, g in zip(targets, given))
             if place is not None
         ]
+        known = {*self._watched, *(id(place) for place, _ in starts)}
+        wanted = [p if id(p) in known else None for p in map(_place, sources)]
         assert self._records is not None
         found = backprop(self._records, starts, wanted)
         if mode is UnconnectedGradients.ZERO:
@@ -204,6 +219,7 @@ class GradientTape:
         """All derivatives of the elements of ``target``, of shape target.shape + source.shape."""
         flat = nest.flatten(sources)
         target = convert_to_tensor(target)
+        self._check_rows(target, experimental_use_pfor)
         rows = self._rows(target, flat, _unit_vectors(target), unconnected_gradients)
         out = [
             None if row[0] is None else _stacked(row, (*target._shape, *_shape_of(source)))
@@ -226,6 +242,7 @@ class GradientTape:
             raise ValueError(
                 f"Need first dimension of target shape ({t}) and source shape ({s}) to match."
             )
+        self._check_rows(target, experimental_use_pfor)
         rows = self._rows(target, [source], _unit_columns(target), unconnected_gradients)
         if rows and rows[0][0] is None:
             return None
@@ -234,6 +251,13 @@ class GradientTape:
 
         columns = stack([as_dense(r[0]) for r in rows], axis=1) if rows else convert_to_tensor(np.zeros((s[0], 0, *s[1:]), np.float32))  # fmt: skip
         return reshape(columns, [*t, *s[1:]])
+
+    def _check_rows(self, target: Tensor, use_pfor: bool) -> None:
+        if isinstance(target, EagerTensor) and not use_pfor and not self._persistent:
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the jacobian with eager execution "
+                "enabled and with experimental_use_pfor set to False."
+            )
 
     def _rows(
         self, target: Tensor, sources: list[Any], vectors: Iterator[Any], unconnected: Any
@@ -245,7 +269,8 @@ class GradientTape:
             with eager_mode():
                 rows = [self._backward([target], sources, [v], mode) for v in vectors]
         else:
-            rows = [symbolic.gradients(self._graphs, [target], sources, [v], mode) for v in vectors]
+            recorded = self._recorded(sources)
+            rows = [symbolic.gradients(recorded, [target], sources, [v], mode) for v in vectors]
         if not self._persistent:
             self._records = None
         return rows
@@ -353,6 +378,11 @@ def _place(value: Any) -> Any:
     if isinstance(value, Tensor):
         raise TypeError(f"{value!r} belongs to a graph; an eager tape knows nothing of it")
     return convert_to_tensor(value)
+
+
+def _is_reference(value: Any) -> bool:
+    """Whether a variable of the reference kind, which has a reference in a graph and no handle."""
+    return callable(getattr(value, "_ref", None)) and getattr(value, "handle", None) is None
 
 
 def _start(target: Any, given: Any) -> Any:

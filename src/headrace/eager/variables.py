@@ -24,9 +24,10 @@ from headrace.core.build import apply, apply_op
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape, as_shape, compatible, to_plain
+from headrace.core.tapes import ACTIVE, variable_accessed
 from headrace.core.tensor import Tensor
 from headrace.eager.context import STATE
-from headrace.eager.record import ACTIVE, TAPES, record
+from headrace.eager.record import record
 from headrace.eager.states import VariableHandle, write_variable
 from headrace.eager.tensor import EagerTensor, _text, wrap
 from headrace.ops import state_resource as ops
@@ -35,7 +36,7 @@ from headrace.ops.variable_initial import checked_initial_value
 from headrace.ops.variable_resource import ResourceVariable
 from headrace.ops.variables import checked_distribution
 
-__all__ = ["EagerVariable", "new_key", "variable_accessed"]
+__all__ = ["EagerVariable", "new_key"]
 
 _numbers = itertools.count()
 _READ = ops.READ_VARIABLE
@@ -44,15 +45,6 @@ _READ = ops.READ_VARIABLE
 def new_key(name: str) -> str:
     """A key in the eager state that no other variable has."""
     return f"{name}/{next(_numbers)}"
-
-
-def variable_accessed(variable: Any) -> None:
-    """Tapes that watch what is used watch this variable from now on."""
-    if not variable._trainable:
-        return
-    for tape in TAPES.items:
-        if tape._watch_accessed_variables:
-            tape._watch_variable(variable)
 
 
 def _not_eager(*args: Any, **kwargs: Any) -> NoReturn:

@@ -90,27 +90,16 @@ def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
         errors.OpError.__init__(made, None, op, message, error.code)
         return made
     shapes = ", ".join(show(getattr(x, "shape", ())) for x in inputs)
-    if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(
-            None, op, _with_place(f"Out of memory: {error}", op, where)
-        )
     if isinstance(error, UnboundLocalError):
         text = "The tensor has no value: it belongs to a branch of tf.cond that was not taken"
         return errors.InvalidArgumentError(None, op, _with_place(text, op, where))
-    if isinstance(
-        error,
-        (
-            ValueError,
-            TypeError,
-            IndexError,
-            ZeroDivisionError,
-            np.linalg.LinAlgError,
-            OverflowError,
-        ),
-    ):
+    found = errors.as_op_error(error)
+    if found is None:
+        return error
+    text = found.message
+    if isinstance(found, errors.InvalidArgumentError):
         text = _shape_message(op, inputs) or f"{error} (input shapes: {shapes})"
-        return errors.InvalidArgumentError(None, op, _with_place(text, op, where))
-    return error
+    return type(found)(None, op, _with_place(text, op, where))
 
 
 def _shape_message(op: Any, inputs: list[Any]) -> str | None:

@@ -35,6 +35,7 @@ from headrace.ops import fused_ops
 from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.plan.grouping import Grouped, gradient_position
 from headrace.plan.plan import Plan
+from headrace.program.constants import exact_key, peek
 from headrace.program.nodes import Node
 
 __all__ = ["Compiled", "compile_plan"]
@@ -51,6 +52,8 @@ _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 _NAMES = 32  # local names, before those of dead values are used again
 _MANY = 1000  # parameters; Python's time to compile a function that closes over n of them grows with n * n
 
+
+_ONE, _ZERO = np.int32(1), np.int32(0)
 
 _size = functools.lru_cache(1024)(shapes.num_elements)
 
@@ -220,7 +223,7 @@ class _Generator:
 
     # names --------------------------------------------------------------------------------------
     def param(self, name: str, value: Any) -> str:
-        self.params[name] = value
+        assert self.params.setdefault(name, value) is value, f"two parameters are called {name}"
         return name
 
     def name(self, value: int) -> str:
@@ -230,7 +233,7 @@ class _Generator:
             return self.variable(value)
         if found is not None:
             return found
-        array = self.program.constants.get(value)
+        array = peek(self.program.constants, value)
         if array is not None:
             name = f"c{len(self.params)}"
             self.names[value] = name
@@ -382,7 +385,7 @@ class _Generator:
 
     def beside_array(self, node: Node, value: int) -> str | None:
         """A constant number in an expression with an array, as one of rank 0: a NumPy scalar takes 0.2 µs more there."""
-        array = self.program.constants.get(value)
+        array = peek(self.program.constants, value)
         if array is None or array.ndim or array.dtype.kind == "O":
             return None
         if node.opdef.name not in EXPRESSIONS and not self.is_small_update(node):
@@ -482,7 +485,7 @@ class _Generator:
             try:
                 key = (
                     opdef.name,
-                    tuple((p, node.attrs[p]) for p in opdef.kernel_params if p != "rt"),
+                    tuple([exact_key(node.attrs[p]) for p in opdef.kernel_params if p != "rt"]),
                 )
                 found = self.kernels.get(key)
             except TypeError:
@@ -542,7 +545,7 @@ class _Generator:
         pred, if_false, if_true = (self.name_lazily(i) for i in node.inputs)
         self.emit(f"{self.new(node.outputs[0])} = {if_true} if {pred} else {if_false}", node)
         self.emit(
-            f"{self.new(node.outputs[1])} = {self.param('one', np.int32(1))} if {pred} else {self.param('zero', np.int32(0))}"
+            f"{self.new(node.outputs[1])} = {self.param('one', _ONE)} if {pred} else {self.param('zero', _ZERO)}"
         )
 
     def name_lazily(self, value: int) -> str:

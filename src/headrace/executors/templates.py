@@ -1,8 +1,13 @@
 """Plans of the same structure share one compiled function; constants are its parameters.
 
 A program that builds its graph in a loop makes, every time, a graph that differs from the last one in the values of its
-constants only. The first is planned like any other. From the second on, the structure (op types, attributes, wiring,
+constants only. The first is planned like any other. From the second on, the structure (op types, attributes, wiring, types,
 shapes) is looked up, and what is left to do is to bind the new constants. Only pure programs take part.
+
+What a compiled function depends on is part of its key by construction. While it is made, the stages see a program without
+the user's operations (:class:`NumberedOp`) and with constants that record who looks at their values (program/constants.py).
+A template belongs to one structure and to the values that were looked at: ``reduce_sum(x, 0)`` and ``reduce_sum(x, 1)`` have
+one structure and two templates.
 """
 
 from __future__ import annotations
@@ -14,15 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from headrace.core.dtypes import DType
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors.base import Executable, Options
 from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.numpy_executor import make_locator
-from headrace.plan.fusion import Fused
-from headrace.plan.grouping import Grouped
+from headrace.plan.packing import pack
 from headrace.plan.plan import Plan, make_plan
-from headrace.program.nodes import Node, Program
+from headrace.program.constants import RecordedConstants, exact_key
+from headrace.program.nodes import Program, walk
 from headrace.program.snapshot import snapshot
 from headrace.rewrite.engine import rewrite
 from headrace.rewrite.rules import bits_depend_on_values, rules_for
@@ -31,6 +37,8 @@ __all__ = ["Structure", "from_template", "structure_of"]
 
 MAX_OPS = 64
 MAX_TEMPLATES = 512
+#: Templates of one structure, for different values of what its code depends on.
+MAX_VARIANTS = 8
 
 
 class Structure:
@@ -72,8 +80,8 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
         wires = tuple(
             [(-1, fed[t]) if t in fed else (number[t._op], t._value_index) for t in op._inputs]
         )
-        shapes = tuple([t._shape for t in op._outputs])
-        parts.append((op.type, wires, shapes, tuple(op._attrs.items())))
+        results = tuple([(t._dtype, t._shape) for t in op._outputs])
+        parts.append((op.type, wires, results, *_attributes(op._attrs)))
     outputs = tuple(
         [(-1, fed[e]) if e in fed else (number[e._op], e._value_index) for e in elements]
     )
@@ -84,6 +92,20 @@ def structure_of(elements: Sequence[Any], feeds: Sequence[Tensor]) -> Structure 
     except TypeError:
         return None
     return Structure(key, constants, ops)
+
+
+#: Types of attributes whose equal values are the same value, given that their types are the same.
+_EXACT_TYPES = frozenset([bool, int, str, type(None), DType])
+
+
+def _attributes(attrs: dict[str, Any]) -> tuple[Any, ...]:
+    types = tuple(map(type, attrs.values()))
+    if _EXACT_TYPES.issuperset(types):
+        return (tuple(attrs.items()), types)
+    try:
+        return tuple([(k, exact_key(v)) for k, v in attrs.items()])
+    except TypeError:
+        return (attrs,)  # has no hash: the structure will not have one either
 
 
 def _id(op: Operation) -> int:
@@ -105,28 +127,45 @@ def _is_plain(op: Operation) -> bool:
     return known
 
 
+class NumberedOp:
+    """Stands for an operation while a template is made: its name, type and number, and no way to its graph."""
+
+    __slots__ = ("name", "number", "type")
+
+    def __init__(self, op: Operation, number: int) -> None:
+        self.name, self.type, self.number = op.name, op.type, number
+
+
+def _detached(structure: Structure, program: Program) -> tuple[Program, dict[int, int]]:
+    """The program without its graph, and which of the structure's constants each constant is."""
+    stand_ins = {op: NumberedOp(op, n) for n, op in enumerate(structure.ops)}
+    order = [op for op in structure.ops if op.type == "Const"]
+    at = {op._outputs[0]: i for i, op in enumerate(order)}
+    index = {v: at[program.values[v].tensor] for v in program.constants}  # type: ignore[index]
+    body = tuple([n._replace(op=stand_ins[n.op]) for n in program.body])  # type: ignore[union-attr, call-arg, arg-type]
+    values = [v._replace(tensor=None) for v in program.values]
+    constants = RecordedConstants(program.constants)
+    return program._replace(body=body, values=values, constants=constants), index
+
+
 class _Template:
     """A compiled structure."""
 
     def __init__(
-        self, structure: Structure, compiled: Compiled, plan: Plan, options: Options
+        self, compiled: Compiled, plan: Plan, options: Options, index: dict[int, int]
     ) -> None:
         self.options = options
-        order = [op for op in structure.ops if op.type == "Const"]
-        at = {op._outputs[0]: i for i, op in enumerate(order)}
         self.slots: list[tuple[int, int, bool]] = []
         self.params = list(compiled.params.values())
         for position, name in enumerate(compiled.params):
-            value = compiled.constant_params.get(name)
-            if value is None:
-                continue
-            tensor = plan.program.values[value].tensor
-            if tensor in at and value in plan.program.constants and tensor._op.type == "Const":
-                scalar = isinstance(self.params[position], np.generic)
-                self.slots.append((position, at[tensor], scalar))
+            i = index.get(compiled.constant_params.get(name, -1))
+            if i is not None:
+                self.slots.append((position, i, isinstance(self.params[position], np.generic)))
                 self.params[position] = None
-        self.compiled = _without_graph(compiled, structure)
-        self.plan = Plan(_without_values(plan.program), (), plan.lives)
+        # a template outlives the graph that it was made from: it keeps neither constants nor the first function
+        run = compiled.make(*[None] * len(compiled.params))
+        self.compiled = compiled._replace(run=run, params={})
+        self.plan = Plan(plan.program._replace(body=(), constants={}), (), plan.lives)
 
     def bind(self, structure: Structure) -> Executable:
         params = list(self.params)
@@ -135,34 +174,39 @@ class _Template:
             params[position] = constants[i][()] if scalar else constants[i]
         run = self.compiled.make(*params)
         ops = structure.ops
-        locate = make_locator(self.compiled, self.plan, lambda number: ops[number])  # type: ignore[call-overload]
+        locate = make_locator(self.compiled, self.plan, lambda op: ops[op.number])  # type: ignore[attr-defined]
         return Executable(run, self.plan, self.options, locate, {"template": True})
 
 
-def _without_graph(compiled: Compiled, structure: Structure) -> Compiled:
-    """A template outlives the graph it was made from: it names operations by number and keeps no constants."""
-    numbers = {op: n for n, op in enumerate(structure.ops)}
+class _Family:
+    """The templates of one structure, by the constants that were looked at and by their values."""
 
-    def detached(node: Node) -> Node:
-        return node._replace(op=numbers[node.op])  # type: ignore[arg-type]
+    __slots__ = ("count", "variants")
 
-    lines: dict[int, Node | Fused | Grouped] = {}
-    for line, step in compiled.lines.items():
-        assert not isinstance(step, Grouped)  # a template writes nothing
-        if isinstance(step, Fused):
-            lines[line] = step._replace(nodes=tuple(map(detached, step.nodes)))
-        else:
-            lines[line] = detached(step)
-    run = compiled.make(*[None] * len(compiled.params))
-    return compiled._replace(run=run, lines=lines, params={})
+    def __init__(self) -> None:
+        self.variants: dict[tuple[int, ...], dict[Hashable, _Template | None]] = {}
+        self.count = 0
+
+    def find(self, structure: Structure) -> tuple[bool, _Template | None]:
+        """Whether these values are known, and their template if they have one."""
+        for indices, by_values in self.variants.items():
+            key = _values_key(structure, indices)
+            if key in by_values:
+                return True, by_values[key]
+        return self.count >= MAX_VARIANTS, None
+
+    def add(
+        self, structure: Structure, indices: tuple[int, ...], template: _Template | None
+    ) -> None:
+        self.variants.setdefault(indices, {})[_values_key(structure, indices)] = template
+        self.count += 1
 
 
-def _without_values(program: Program) -> Program:
-    values = [v._replace(tensor=None) for v in program.values]
-    return program._replace(body=(), values=values, constants={})
+def _values_key(structure: Structure, indices: tuple[int, ...]) -> Hashable:
+    return tuple([exact_key(structure.constants[i]) for i in indices])
 
 
-_templates: OrderedDict[Hashable, _Template | None] = OrderedDict()
+_families: OrderedDict[Hashable, _Family | None] = OrderedDict()
 _lock = Lock()
 
 
@@ -171,23 +215,40 @@ def from_template(
 ) -> Executable | None:
     """An executable for a structure that was seen before; None at first sight."""
     key = (structure.key, options)
-    if key not in _templates:
-        _remember(key, None)
-        return None
-    template = _templates.get(key)
-    if template is None:
-        whole = snapshot(elements, feeds)
-        if bits_depend_on_values(rewrite(whole, rules_for(options.exact)).notes):
-            return None  # equal structures are to give equal bits: such a one is planned each time
-        program = rewrite(whole, rules_for(options.exact, value_free=True))
-        plan = make_plan(program, options.fusion)
-        template = _Template(structure, compile_plan(plan), plan, options)
-        _remember(key, template)
-    return template.bind(structure)
-
-
-def _remember(key: Hashable, template: _Template | None) -> None:
     with _lock:
-        _templates[key] = template
-        while len(_templates) > MAX_TEMPLATES:
-            _templates.popitem(last=False)
+        if key not in _families:
+            _families[key] = None
+            while len(_families) > MAX_TEMPLATES:
+                _families.popitem(last=False)
+            return None
+        family = _families[key]
+        if family is None:
+            family = _families[key] = _Family()
+        known, template = family.find(structure)
+    if not known:
+        template, indices = _make(structure, elements, feeds, options)
+        with _lock:
+            family.add(structure, indices, template)
+    return None if template is None else template.bind(structure)
+
+
+def _make(
+    structure: Structure, elements: Sequence[Any], feeds: Sequence[Tensor], options: Options
+) -> tuple[_Template | None, tuple[int, ...]]:
+    """A template (None where one must not be used) and the constants that it depends on."""
+    whole = snapshot(elements, feeds)
+    rewritten = rewrite(whole, rules_for(options.exact))
+    if bits_depend_on_values(rewritten.notes):
+        return None, ()  # equal structures are to give equal bits: such a one is planned each time
+    if pack(rewritten, options.weights) is not rewritten:
+        return None, ()  # weights that are constants are packed, or kept in another type
+    detached, index = _detached(structure, whole)
+    program = rewrite(detached, rules_for(options.exact, value_free=True))
+    if any("node" in n.opdef.kernel_params for n in walk(program.body)):
+        return None, ()  # the kernel may look at anything
+    plan = make_plan(program, options.fusion)
+    compiled = compile_plan(plan)
+    constants = detached.constants
+    assert isinstance(constants, RecordedConstants)
+    indices = tuple(sorted({index[v] for v in constants.reads}))
+    return _Template(compiled, plan, options, index), indices

@@ -1,7 +1,8 @@
 """Reading files in chunks, plain or compressed, and cutting them into lines and records of one length.
 
 Failures are ``tf.errors``: a missing file is a NotFoundError, damaged compressed data a DataLossError. A compressed file
-that ends early gives what there is, as in TensorFlow.
+that ends early gives what there is, as in TensorFlow. Time is linear in the size of the file, however long a line is, and memory
+is bounded by the longest record, which may have ``MAX_RECORD_BYTES``.
 
     >>> list(text_lines("notes.txt.gz", "GZIP"))
     [b'first line', b'second line']
@@ -17,25 +18,22 @@ from typing import Any, BinaryIO, NoReturn
 
 from headrace import errors
 
-__all__ = ["chunks", "fixed_length_records", "open_file", "raise_os_error", "text_lines"]
+__all__ = [
+    "MAX_RECORD_BYTES", "Pending", "chunks", "fixed_length_records", "open_file", "raise_os_error", "text_lines",
+]  # fmt: skip
 
 #: Bytes read at once where the caller does not say.
 BUFFER = 256 * 1024
 
-_KINDS: list[tuple[type[OSError], type[errors.OpError]]] = [
-    (FileNotFoundError, errors.NotFoundError),
-    (PermissionError, errors.PermissionDeniedError),
-    (IsADirectoryError, errors.FailedPreconditionError),
-    (NotADirectoryError, errors.FailedPreconditionError),
-]
+#: A line or record that is longer is a ResourceExhaustedError: a small compressed file can hold a line of any length.
+MAX_RECORD_BYTES = (1 << 31) - 1
 #: zlib's wbits for each compression type.
 WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
 
 
 def raise_os_error(path: Any, error: OSError) -> NoReturn:
     """The error of ``tf.errors`` that stands for an operating system's error."""
-    kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), errors.UnknownError)
-    raise kind(None, None, f"{os.fsdecode(path)}; {error.strerror or error}") from None
+    raise errors.os_error(path, error) from None
 
 
 def open_file(path: Any, mode: str = "rb") -> BinaryIO:
@@ -102,15 +100,45 @@ def text_lines(
     path: Any, compression: str | None = None, buffer_size: int | None = None
 ) -> Iterator[bytes]:
     """The lines of a file without their ends. Every carriage return is dropped, wherever it stands, as in TensorFlow."""
-    rest = b""
+    pending = Pending(path)
     for chunk in chunks(path, compression, buffer_size):
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r", b"")
-        lines = (rest + chunk).split(b"\n")
-        rest = lines.pop()
+        if b"\n" not in chunk:
+            pending.add(chunk)
+            continue
+        lines = pending.joined(chunk).split(b"\n")
+        pending.add(lines.pop())
         yield from lines
+    rest = pending.joined(b"")
     if rest:
         yield rest
+
+
+class Pending:
+    """Pieces of a record that is not complete yet. They are joined once, so that long records take linear time."""
+
+    def __init__(self, path: Any) -> None:
+        self.path = path
+        self.size = 0
+        self._parts: list[bytes] = []
+
+    def add(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if self.size > MAX_RECORD_BYTES:
+            raise errors.ResourceExhaustedError(
+                None, None, f"{os.fsdecode(self.path)}: a record has more than {MAX_RECORD_BYTES} bytes."
+            )  # fmt: skip
+        if piece:
+            self._parts.append(piece)
+
+    def joined(self, piece: bytes) -> bytes:
+        """What was added, with ``piece`` after it; nothing is pending afterwards."""
+        if not self._parts:
+            return piece
+        data = b"".join([*self._parts, piece])
+        self._parts, self.size = [], 0
+        return data
 
 
 def fixed_length_records(
@@ -124,14 +152,19 @@ def fixed_length_records(
     """Records of ``record_bytes`` between a header and a footer, which are skipped."""
     if not compression:
         _check_length(path, record_bytes, header_bytes, footer_bytes)
-    data, at, total, skip = b"", 0, 0, header_bytes
+    pending, total, skip = Pending(path), 0, header_bytes
+    need = record_bytes + footer_bytes
     for chunk in chunks(path, compression, buffer_size):
         total += len(chunk)
-        data = data[at:] + chunk[skip:]
-        at, skip = 0, max(0, skip - len(chunk))
-        while at + record_bytes + footer_bytes <= len(data):
+        piece, skip = chunk[skip:], max(0, skip - len(chunk))
+        if pending.size + len(piece) < need:
+            pending.add(piece)
+            continue
+        data, at = pending.joined(piece), 0
+        while at + need <= len(data):
             yield data[at : at + record_bytes]
             at += record_bytes
+        pending.add(data[at:])
     if total < header_bytes + footer_bytes or (total - header_bytes - footer_bytes) % record_bytes:
         reason = _uneven(path, record_bytes, header_bytes, footer_bytes, total)
         raise errors.DataLossError(None, None, reason)

@@ -23,6 +23,7 @@ from typing import Any
 from headrace import errors
 from headrace.formats import crc
 from headrace.formats.streams import (
+    MAX_RECORD_BYTES,
     WINDOW_BITS,
     chunks,
     fixed_length_records,
@@ -70,7 +71,19 @@ def record_batches(
         if cutter.error is not None:
             raise cutter.error
         parts, have = [rest], len(rest)
+        _check_declared(path, compression, cutter)
     if have >= _HEADER.size:
+        raise errors.DataLossError(None, None, f"truncated record at {cutter.offset}")
+
+
+def _check_declared(path: Any, compression: str | None, cutter: _Cutter) -> None:
+    """Before a record larger than a chunk is gathered: whether the file can hold what the record's head declares."""
+    if cutter.need > MAX_RECORD_BYTES + 16:
+        size = cutter.need - 16
+        reason = f"corrupted record at {cutter.offset}: {size} bytes are declared, at most {MAX_RECORD_BYTES} are read"
+        raise errors.DataLossError(None, None, reason)
+    plain = not compression and cutter.need > _HEADER.size and os.path.isfile(path)
+    if plain and cutter.offset + cutter.need > os.path.getsize(path):
         raise errors.DataLossError(None, None, f"truncated record at {cutter.offset}")
 
 
@@ -262,11 +275,11 @@ class TFRecordWriter:
         """Complete the file. Closing twice is allowed."""
         if self._file is None:
             return
-        if self._compressor is not None:
-            self._write(self._compressor.flush())
         file, self._file = self._file, None
         try:
-            file.close()
+            with file:
+                if self._compressor is not None:
+                    file.write(self._compressor.flush())
         except OSError as error:
             raise_os_error(self._path, error)
 

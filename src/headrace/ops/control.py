@@ -29,7 +29,9 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
                 "Expected tf.group() expected Tensor objects not None with type '<class 'NoneType'>'"
             )
         ops.append(_operation(item))
-    if ops:
+    if (
+        ops and not graph._is_function
+    ):  # a function waits for operations around it (core/func_graph.py)
         graph = ops[0].graph
     with graph.as_default(), graph.control_dependencies(ops):
         return no_op(name or "group_deps")
@@ -52,6 +54,8 @@ def _operation(item: Any) -> Operation:
         return item
     if isinstance(item, Tensor):
         return item._op
+    if hasattr(item, "handle") and hasattr(item, "op"):
+        return item.op  # type: ignore[no-any-return]  # of a resource variable: the write, not a read after it
     if hasattr(item, "_as_graph_element"):
         element = item._as_graph_element()
         return element if isinstance(element, Operation) else element._op

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.core.build import apply
-from headrace.core.contexts import CondBase, Context, WhileBase
+from headrace.core.build import apply, apply_op
+from headrace.core.contexts import CondBase, Context, WhileBase, frame_of
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control_flow_ops import ENTER, REF_ENTER, REF_SWITCH, SWITCH
@@ -121,10 +121,12 @@ class CondContext(_Shared, CondBase):
     def control_inputs_for(
         self, op: Operation, controls: tuple[Operation, ...]
     ) -> tuple[Operation, ...]:
-        inside = tuple(c for c in controls if is_inside(c._context, self))
-        if op._inputs:
-            return inside if len(inside) == len(controls) else controls
-        return (*inside, self.pivot._op)
+        frame = frame_of(self)
+        if frame is not None:  # TensorFlow drops what lies outside of the loop around this branch
+            controls = tuple(c for c in controls if frame_of(c._context) is frame)
+        if op._inputs or any(is_inside(c._context, self) for c in controls):
+            return controls
+        return (*controls, self.pivot._op)
 
 
 class WhileContext(_Shared, WhileBase):
@@ -140,9 +142,9 @@ class WhileContext(_Shared, WhileBase):
     def enter(self, tensor: Tensor, is_constant: bool, name: str = "Enter") -> Tensor:
         graph = tensor._op.graph
         opdef = REF_ENTER if tensor._dtype._is_ref else ENTER
-        controls = graph._control_ops
+        controls = tuple(c for c in graph._control_ops if self._is_around(c._context))
         with in_context(graph, self.outer_context):
-            graph._control_ops = () if is_constant else controls
+            graph._control_ops = controls
             out: Tensor = apply(
                 opdef, tensor, frame_name=self.name, is_constant=is_constant,
                 parallel_iterations=self.parallel_iterations, name=name,
@@ -158,7 +160,31 @@ class WhileContext(_Shared, WhileBase):
     def control_inputs_for(
         self, op: Operation, controls: tuple[Operation, ...]
     ) -> tuple[Operation, ...]:
-        inside = tuple(c for c in controls if is_inside(c._context, self))
-        if op._inputs or self.pivot is None:
-            return inside
-        return (*inside, self.pivot)
+        inside = [c for c in controls if frame_of(c._context) is self]
+        if len(inside) != len(controls):
+            inside += self._brought_in(c for c in controls if frame_of(c._context) is not self)
+        if not inside and not op._inputs and self.pivot is not None:
+            return (self.pivot,)
+        return tuple(inside)
+
+    def _brought_in(self, outside: Iterable[Operation]) -> list[Operation]:
+        """Operations that wait for those outside, through their first outputs.
+
+        One without outputs is left out, as in TensorFlow.
+        """
+        graph = get_default_graph()
+        with in_context(graph, self):
+            old, graph._control_ops = graph._control_ops, ()
+            try:
+                return [apply_op("Identity", c._outputs[0])._op for c in outside if c._outputs]
+            finally:
+                graph._control_ops = old
+
+    def _is_around(self, context: Context | None) -> bool:
+        """Whether a context lies around this loop, within the next loop outside."""
+        at, frame = self.outer_context, frame_of(self.outer_context)
+        while at is not context:
+            if at is None or at is frame:
+                return False
+            at = at.outer_context
+        return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -22,18 +22,6 @@ from headrace.core.tensor import Tensor
 from headrace.ops.strings import object_array
 
 __all__ = ["match_filenames_once", "matching_files", "read_file", "write_file"]
-
-_KINDS: list[tuple[type[OSError], type[errors.OpError]]] = [
-    (FileNotFoundError, errors.NotFoundError),
-    (PermissionError, errors.PermissionDeniedError),
-    (IsADirectoryError, errors.FailedPreconditionError),
-    (NotADirectoryError, errors.FailedPreconditionError),
-]
-
-
-def _raise(path: bytes, error: OSError) -> NoReturn:
-    kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), errors.UnknownError)
-    raise kind(None, None, f"{os.fsdecode(path)}; {error.strerror or error}") from None
 
 
 def _contents(path: bytes) -> bytes:
@@ -58,7 +46,7 @@ def _read_kernel(xp: Any, filename: Any) -> Any:
     try:
         out[()] = _contents(path)
     except OSError as error:
-        _raise(path, error)
+        raise errors.os_error(path, error) from None
     return out
 
 
@@ -69,7 +57,7 @@ def _write_kernel(xp: Any, filename: Any, contents: Any) -> tuple[()]:
         with open(path, "wb") as file:
             file.write(contents.item())
     except OSError as error:
-        _raise(path, error)
+        raise errors.os_error(path, error) from None
     return ()
 
 
@@ -79,7 +67,7 @@ def _matching_kernel(xp: Any, pattern: Any) -> Any:
     for text in pattern.reshape(-1).tolist():
         folder = os.path.dirname(text)
         if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
-            _raise(folder, FileNotFoundError(2, "No such file or directory"))
+            raise errors.os_error(folder, FileNotFoundError(2, "No such file or directory"))
         found += glob.glob(text)
     return object_array(sorted(found), len(found))
 

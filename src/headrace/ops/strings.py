@@ -22,6 +22,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array_shape import const, invalid, one_of
+from headrace.ops.regex import compile_pattern
 from headrace.ops.sparse import SparseTensor
 from headrace.ops.string_hash import fingerprint64, hash64, sip_hash
 
@@ -103,6 +104,7 @@ def _sparse_rows(rows: list[list[bytes]]) -> Any:
 
 def _split_v1_kernel(xp: Any, x: Any, delimiter: Any, *, skip_empty: bool) -> Any:
     """Every byte of the delimiter separates; an empty one separates all bytes."""
+    _check_split(x, delimiter, "delimiter")
     marks: bytes = delimiter.item()
     pattern = re.compile(b"[" + re.escape(marks) + b"]") if marks else None
     rows = []
@@ -116,8 +118,26 @@ def _split_v1_kernel(xp: Any, x: Any, delimiter: Any, *, skip_empty: bool) -> An
 
 
 def _split_v2_kernel(xp: Any, x: Any, sep: Any, *, maxsplit: int) -> Any:
-    by: bytes | None = sep.item() or None
-    return _sparse_rows([s.split(by, maxsplit) for s in x.tolist()])
+    _check_split(x, sep, "sep")
+    by: bytes = sep.item()
+    if maxsplit == 0:
+        return _sparse_rows([[s] for s in x.tolist()])
+    if by:
+        return _sparse_rows([s.split(by, maxsplit) for s in x.tolist()])
+    return _sparse_rows([_split_at_whitespace(s, maxsplit) for s in x.tolist()])
+
+
+def _split_at_whitespace(s: bytes, maxsplit: int) -> list[bytes]:
+    """After ``maxsplit`` words TensorFlow adds what is left, also when that is empty."""
+    parts = s.split(None, maxsplit)
+    return [*parts, b""] if len(parts) == maxsplit else parts
+
+
+def _check_split(x: Any, mark: Any, name: str) -> None:
+    for value, what, rank, kind in ((x, "input", 1, "vector"), (mark, name, 0, "scalar")):
+        if value.ndim != rank:
+            shape = ",".join(map(str, value.shape))
+            raise invalid(f"{what} must be a {kind}, got shape: [{shape}]")
 
 
 def _split_shape(c: Inference) -> list[Shape]:
@@ -480,39 +500,14 @@ def string_strip(input: Any, name: str | None = None) -> Tensor:
 # regular expressions ----------------------------------------------------------------------------
 
 
-def _compiled(pattern: bytes) -> re.Pattern[bytes]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise invalid(
-            f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
-        ) from None
-
-
-def _rewriter(rewrite: bytes) -> Callable[[re.Match[bytes]], bytes]:
-    """RE2's rewrite strings: \\0 is the whole match, \\1 … groups, \\\\ a backslash."""
-    parts = re.split(rb"\\([0-9\\])", rewrite)
-
-    def replace(match: re.Match[bytes]) -> bytes:
-        out = []
-        for i, part in enumerate(parts):
-            if i % 2 == 0:
-                out.append(part)
-            else:
-                out.append(b"\\" if part == b"\\" else match.group(int(part)) or b"")
-        return b"".join(out)
-
-    return replace
-
-
 def _replaced(x: Any, pattern: bytes, rewrite: bytes, everywhere: bool) -> Any:
-    compiled, replace = _compiled(pattern), _rewriter(rewrite)
-    return mapped(lambda s: compiled.sub(replace, s, 0 if everywhere else 1), x)
+    compiled = compile_pattern(pattern)
+    return mapped(lambda s: compiled.replace(s, rewrite, everywhere), x)
 
 
 def _matches(x: Any, pattern: bytes) -> Any:
-    compiled = _compiled(pattern)
-    found = [compiled.fullmatch(s) is not None for s in x.reshape(-1).tolist()]
+    matches = compile_pattern(pattern).matches
+    found = [matches(s) for s in x.reshape(-1).tolist()]
     return np.array(found, bool).reshape(x.shape)
 
 

@@ -13,6 +13,7 @@ from headrace.core.func_graph import out_of_scope
 from headrace.core.graph import get_default_graph
 from headrace.core.scopes import init_scope, name_scope
 from headrace.core.shapes import TensorShape, as_shape
+from headrace.core.tapes import ACTIVE, variable_accessed
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops import state_resource as ops
 from headrace.ops.basic import identity
@@ -132,6 +133,8 @@ class ResourceVariable(Variable):
 
     # reading ------------------------------------------------------------------------------------
     def _read(self) -> Tensor:
+        if ACTIVE[0]:
+            variable_accessed(self)
         return apply(ops.READ_VARIABLE, self._handle, dtype=self._dtype)  # type: ignore[no-any-return]
 
     def value(self) -> Tensor:
@@ -156,10 +159,14 @@ class ResourceVariable(Variable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Some rows of the variable, without reading the others."""
+        if ACTIVE[0]:
+            variable_accessed(self)
         value = ops.resource_gather(self._handle, indices, self._dtype, name=name or "Gather")
         return identity(value)  # type: ignore[no-any-return]
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        if ACTIVE[0]:
+            variable_accessed(self)
         value = apply(
             ops.RESOURCE_GATHER_ND,
             self._handle,
@@ -258,7 +265,7 @@ class UnreadVariable(ResourceVariable):
         return self.value() if self._parent_op.graph._is_function else self._graph_element
 
     def _read(self) -> Tensor:
-        with self._parent_op.graph.control_dependencies([self._parent_op]):
+        with get_default_graph().control_dependencies([self._parent_op]):
             return super()._read()
 
     @property

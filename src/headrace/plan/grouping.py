@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from headrace.core import shapes
 from headrace.plan.fusion import Fused, PlanBlock, PlanStatement
+from headrace.program.constants import exact_key
 from headrace.program.nodes import Node, Program
 
 __all__ = ["Grouped", "gradient_position", "group"]
@@ -112,7 +113,7 @@ def _key(node: Node, program: Program, same: dict[int, int]) -> Any:
         return None
     rest = [v for i, v in enumerate(node.inputs) if i not in traits.writes and i != at]
     shared = tuple(same.get(v, v) for v in rest)
-    attrs = tuple((p, node.attrs[p]) for p in node.opdef.kernel_params)
+    attrs = tuple(exact_key(node.attrs[p]) for p in node.opdef.kernel_params)
     return (node.opdef.name, program.variables[node.writes[0]].dtype, at, shared, attrs)
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from headrace.arrays import accel
-from headrace.arrays.packed import Held
+from headrace.arrays.packed import Held, WeightsWay
 from headrace.core import dtypes, shapes
 from headrace.ops.packed_ops import HELD, HELD_CONV2D, HELD_LSTM_LAYER, HELD_MATMUL
 from headrace.plan.kept import makers_of
-from headrace.program.nodes import Node, Program, Statement, ValueInfo
+from headrace.program.nodes import NearMiss, Node, Program, Statement, ValueInfo
 
 __all__ = ["pack"]
 
@@ -43,18 +43,30 @@ def pack(program: Program, weights: str = "float32") -> Program:
     made = makers_of(program, steady)
     steady |= set(made)
     large = [s for s in program.body if _wanted(s, program, steady)]
+    way = _way(weights) if large and weights != "float32" else None
+    if way is not None:
+        program = program._replace(weights_way=way)
+        if way.kind == "float32":
+            _warn(way)
     if not large or accel.library() is None:
-        if large and weights != "float32":
-            _warn(weights)
         return program
-    return _replaced(program, {id(s) for s in large}, weights)
+    return _replaced(program, {id(s) for s in large}, way)
+
+
+def _way(asked: str) -> WeightsWay:
+    """What becomes of weights of a type on this machine."""
+    found = accel.library()
+    if found is None:
+        why = f"there is no kernel library: {accel.status()}"
+        return WeightsWay(asked, "float32", "float32", why, "float32's rounding")
+    return found.weights_way(asked)  # type: ignore[no-any-return]
 
 
 @functools.cache
-def _warn(weights: str) -> None:
+def _warn(way: WeightsWay) -> None:
     """Once: what was asked for is not done."""
     warnings.warn(
-        f"weights={weights!r} has no effect without oneDNN ({accel.status()}); products are computed in float32.",
+        f"weights={way.asked!r} has no effect: products are computed in float32 ({way.reason}).",
         stacklevel=2,
     )
 
@@ -81,8 +93,22 @@ def _weights(s: Node) -> int:
     return s.inputs[-2 if s.opdef.name == "_LSTMLayer" else 1]
 
 
-def _replaced(program: Program, chosen: set[int], kind: str) -> Program:
+def _kind_of(s: Node, program: Program, way: WeightsWay | None, misses: list[NearMiss]) -> str:
+    """The type in which a product reads its weights."""
+    if way is None:
+        return "float32"
+    shape = program.values[_weights(s)].shape
+    inner = None if shape is None else shape[1 if s.attrs.get("transpose_b") else 0]
+    if way.max_inner is not None and inner is not None and inner > way.max_inner:
+        why = f"sums of {inner} products may not fit into 32 bits (the most is {way.max_inner})"
+        misses.append(NearMiss(f"weights in {way.asked}", s.op.name, why))
+        return "float32"
+    return way.kind
+
+
+def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Program:
     values, constants = list(program.values), dict(program.constants)
+    misses: list[NearMiss] = []
     body: list[Statement] = []
     held_of: dict[int, int] = {}
     for s in program.body:
@@ -107,9 +133,12 @@ def _replaced(program: Program, chosen: set[int], kind: str) -> Program:
         attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
         attrs["num_args"] = len(s.inputs) - 2
         if _REPLACED[s.opdef.name] is HELD_MATMUL:
-            attrs["weights"] = kind
+            attrs["weights"] = _kind_of(s, program, way, misses)
         body.append(Node(_REPLACED[s.opdef.name], inputs, s.outputs, attrs, s.op))
-    return program._replace(body=tuple(body), values=values, constants=constants)
+    return program._replace(
+        body=tuple(body), values=values, constants=constants,
+        near_misses=(*program.near_misses, *misses),
+    )  # fmt: skip
 
 
 def _as_constant(held: Held) -> Any:

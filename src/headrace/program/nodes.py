@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Union
 
+from headrace.arrays.packed import WeightsWay
 from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+from headrace.program.constants import Constants
 
 __all__ = [
     "Block",
@@ -122,7 +124,7 @@ class Program(NamedTuple):
     fetches: tuple[int | None, ...]  # None: an operation that is run for its effect
     body: Block
     values: list[ValueInfo]
-    constants: dict[int, Any]
+    constants: Constants
     variables: tuple[VariableInfo, ...]
     total_ops: int = 0  # operations in the user's graph
     needed_ops: int = 0  # those that this call needs
@@ -130,6 +132,7 @@ class Program(NamedTuple):
     effects: tuple[int, ...] = ()  # values of fetched operations: computed though nobody reads them
     firings: tuple[Firing, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
+    weights_way: WeightsWay | None = None  # how weights of another type than float32 are used
     borrowed: bool = False  # whoever calls never writes to what is returned: it need not be a copy
 
 

@@ -8,15 +8,16 @@ variable that is itself fetched gives its value at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.contexts import CondBase
+from headrace.core.contexts import CondBase, guards_of
 from headrace.core.opdef import OpDef
 from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+from headrace.errors import InvalidArgumentError
 from headrace.program.nodes import (
     Block,
     If,
@@ -74,6 +75,20 @@ def variable_key(op: Operation) -> str:
     return f"{container}/{name}" if container else name
 
 
+def _check_kernels(ops: Iterable[Operation]) -> None:
+    """TensorFlow registers some types without a kernel; such an operation fails when it is to run."""
+    for op in ops:
+        for attr in op._opdef.without_kernel:
+            dtype = op._attrs[attr.name]
+            if dtype in attr.missing:
+                raise InvalidArgumentError(
+                    None,
+                    op,
+                    f"No OpKernel was registered to support Op '{op.type}' used by node {op.name} with these attrs: "
+                    f"[{attr.name}={dtype.name}]. TensorFlow has none either; convert the inputs with tf.cast.",
+                )
+
+
 class _Variable:
     """A variable while the program is built."""
 
@@ -110,6 +125,7 @@ class _Builder:
         self.frames: list[Any] = []
         self.before_loop = 0  # writes that the loops around come after
         self.fetched = {f for f in fetches if isinstance(f, Tensor)}
+        self.preds: set[Tensor] = set()  # what decides over branches
 
     # the whole ----------------------------------------------------------------------------------
     def build(self) -> Program:
@@ -123,7 +139,9 @@ class _Builder:
             else:
                 roots[f.op if isinstance(f, FinalValue) else f] = None
         needed = needed_ops(roots, fed, self.done)
+        _check_kernels(needed)
         units = schedule(needed)
+        self.preds = _predicates(needed)
         self._find_writes(units)
         body = self._block(units)
         fetch_ids = tuple(self._fetch(f) for f in self.fetches)
@@ -216,12 +234,14 @@ class _Builder:
         found = {self.refs.get(t) for t in sources}
         return found.pop() if len(found) == 1 else None
 
-    @staticmethod
-    def _looks_through(op: Operation) -> bool:
+    def _looks_through(self, op: Operation) -> bool:
         """Identity of a reference is a read of its own only when control dependencies order it.
 
-        A loop variable that starts with a variable's value is a value of its own, too.
+        A loop variable that starts with a variable's value is a value of its own, too, and so is a predicate: a branch may
+        write the variable.
         """
+        if op._outputs[0] in self.preds:
+            return False
         if op.type in ("Enter", "RefEnter"):
             return bool(op._attrs["is_constant"])
         return not (op.type == "Identity" and op._control_inputs and op._inputs[0]._dtype._is_ref)
@@ -436,6 +456,13 @@ class _Builder:
             if o.type in ("Switch", "RefSwitch") and after:
                 self.masks[o] = after
         return While(tuple(values), test, cond, body, cond_op)
+
+
+def _predicates(needed: set[Operation]) -> set[Tensor]:
+    contexts = {op._context for op in needed}
+    found = {guard.pred for context in contexts for guard in guards_of(context)}
+    found.update(op.__dict__["_cond_pred"] for op in needed if "_cond_pred" in op.__dict__)
+    return found
 
 
 def _all_ops(loop: Loop) -> list[Operation]:

@@ -16,6 +16,7 @@ from headrace.ops import joining as _joining  # noqa: F401
 from headrace.ops import loop_sums as _loop_sums  # noqa: F401
 from headrace.ops import math_binary as _math_binary  # noqa: F401
 from headrace.ops import math_unary as _math_unary  # noqa: F401
+from headrace.program.constants import exact_key
 from headrace.program.nodes import Node
 from headrace.rewrite import (
     algebra,
@@ -55,13 +56,11 @@ def _share(node: Node, state: RewriteState) -> tuple[int, ...] | None:
 
 
 def _key(node: Node) -> Hashable | None:
-    attrs = tuple([(k, v) for k, v in node.attrs.items() if k[0] != "_"])
-    key = (node.opdef.name, node.inputs, attrs)
     try:
-        hash(key)
+        attrs = tuple([(k, exact_key(v)) for k, v in node.attrs.items() if k[0] != "_"])
     except TypeError:
         return None
-    return key
+    return (node.opdef.name, node.inputs, attrs)
 
 
 _SUMS = ("Add", "AddV2")

@@ -14,6 +14,7 @@ from headrace.core.dtypes import DType
 from headrace.core.opdef import lookup
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
+from headrace.program.constants import Constants
 from headrace.program.nodes import (
     Block,
     Firing,
@@ -50,7 +51,7 @@ class RewriteState:
 
     def __init__(self, program: Program) -> None:
         self.values: list[ValueInfo] = list(program.values)
-        self.constants: dict[int, Any] = dict(program.constants)
+        self.constants: Constants = program.constants.copy()
         #: values of variables that change during the run: reads of them may not be moved
         self.mutable = frozenset(v.current for v in program.variables if v.written)
         self.uses = count_uses(program)

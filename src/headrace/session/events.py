@@ -35,6 +35,18 @@ class Events:
         for listener in self.listeners:
             listener(name, data)
 
+    def emit_plan(self, session: Any, executable: Any) -> None:
+        """A plan was made: "plan", "rewrite" for each rule that fired, "fallback" for what the machine cannot do."""
+        program = executable.plan.program
+        self.emit("plan", session=session, executable=executable)
+        for firing in program.firings:
+            self.emit("rewrite", session=session, rule=firing.rule, op=firing.op)
+        way = program.weights_way
+        if way is not None and way.falls_back:
+            self.emit(
+                "fallback", session=session, asked=f"weights in {way.asked}", done=way.way, why=way.reason
+            )  # fmt: skip
+
 
 EVENTS = Events()
 

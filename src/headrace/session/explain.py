@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.arrays import accel
+from headrace.arrays.packed import WeightsWay
 from headrace.core import shapes, trace
 from headrace.executors.base import Executable
 from headrace.executors.settled import SettledRuns
@@ -65,6 +66,7 @@ class Explanation:
     may_settle: bool  # whether runs are bound to the shapes of their feeds
     settled: list[Binding]  # what this session has bound so far
     kernel_library: str
+    weights: WeightsWay | None  # how weights of another type than float32 are used, and why
     source: str = field(repr=False, default="")
 
     def as_dict(self) -> dict[str, Any]:
@@ -106,6 +108,7 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
         may_settle=isinstance(executable.run, SettledRuns),
         settled=_settled(session, executable.run),
         kernel_library=accel.status(),
+        weights=program.weights_way,
         source=str(executable.details.get("source", "")),
     )
 
@@ -223,6 +226,12 @@ def _text(e: Explanation) -> list[str]:
         f"  variables  reads {', '.join(e.variables_read) or 'none'}; writes {', '.join(e.variables_written) or 'none'}",
         f"  steps      {len(e.steps)}",
     ]
+    if e.weights is not None:
+        w = e.weights
+        lines[2:2] = [
+            f"  weights    {w.asked} was asked for: {w.way} ({w.reason})",
+            f"             error of a result: up to {w.error_bound}",
+        ]
     width = max([len(s.op_type) for s in e.steps] or [0])
     width = min(width, 40)
     for i, s in enumerate(e.steps):

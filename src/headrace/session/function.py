@@ -86,9 +86,7 @@ class GraphFunction:
         EVENTS.plans += 1
         EVENTS.plan_seconds += time.perf_counter() - start
         if EVENTS.listeners:
-            EVENTS.emit("plan", session=None, executable=made)
-            for firing in made.plan.program.firings:
-                EVENTS.emit("rewrite", session=None, rule=firing.rule, op=firing.op)
+            EVENTS.emit_plan(None, made)
         return made
 
     def _first_run(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:

@@ -329,9 +329,7 @@ class BaseSession:
         EVENTS.plans += 1
         EVENTS.plan_seconds += time.perf_counter() - start
         if EVENTS.listeners:
-            EVENTS.emit("plan", session=self, executable=made)
-            for firing in made.plan.program.firings:
-                EVENTS.emit("rewrite", session=self, rule=firing.rule, op=firing.op)
+            EVENTS.emit_plan(self, made)
         return made
 
     def _from_template(self, elements: list[Any], feeds: list[Tensor]) -> Executable | None:

@@ -17,7 +17,7 @@ import stat as stat_module
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from headrace import errors
 
@@ -27,19 +27,7 @@ __all__ = [
     "read_file_to_string", "recursive_create_dir", "rename", "stat", "walk", "write_string_to_file",
 ]  # fmt: skip
 
-_KINDS: list[tuple[type[OSError], type[errors.OpError]]] = [
-    (FileNotFoundError, errors.NotFoundError),
-    (FileExistsError, errors.AlreadyExistsError),
-    (PermissionError, errors.PermissionDeniedError),
-    (IsADirectoryError, errors.FailedPreconditionError),
-    (NotADirectoryError, errors.FailedPreconditionError),
-]
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
-
-
-def _raise(path: Any, error: OSError) -> NoReturn:
-    kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), errors.UnknownError)
-    raise kind(None, None, f"{path}; {error.strerror or error}") from None
 
 
 @contextlib.contextmanager
@@ -47,7 +35,7 @@ def _translated(path: Any) -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        _raise(path, e)
+        raise errors.os_error(path, e) from None
 
 
 def _path(path: Any) -> str:

@@ -1,16 +1,14 @@
 """``cache``: the elements of the first complete pass, in memory or in a file.
 
 In memory, elements of one shape are stacked when they are all there, so that shuffling and batching them afterwards works
-on row numbers (indexed.py). In a file they are one after the other, in a form that is Headrace's own.
+on row numbers (indexed.py). In a file they are one after the other (formats/elements.py).
 """
 
 from __future__ import annotations
 
-import math
 import os
-import struct
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +18,9 @@ from headrace.data.runtime.indexed import ArrayRows, IndexPass, Rows, Span
 from headrace.data.runtime.simple import OnePass
 from headrace.data.runtime.sources import ListPass
 from headrace.data.runtime.stacking import stack
+from headrace.formats.elements import ElementWriter, PartSpec, read_elements
 
-__all__ = ["FileCacheStage", "MemoryCacheStage", "read_from", "write_element"]
+__all__ = ["FileCacheStage", "MemoryCacheStage"]
 
 #: Stacking needs the memory of all elements once more for a moment.
 MAX_STACKED = 1 << 30
@@ -93,14 +92,17 @@ class MemoryCachePass(OnePass):
 
 
 class FileCacheStage(Stage):
-    def __init__(self, source: Stage, filename: str) -> None:
+    """``parts`` is what is known of the elements; a file that has others is damaged or of another dataset."""
+
+    def __init__(self, source: Stage, filename: str, parts: Sequence[PartSpec]) -> None:
         self.inputs = (source,)
         self.filename = filename
         self.path = filename + ".cache"
+        self.parts = parts
 
     def start(self, ctx: Context) -> Pass:
         if os.path.exists(self.path):
-            return ListPass(read_elements(self.path))
+            return ListPass(read_elements(self.path, "", self.parts))
         return FileCachePass(ctx.start(self.inputs[0]), self)
 
     def cardinality(self) -> int:
@@ -110,14 +112,15 @@ class FileCacheStage(Stage):
 class FileCachePass(OnePass):
     """Writes beside the final name; the file is there once the last element was read."""
 
-    file: Any = None
+    writer: ElementWriter | None = None
 
     def __init__(self, source: Pass, stage: FileCacheStage) -> None:
         super().__init__(source)
         self.path = stage.path
         self.lock = stage.filename + ".lockfile"
         try:
-            self.file = open(self.lock, "xb")  # noqa: SIM115
+            with open(self.lock, "xb"):
+                pass
         except FileExistsError:
             raise errors.AlreadyExistsError(
                 None, None,
@@ -126,85 +129,37 @@ class FileCachePass(OnePass):
                 f"delete the lockfile and re-initialize the iterator.",
             ) from None  # fmt: skip
         except OSError as error:
-            raise errors.NotFoundError(None, None, f"{self.lock}; {error.strerror}") from None
+            raise errors.os_error(self.lock, error) from None
+        self.writer = ElementWriter(self.lock)
 
     def __next__(self) -> Element:
         for element in self.source:
-            write_element(self.file, element)
+            if self.writer is None:
+                raise errors.FailedPreconditionError(None, None, f"{self.lock}: an element could not be written; the cache was given up.")  # fmt: skip
+            try:
+                self.writer.write(element)
+            except errors.OpError:
+                self.writer = None  # what was written is gone
+                raise
             return element
-        if self.file is not None:
-            self.file.close()
-            self.file = None
-            os.replace(self.lock, self.path)
+        self._finish()
         raise StopIteration
+
+    def _finish(self) -> None:
+        writer, self.writer = self.writer, None
+        if writer is not None:
+            writer.finish()
+            try:
+                os.replace(self.lock, self.path)
+            except OSError as error:
+                raise errors.os_error(self.path, error) from None
 
     def close(self) -> None:
         super().close()
-        if self.file is not None:
-            self.file.close()
-            self.file = None
-            os.unlink(self.lock)
+        writer, self.writer = self.writer, None
+        if writer is not None:
+            writer.abandon()
 
     def __del__(self) -> None:
-        self.close()
-
-
-# An element is the number of its parts and the parts; a part is a head (rank, length of the type's name), the name, the
-# dimensions, and the bytes of the array. Strings have the name "" and the lengths of all of them in front of the bytes.
-_COUNT, _HEAD = struct.Struct("<I"), struct.Struct("<BB")
-
-
-def write_element(file: BinaryIO, element: Element) -> None:
-    """Add one element to a file."""
-    pieces = [_COUNT.pack(len(element))]
-    for part in element:
-        array = np.asarray(part)
-        name = b"" if array.dtype.kind == "O" else array.dtype.name.encode()
-        pieces += [_HEAD.pack(array.ndim, len(name)), name, _numbers(array.shape)]
-        if name:
-            pieces.append(array.tobytes())
-            continue
-        texts = array.reshape(-1).tolist()
-        if not all(isinstance(t, bytes) for t in texts):
-            raise errors.UnimplementedError(
-                None, None, "Only dense tensors can be cached in a file; cache in memory instead."
-            )
-        pieces += [_numbers(list(map(len, texts))), *texts]
-    file.write(b"".join(pieces))
-
-
-def _numbers(values: Sequence[int]) -> bytes:
-    return struct.pack(f"<{len(values)}q", *values)
-
-
-def read_elements(path: str) -> Iterator[Element]:
-    """The elements of a file."""
-    with open(path, "rb") as file:
-        yield from read_from(file)
-
-
-def read_from(file: Any) -> Iterator[Element]:
-    """The elements from a file's current place on."""
-    while head := file.read(_COUNT.size):
-        try:
-            yield tuple([_read_part(file) for _ in range(_COUNT.unpack(head)[0])])
-        except (struct.error, TypeError, ValueError):
-            raise errors.DataLossError(None, None, "The cached elements are damaged.") from None
-
-
-def _read_part(file: BinaryIO) -> Any:
-    rank, length = _HEAD.unpack(file.read(_HEAD.size))
-    name = file.read(length).decode()
-    shape = _read_numbers(file, rank)
-    size = math.prod(shape)
-    if name:
-        dtype = np.dtype(name)
-        array = np.frombuffer(bytearray(file.read(size * dtype.itemsize)), dtype).reshape(shape)
-        return array if rank else array[()]
-    out = np.empty(size, object)
-    out[:] = [file.read(n) for n in _read_numbers(file, size)]
-    return out.reshape(shape)
-
-
-def _read_numbers(file: BinaryIO, n: int) -> tuple[int, ...]:
-    return struct.unpack(f"<{n}q", file.read(8 * n))
+        if self.writer is not None:
+            self.close()

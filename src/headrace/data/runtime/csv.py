@@ -6,6 +6,7 @@ that is wrong is an error of its own: the next one starts on the next line. Batc
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 from headrace import errors
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.files import text_scalar
-from headrace.formats.streams import chunks
+from headrace.formats.streams import Pending, chunks
 
 __all__ = ["CsvFormat", "CsvStage", "csv_records"]
 
@@ -45,15 +46,20 @@ class CsvFormat(NamedTuple):
 
 def csv_records(pieces: Iterator[bytes], delimiter: bytes, quotes: bool) -> Iterator[Record]:
     """The records of a text that comes in pieces."""
-    text, at = b"", 0
+    pending, need = Pending("A CSV file"), 0
     for piece in pieces:
-        text, at = text[at:] + piece, 0
-        while True:
-            found = _record(text, at, delimiter, quotes, last=False)
-            if found is None:
-                break
+        if (
+            pending.size + len(piece) < need
+        ):  # not looked at again before it is twice as long: linear time
+            pending.add(piece)
+            continue
+        text, at = pending.joined(piece), 0
+        while (found := _record(text, at, delimiter, quotes, last=False)) is not None:
             record, at = found
             yield record
+        pending.add(text[at:])
+        need = 2 * pending.size
+    text, at = pending.joined(b""), 0
     while at < len(text):
         found = _record(text, at, delimiter, quotes, last=True)
         assert found is not None
@@ -126,14 +132,17 @@ def _quoted(text: bytes, at: int, delimiter: bytes, last: bool) -> tuple[Any, in
 
 
 def _unquoted(text: bytes, at: int, delimiter: bytes, last: bool) -> tuple[Any, int] | None:
-    line = _line(text, at, last)
-    if line is None:
-        return None
-    stop = text.find(delimiter, at, line[0])
-    stop = line[0] if stop < 0 else stop
-    if text.find(b'"', at, stop) >= 0:
+    found = _field_end(delimiter).search(text, at)
+    if found is None:
+        return (text[at:], len(text)) if last else None
+    if found.group() == b'"':
         return _invalid("Unquoted fields cannot have quotes inside"), at
-    return text[at:stop], stop
+    return text[at : found.start()], found.start()
+
+
+@functools.cache
+def _field_end(delimiter: bytes) -> re.Pattern[bytes]:
+    return re.compile(b'[\r\n"' + re.escape(delimiter) + b"]")
 
 
 # the stage ------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.mapping import Function, InterleavePass, InterleaveStage
 from headrace.data.runtime.prefetch import AUTOTUNE
 from headrace.data.runtime.simple import OnePass
-from headrace.data.runtime.threads import ChannelPass, cpu_count
+from headrace.data.runtime.threads import ChannelPass
+from headrace.runtime.cores import cpu_count
 
 __all__ = ["ParallelInterleaveStage"]
 

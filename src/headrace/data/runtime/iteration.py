@@ -100,6 +100,10 @@ class IteratorResource:
                 EVENTS.emit("iteration", iterator=self, stats=self.stats())
             a_pass.close()
             raise errors.OutOfRangeError(None, None, "End of sequence") from None
+        except errors.OpError:
+            raise
+        except Exception as error:  # of a library that a stage uses
+            raise errors.as_op_error(error) or error from None
         finally:
             self._last = now = time.perf_counter()
             self.waiting_seconds += now - start

@@ -27,8 +27,9 @@ from headrace.arrays.pool import limited
 from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.mapping import Function, cardinality_kept
 from headrace.data.runtime.prefetch import AUTOTUNE
-from headrace.data.runtime.threads import END, Channel, cancelled, cpu_count, start_thread
+from headrace.data.runtime.threads import END, Channel, cancelled, start_thread
 from headrace.data.runtime.together import Failure, Together, rows_of, stacked, taken_block
+from headrace.runtime.cores import cpu_count
 
 __all__ = ["ParallelMapStage", "ParallelPass"]
 

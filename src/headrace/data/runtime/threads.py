@@ -23,17 +23,10 @@ from headrace import errors
 from headrace.data.runtime.base import Element, Pass
 from headrace.data.runtime.together import Failure
 
-__all__ = ["END", "Channel", "ChannelPass", "Failure", "cpu_count", "start_thread"]
+__all__ = ["END", "Channel", "ChannelPass", "Failure", "start_thread"]
 
 #: How long closing waits for a thread that is in the middle of an element.
 PATIENCE = 2.0
-
-
-def cpu_count() -> int:
-    """The processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _End:

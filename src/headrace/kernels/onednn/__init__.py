@@ -6,6 +6,7 @@ so a new shape costs nothing; everything else has a primitive for each shape, in
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from headrace.arrays.pool import thread_count
@@ -23,6 +24,8 @@ from headrace.kernels.onednn.products import Products
 from headrace.kernels.onednn.recurrent import Recurrent
 from headrace.kernels.onednn.reductions import Sums
 from headrace.kernels.onednn.softmax import Softmaxes
+from headrace.kernels.onednn.weight_types import choose_way
+from headrace.runtime.cpu_features import isa_name
 
 __all__ = ["OneDnn"]
 
@@ -33,7 +36,8 @@ class OneDnn:
     def __init__(self) -> None:
         self.api: Api = load()
         self.api.set_threads(thread_count())
-        self.name = f"oneDNN {self.api.version}"
+        self.isa = self.api.isa
+        self.name = f"oneDNN {self.api.version} ({isa_name(self.isa)})"
         self._adam = updates.Adam(self.api)
         self._bind_windows()
         self._bind_products()
@@ -45,6 +49,7 @@ class OneDnn:
         self.batch_matmul, self.pack = products.batch_matmul, products.pack
         self.scores = products.scores
         self.product, self.matmul_bias = products.product, products.matmul_bias
+        self.weights_way = partial(choose_way, isa=self.api.isa)
         recurrent = Recurrent(self.api)
         self.gates, self.steps_product = recurrent.gates, recurrent.product
         lstms = Lstms(self.api)

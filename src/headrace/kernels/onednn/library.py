@@ -13,15 +13,19 @@ import sysconfig
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.env import brief_openmp_waits
+from headrace.arrays.pool import chosen_threads
+from headrace.env import openmp_settings, settings_while_loading
+from headrace.runtime.cpu_features import isa_limit
 
-__all__ = ["Api", "load"]
+__all__ = ["Api", "Refused", "load"]
 
 _HEADER = """
 typedef struct { int arg; void* memory; } dnnl_exec_arg_t;
 typedef struct { int major; int minor; int patch; const char* hash; unsigned cpu_runtime; unsigned gpu_runtime; }
     dnnl_version_t;
 const dnnl_version_t* dnnl_version(void);
+int dnnl_set_max_cpu_isa(int isa);
+int dnnl_get_effective_cpu_isa(void);
 int dnnl_engine_create(void** engine, int kind, size_t index);
 int dnnl_stream_create(void** stream, void* engine, unsigned flags);
 int dnnl_memory_desc_create_with_strides(void** desc, int rank, const int64_t* dims, int type, const int64_t* strides);
@@ -125,6 +129,19 @@ WEIGHTS_DESC, DIFF_WEIGHTS_DESC, WORKSPACE_DESC, SCRATCHPAD_DESC = 131, 132, 135
 INFERENCE, BACKWARD = 96, 128
 
 
+#: What oneDNN's status numbers say.
+_STATUS = {1: "out of memory", 2: "invalid arguments", 3: "not implemented on this CPU", 5: "runtime error"}  # fmt: skip
+
+
+class Refused(RuntimeError):
+    """oneDNN does not do what it was asked for: callers compute in another way."""
+
+    def __init__(self, status: int, what: str) -> None:
+        self.status = status
+        meaning = _STATUS.get(status, "unknown")
+        super().__init__(f"oneDNN refused {what} (status {status}: {meaning})")
+
+
 class Api:
     """oneDNN's C functions with checks and ownership."""
 
@@ -136,6 +153,10 @@ class Api:
         self.version = f"{v.major}.{v.minor}.{v.patch}"
         if v.major != 3:
             raise ImportError(f"oneDNN {self.version} is installed; Headrace needs version 3")
+        limit = isa_limit()
+        if limit is not None:
+            library.dnnl_set_max_cpu_isa(limit)
+        self.isa = int(library.dnnl_get_effective_cpu_isa())
         self.engine = self.make("dnnl_engine_create", None, 1, 0)
         self.stream = self.make("dnnl_stream_create", None, self.engine, 1)
 
@@ -143,14 +164,14 @@ class Api:
         if self.openmp is not None:
             self.openmp.omp_set_num_threads(n)
 
-    def check(self, status: int) -> None:
+    def check(self, status: int, what: str = "a call") -> None:
         if status != 0:
-            raise RuntimeError(f"oneDNN refused a call (status {status})")
+            raise Refused(status, what)
 
     def make(self, function: str, destroy: str | None, *args: Any) -> Any:
         """Call a ``…_create`` function; the object is destroyed when it is no longer referenced."""
         slot = self.ffi.new("void**")
-        self.check(getattr(self.c, function)(slot, *args))
+        self.check(getattr(self.c, function)(slot, *args), function)
         return slot[0] if destroy is None else self.ffi.gc(slot[0], getattr(self.c, destroy))
 
     def pointer(self, array: Any, kind: str = "void*") -> Any:
@@ -258,7 +279,7 @@ def load() -> Api:
     ffi = FFI()
     ffi.cdef(_HEADER)
     try:
-        with brief_openmp_waits():
+        with settings_while_loading(**openmp_settings(chosen_threads().count)):
             library = ffi.dlopen(path)
     except OSError as error:
         raise ImportError(

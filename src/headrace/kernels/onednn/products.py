@@ -1,8 +1,9 @@
 """Matrix products by the matmul primitive: batches, weights packed once, bias and activation in the same pass.
 
 ``dnnl_sgemm`` (matmul.py) is as fast for a single plain product; the primitive wins for batches of products, and for weights
-that were packed: ``pack`` brings them into the layout that the product reads, once, and in bfloat16 or int8 if that is asked
-for. An int8 product quantizes its left side as it comes, with one scale; weights have a scale for each column.
+that were packed: ``pack`` brings them into the layout that the product reads, once, and in bfloat16, int8 or int7 (bytes of which
+7 bits are used) if that is asked for. weight_types.py says what a CPU can do. An integer product quantizes its left side as it
+comes, with one scale; weights have a scale for each column.
 
     >>> w = products.pack(weights, rows=128)
     >>> y = products.product(x, w, bias, "relu")
@@ -36,8 +37,10 @@ from headrace.kernels.onednn.library import (
     WEIGHTS,
     WEIGHTS_DESC,
     Api,
+    Refused,
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call, aligned, contiguous_float32
+from headrace.kernels.onednn.weight_types import FEW_ROWS, LEVELS, MAX_INNER, choose_way
 
 __all__ = ["ACTIVATIONS", "Packed", "Products", "score_steps"]
 
@@ -54,11 +57,9 @@ ACTIVATIONS: dict[str, tuple[int, float, float]] = {
     # x * clip(3e38 x, 0, 1): relu that keeps NaN. Negative numbers give -0, minus infinity NaN.
     "hidden_relu": (0x34, 3e38, 0.0),
 }
-KINDS = {"float32": FLOAT, "bfloat16": BFLOAT16, "int8": INT8}
+KINDS = {"float32": FLOAT, "bfloat16": BFLOAT16, "int8": INT8, "int7": INT8}
 #: Primitives kept for plain arrays, and for each packed weight.
 MAX_KEPT, MAX_KEPT_PACKED = 128, 8
-#: Without instructions for bfloat16 only a few rows at a time are faster than in float32: they halve what is read.
-FEW_ROWS = 4
 #: Rows and elements of the right side between which a product with bias is one primitive; others are a plain product.
 BIAS_ROWS, BIAS_ELEMENTS = 64, 1 << 19
 _SCALES = 4096
@@ -191,16 +192,21 @@ class Products:
     def pack(
         self, weights: Any, rows: int, kind: str = "float32", bias: bool = True, activation: str | None = None
     ) -> Packed | None:  # fmt: skip
-        """Weights (columns in, columns out) for products with about ``rows`` rows, as float32, bfloat16 or int8.
+        """Weights (columns in, columns out) for products with about ``rows`` rows, as float32, bfloat16, int8 or int7.
 
-        None where oneDNN has no fast code for them on this machine.
+        None where oneDNN has no fast code for them on this machine, or its result could be wrong.
         """
         api = self.api
         if weights.ndim != 2 or weights.dtype is not FLOAT32 or not weights.size:
             return None
         k, n = weights.shape
+        if kind in LEVELS and (k > MAX_INNER or not self._exact(kind)):
+            return None
         case = _Case((rows, k), (k, 1), (k, n), None, kind, bias, activation)
-        description = self._description(case, api.free_tensor((k, n), KINDS[kind]))
+        try:
+            description = self._description(case, api.free_tensor((k, n), KINDS[kind]))
+        except Refused:
+            return None
         if _slow(api, description, case):
             return None
         layout = api.query(description, WEIGHTS_DESC)
@@ -208,6 +214,10 @@ class Products:
         data = aligned(api.c.dnnl_memory_desc_get_size(layout))
         Reorder(api, api.tensor((k, n), None, KINDS[kind]), layout)(plain, data)
         return Packed((k, n), kind, data, description, scales)
+
+    def _exact(self, kind: str) -> bool:
+        """Whether sums of products of such integers are exact with this CPU's instructions."""
+        return kind == "int7" or choose_way(kind, self.api.isa).kind == "int8"
 
     def product(
         self, a: Any, weights: Packed, bias: Any = None, activation: str | None = None, out: Any = None
@@ -249,7 +259,7 @@ class Products:
         for step in case.after:
             binary = step[0] == "binary"
             after.append(("binary", step[1], api.tensor(step[2])) if binary else step)
-        scales = [(SRC, 0), (WEIGHTS, 2)] if case.kind == "int8" else []
+        scales = [(SRC, 0), (WEIGHTS, 2)] if case.kind in LEVELS else []
         bias = api.tensor((1, shape[-1])) if case.bias else null
         left = api.tensor(case.left, case.left_strides, KINDS[case.kind])
         attributes = api.attributes(after, scales)
@@ -287,7 +297,7 @@ class Products:
                 places.append((POST_OP * (n + 1) | SRC1, api.tensor(step[2])))
         if case.bias:
             places.append((BIAS, api.tensor((1, shape[-1]))))
-        if case.kind == "int8":
+        if case.kind in LEVELS:
             places.append((_SCALES | SRC, api.vector(1)))
             places.append((_SCALES | WEIGHTS, api.vector(shape[-1])))
         return Call(api, description, places, keep)
@@ -349,7 +359,7 @@ def _as_kind(weights: Any, kind: str) -> tuple[Any, Any]:
         return weights, None
     if kind == "bfloat16":
         return weights.astype(_bfloat16()), None
-    scales = np.maximum(np.abs(weights).max(0), np.float32(1e-30)) / np.float32(127)
+    scales = np.maximum(np.abs(weights).max(0), np.float32(1e-30)) / np.float32(LEVELS[kind])
     return np.rint(weights / scales).astype(np.int8), scales
 
 

@@ -19,7 +19,7 @@ def get_intra_op_parallelism_threads() -> int:
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
     _settings["intra"] = num_threads
-    pool.set_threads(num_threads)
+    pool.set_threads(num_threads, "tf.config.threading")
     accel.tell_threads()
 
 

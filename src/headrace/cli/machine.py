@@ -1,0 +1,58 @@
+"""What Headrace runs on, in lines: versions, kernel library and instruction set, threads, and what is missing."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata, util
+
+import numpy as np
+
+from headrace.api.version import HEADRACE_VERSION, VERSION
+from headrace.arrays import accel
+from headrace.arrays.pool import chosen_threads
+from headrace.runtime.cpu_features import cpu
+
+__all__ = ["machine_rows", "missing_parts"]
+
+#: What an absent part costs, measured on 2 cores with AVX-512 (docs/benchmarks.md, "without the kernel library").
+NO_LIBRARY = (
+    "everything works on NumPy; training steps of conv nets take about 4 times as long, of dense layers 1.3 times, "
+    "and weights=\"int8\" has no effect"
+)  # fmt: skip
+NO_TURBO = (
+    "JPEG files are decoded by Pillow; some pixels differ from TensorFlow's, by up to 4 of 255"
+)
+NO_PILLOW = "JPEG and GIF files cannot be decoded"
+
+
+def machine_rows(short: bool = False) -> list[tuple[str, str]]:
+    """(name, value) for ``headrace version``; the ``short`` form, for a report, loads nothing."""
+    threads = chosen_threads()
+    if short and not accel.loaded():
+        return [("threads", f"{threads.count}: {threads.source}")]
+    rows = [
+        ("headrace", f"{HEADRACE_VERSION} (API of TensorFlow {VERSION})"),
+        ("python", f"{platform.python_version()}, numpy {np.__version__}"),
+        ("cpu", cpu().model + (f"; not used: {cpu().hidden}" if cpu().hidden else "")),
+        ("kernels", accel.status() if accel.library() is not None else "NumPy alone"),
+        ("threads", f"{threads.count}: {threads.source}"),
+    ]
+    rows = rows[3:] if short else rows
+    return rows + [("missing", f"{what}: {cost}") for what, cost in missing_parts()]
+
+
+def missing_parts() -> list[tuple[str, str]]:
+    """Optional parts that are not here, and what that costs."""
+    found = []
+    if accel.library() is None:
+        found.append((f"kernel library ({accel.status()})", NO_LIBRARY))
+    if not _there("simplejpeg"):
+        found.append(("simplejpeg", NO_TURBO if _there("PIL") else NO_PILLOW))
+    return found
+
+
+def _there(module: str) -> bool:
+    try:
+        return util.find_spec(module) is not None
+    except (ImportError, ValueError, metadata.PackageNotFoundError):
+        return False

@@ -1,0 +1,1 @@
+"""What the machine gives a process: CPU features, cores and quotas."""

@@ -1,0 +1,83 @@
+"""Runs cases on a library in processes of its own: a case that kills or hangs its process costs that case alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+RUNNER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")
+SECONDS_PER_CASE = 20.0
+CASES_PER_PROCESS = 400
+
+
+def run_cases(
+    python: str, library: str, cases: Sequence[dict[str, Any]], environment: dict[str, str]
+) -> dict[int, dict[str, Any]]:
+    """Outcomes by case id. ``python`` runs the runner with the module ``library``."""
+    outcomes: dict[int, dict[str, Any]] = {}
+    left = list(cases)
+    while left:
+        batch, rest = left[:CASES_PER_PROCESS], left[CASES_PER_PROCESS:]
+        done = _run_batch(python, library, batch, environment)
+        outcomes.update(done)
+        left = [c for c in batch if c["id"] not in done] + rest
+    return outcomes
+
+
+def _run_batch(
+    python: str, library: str, cases: Sequence[dict[str, Any]], environment: dict[str, str]
+) -> dict[int, dict[str, Any]]:
+    """Outcomes of the cases up to the end or to the first that killed the process (which is among them)."""
+    process = subprocess.Popen(
+        [python, RUNNER, library],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    lines: queue.Queue[str | None] = queue.Queue()
+    threading.Thread(target=_write, args=(process, cases), daemon=True).start()
+    threading.Thread(target=_read, args=(process, lines), daemon=True).start()
+    outcomes: dict[int, dict[str, Any]] = {}
+    begun: int | None = None
+    try:
+        while True:
+            line = lines.get(timeout=SECONDS_PER_CASE)
+            if line is None:
+                break
+            outcome = json.loads(line)
+            if outcome["stage"] == "begun":
+                begun = outcome["id"]
+            else:
+                outcomes[outcome["id"]] = outcome
+                begun = None
+        if begun is None and len(outcomes) < len(cases):
+            raise RuntimeError(f"{python} {RUNNER} {library} ended with {process.wait()}")
+        how = {"stage": "crash", "error": f"exit {process.wait()}"}
+    except queue.Empty:
+        how = {"stage": "hang", "error": f"more than {SECONDS_PER_CASE:.0f} s"}
+    finally:
+        process.kill()
+    if begun is not None:
+        outcomes[begun] = {"id": begun, **how}
+    return outcomes
+
+
+def _write(process: subprocess.Popen[str], cases: Sequence[dict[str, Any]]) -> None:
+    assert process.stdin is not None
+    try:
+        for case in cases:
+            process.stdin.write(json.dumps(case) + "\n")
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+
+
+def _read(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+    lines.put(None)
