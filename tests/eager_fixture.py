@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.api.v1.context import disable_v2_behavior, enable_v2_behavior
-from headrace.eager.context import EAGER
+from headrace.eager.eager_context import EAGER
 
 
 @pytest.fixture(autouse=True)

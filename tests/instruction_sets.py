@@ -3,7 +3,7 @@
 The variables are read when NumPy, OpenBLAS and oneDNN are loaded. Used by ``tools/check``, tests and benchmarks:
 
     python -m tests.instruction_sets avx2                          # the numeric tests
-    python -m tests.instruction_sets avx2 pytest tests/test_nn.py  # any module's main program
+    python -m tests.instruction_sets avx2 pytest tests/ops/test_nn.py  # any module's main program
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import headrace as tf
-from headrace.arrays import pool
 from headrace.runtime import cores
+from headrace.runtime import thread_pool as pool
 from headrace.runtime.cores import ThreadChoice, cpu_quota
 
 V2_MOUNT = "30 23 0:26 {root} /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"

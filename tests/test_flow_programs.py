@@ -11,7 +11,7 @@ import os
 import pytest
 
 import headrace as tf
-from headrace.eager.context import eager_mode
+from headrace.eager.eager_context import eager_mode
 from tests.golden.flow_programs import PROGRAMS, results
 
 with open(os.path.join(os.path.dirname(__file__), "golden", "flow_programs.json")) as _file:

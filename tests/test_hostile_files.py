@@ -18,8 +18,8 @@ import pytest
 
 import headrace as tf1
 import headrace.compat.v2 as tf
-from headrace.formats import crc, streams
-from headrace.formats.tfrecord import TFRecordWriter
+from headrace.wire import crc, streams
+from headrace.wire.tfrecord import TFRecordWriter
 from tests.eager_fixture import v2_behavior
 
 __all__ = ["v2_behavior"]

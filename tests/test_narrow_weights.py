@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.arrays import accel
+from headrace.kernels import accel
 from headrace.kernels.onednn.weight_types import MAX_INNER, choose_way
 from headrace.runtime import cpu_features as cpu
 from headrace.session import events

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headrace as tf
-from headrace.ops import regex
+from headrace.ops.strings import regex
 from tests.golden import make_regex
 
 _FOUND = json.loads((Path(__file__).parent / "golden" / "regex.json").read_text())

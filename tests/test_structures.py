@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.executors import codegen, fused, templates
+from headrace.executors import templates
+from headrace.lower import codegen
+from headrace.lower import fused_code as fused
 
 X = np.arange(1.0, 13.0, dtype=np.float32).reshape(2, 2, 3)
 SPECIAL = np.array([[-np.inf, -1.5, -0.0], [0.0, 2.5, np.nan]], np.float32)

@@ -99,7 +99,7 @@ def main() -> None:
     registry = json.loads(dump.stdout)
 
     from headrace.core.opdef import ALL_OPS
-    from headrace.data.load import load_ops
+    from headrace.data.ops.load_dataset_ops import load_ops
     from headrace.ops import load_all
 
     load_all()

@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(f"headrace.{name}")
     if name == "progress":
-        from headrace.data.progress import progress as value
+        from headrace.data.api.progress import progress as value
     else:
         value = getattr(_v1, name)
     globals()[name] = value

@@ -1,0 +1,1 @@
+"""tf.gradients: the registry of gradient functions and the backward pass."""

@@ -20,8 +20,8 @@ from headrace.autodiff.aggregate import (
     variable_dtype,
     zeros_like,
 )
+from headrace.autodiff.backward_record import Given, Pass, passes
 from headrace.autodiff.op_counts import gate_ops, gradient_ops
-from headrace.autodiff.record import Given, Pass, passes
 from headrace.autodiff.registry import gradient_function
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
@@ -33,8 +33,8 @@ from headrace.core.schedule import Loop, Unit, schedule
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.control_contexts import CondContext, in_context, is_inside
-from headrace.ops.control_flow import merge_on
+from headrace.ops.control.control_contexts import CondContext, in_context, is_inside
+from headrace.ops.control.control_flow import merge_on
 
 __all__ = [
     "AggregationMethod",
@@ -503,8 +503,8 @@ def hessians(
     aggregation_method: Any = None,
 ) -> list[Tensor]:
     """The Hessian of the sum of ys with respect to each x, of shape x.shape + x.shape."""
-    from headrace.ops.control_flow import while_loop
-    from headrace.ops.tensor_array import TensorArray
+    from headrace.ops.control.control_flow import while_loop
+    from headrace.ops.control.tensor_array import TensorArray
 
     out = []
     for x in _as_list(xs):

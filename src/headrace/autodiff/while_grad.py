@@ -17,9 +17,9 @@ from headrace.core.build import apply, apply_op
 from headrace.core.contexts import CondBase, Context, frame_of
 from headrace.core.infer import static_value
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.basic import constant, identity
-from headrace.ops.control_contexts import CondContext, WhileContext, in_context, is_inside
-from headrace.ops.control_flow_ops import (
+from headrace.ops.array.basic import constant, identity
+from headrace.ops.control.control_contexts import CondContext, WhileContext, in_context, is_inside
+from headrace.ops.control.control_flow_ops import (
     EXIT,
     LOOP_COND,
     MERGE,
@@ -327,7 +327,7 @@ class LoopTape(Tape):
                     source = apply_op("ReadVariableOp", source, dtype=variable_dtype(source))
                 zero = zeros_like(source)
             pair = (zero, good) if branch else (good, zero)
-            from headrace.ops.control_flow import merge_on
+            from headrace.ops.control.control_flow import merge_on
 
             return merge_on(pair[0], pair[1], pred)
 

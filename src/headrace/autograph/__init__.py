@@ -22,7 +22,7 @@ of scalars, and a ``return`` in a loop or in a branch after which the function g
 """
 
 from headrace.autograph import experimental
-from headrace.autograph.api import (
+from headrace.autograph.autograph_api import (
     ConversionError,
     Feature,
     convert,
@@ -32,7 +32,7 @@ from headrace.autograph.api import (
     to_code,
     to_graph,
 )
-from headrace.autograph.loops import FOR_HANDLERS
+from headrace.autograph.loop_operators import FOR_HANDLERS
 from headrace.autograph.py_builtins import BUILTIN_HANDLERS
 from headrace.autograph.staged import is_staged
 from headrace.autograph.status import (

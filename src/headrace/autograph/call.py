@@ -14,12 +14,13 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
-from headrace.autograph import branches, loops, undefined
+from headrace.autograph import branches, undefined
+from headrace.autograph import loop_operators as loops
 from headrace.autograph.conversion import Options, converted_function, is_converted
 from headrace.autograph.py_builtins import BUILTINS, print_
 from headrace.autograph.status import Status, control_status_ctx, log, warn_once
 from headrace.core import trace
-from headrace.ops import control_flow, functional
+from headrace.ops.control import control_flow, functional
 
 __all__ = ["Namespace", "mark_artifact", "namespace_for"]
 

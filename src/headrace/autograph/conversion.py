@@ -16,9 +16,9 @@ from typing import Any
 
 from headrace.autograph.expressions import Mangler
 from headrace.autograph.jumps import UnsupportedError
-from headrace.autograph.nodes import complete_locations, define, located
-from headrace.autograph.source import function_tree
+from headrace.autograph.source_code import function_tree
 from headrace.autograph.statements import convert_function
+from headrace.autograph.syntax_nodes import complete_locations, define, located
 
 __all__ = ["Options", "converted_code", "converted_function", "converted_tree", "is_converted"]
 

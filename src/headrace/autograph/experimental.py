@@ -1,5 +1,5 @@
 """``tf.autograph.experimental``."""
 
-from headrace.autograph.api import Feature, do_not_convert, set_loop_options
+from headrace.autograph.autograph_api import Feature, do_not_convert, set_loop_options
 
 __all__ = ["Feature", "do_not_convert", "set_loop_options"]

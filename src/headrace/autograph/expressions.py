@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from headrace.autograph.nodes import call_ag, load, located, thunk, tuple_of
+from headrace.autograph.syntax_nodes import call_ag, load, located, thunk, tuple_of
 
 __all__ = ["Expressions"]
 

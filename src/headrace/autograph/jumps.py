@@ -19,7 +19,7 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 
-from headrace.autograph.nodes import assign, call_ag, load, located, not_all
+from headrace.autograph.syntax_nodes import assign, call_ag, load, located, not_all
 
 __all__ = ["DO_RETURN", "RETVAL", "UnsupportedError", "lower", "own_statements"]
 

@@ -16,15 +16,17 @@ from headrace.core import dtypes
 from headrace.core.build import apply_op
 from headrace.core.scopes import control_dependencies
 from headrace.core.tensor import Tensor
-from headrace.ops import math_binary, math_unary, ranges
-from headrace.ops.basic import constant
-from headrace.ops.casting import cast
-from headrace.ops.checks import Assert
-from headrace.ops.control_flow import cond
-from headrace.ops.joining import stack
-from headrace.ops.printing import print_v2
-from headrace.ops.strings import string_to_number
-from headrace.ops.tensor_array import TensorArray
+from headrace.ops.array import ranges
+from headrace.ops.array.basic import constant
+from headrace.ops.array.casting import cast
+from headrace.ops.array.joining import stack
+from headrace.ops.control.assertions import Assert
+from headrace.ops.control.control_flow import cond
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.io.printing import print_v2
+from headrace.ops.math import binary as math_binary
+from headrace.ops.math import unary as math_unary
+from headrace.ops.strings.string_ops import string_to_number
 
 __all__ = ["BUILTINS", "BUILTIN_HANDLERS", "len_", "print_"]
 
@@ -148,7 +150,7 @@ def _extreme(name: str, plain: Callable[..., Any], op: str) -> Callable[..., Any
 def _sorted(x: Any, key: Any = None, reverse: Any = False) -> Any:
     if not is_staged(x):
         return sorted(x, key=key, reverse=reverse)
-    from headrace.ops.selecting import sort
+    from headrace.ops.array.selecting import sort
 
     if key is not None:
         raise ValueError("sorted of a tensor takes no key")

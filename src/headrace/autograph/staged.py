@@ -15,8 +15,8 @@ from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
 from headrace.core.tensor import Tensor
-from headrace.ops.basic import constant
-from headrace.ops.variables import Variable
+from headrace.ops.array.basic import constant
+from headrace.variables.variable import Variable
 
 __all__ = [
     "as_value", "check_branch", "check_branches", "check_loop_variables", "check_one_branch_value", "condition",

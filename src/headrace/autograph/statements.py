@@ -16,9 +16,9 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from headrace.autograph import jumps
-from headrace.autograph.analysis import Liveness, Reach, composite_parts, declared, modified
+from headrace.autograph.activity import Liveness, Reach, composite_parts, declared, modified
 from headrace.autograph.expressions import Expressions
-from headrace.autograph.nodes import assign, call_ag, define, load, located, thunk, tuple_of
+from headrace.autograph.syntax_nodes import assign, call_ag, define, load, located, thunk, tuple_of
 
 __all__ = ["convert_function"]
 

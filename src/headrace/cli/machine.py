@@ -8,9 +8,9 @@ from importlib import metadata, util
 import numpy as np
 
 from headrace.api.version import HEADRACE_VERSION, VERSION
-from headrace.arrays import accel
-from headrace.arrays.pool import chosen_threads
+from headrace.kernels import accel
 from headrace.runtime.cpu_features import cpu
+from headrace.runtime.thread_pool import chosen_threads
 
 __all__ = ["machine_rows", "missing_parts"]
 

@@ -1,0 +1,1 @@
+"""Types, shapes, the graph, scopes, op definitions and how ops are added."""

@@ -55,7 +55,7 @@ class FuncGraph(Graph):
         self._effects = Effects()
         #: The handles outside of the variables that are used: they keep the variables alive.
         self.outer_handles: dict[str, Tensor] = {}
-        #: Makes a variable that the function creates (eager/function.py); None makes it outside.
+        #: Makes a variable that the function creates (functions/function.py); None makes it outside.
         self.variable_maker: Callable[[dict[str, Any]], Any] | None = None
         around = get_default_graph() if outer is None else outer
         if outer is not None or around._is_eager:

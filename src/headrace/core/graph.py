@@ -80,7 +80,9 @@ class Graph:
 
     _is_function = False  # the body of a function (core/func_graph.py)
     _effects: Any = None  # the order of its effects (core/effects.py)
-    _is_eager = False  # not a graph at all: operations are computed at once (eager/context.py)
+    _is_eager = (
+        False  # not a graph at all: operations are computed at once (eager/eager_context.py)
+    )
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -162,7 +164,7 @@ class Graph:
             context.op_added(op)
         return op
 
-    # what an eager context does instead (eager/context.py)
+    # what an eager context does instead (eager/eager_context.py)
     def _execute(
         self, opdef: OpDef, inputs: tuple[Any, ...], name: str | None, given: dict[str, Any]
     ) -> Any:

@@ -214,7 +214,7 @@ class TensorSpec(_Shaped):
 class SparseTensorSpec(_Shaped):
     """Dense shape and type of a SparseTensor."""
 
-    #: ``tf.SparseTensor``, set where it is defined (ops/sparse.py).
+    #: ``tf.SparseTensor``, set where it is defined (ops/sparse/sparse_tensor.py).
     value_type: ClassVar[Any] = None
 
     @property

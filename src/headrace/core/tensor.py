@@ -180,7 +180,7 @@ class Reference:
 class Operation:
     """A node of a graph."""
 
-    #: Inputs whose gradient nobody wants: known on tapes (eager/record.py), not in graphs, where planning drops them.
+    #: Inputs whose gradient nobody wants: known on tapes (eager/tape_record.py), not in graphs, where planning drops them.
     _skip: frozenset[int] = frozenset()
 
     __slots__ = (

@@ -46,7 +46,7 @@ explain: Callable[[str], str] | None = None
 
 def __getattr__(name: str) -> Any:
     if name == "experimental":
-        return importlib.import_module("headrace.data.experimental")
+        return importlib.import_module("headrace.data.api.data_experimental")
     place = _NAMES.get(name)
     if place is None:
         text = None if explain is None or name.startswith("__") else explain(name)

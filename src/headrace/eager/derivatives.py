@@ -14,8 +14,8 @@ from typing import Any
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.eager.tape import GradientTape
-from headrace.ops.variable_scope_state import _STORE_KEY
-from headrace.ops.variable_store import VariableStore
+from headrace.variables.scope_state import _STORE_KEY
+from headrace.variables.variable_store import VariableStore
 
 __all__ = [
     "EagerVariableStore", "gradients_function", "implicit_gradients", "implicit_value_and_gradients",

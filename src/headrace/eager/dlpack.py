@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.eager.tensor import EagerTensor, wrap
+from headrace.eager.eager_tensor import EagerTensor, wrap
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

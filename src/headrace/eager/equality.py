@@ -13,9 +13,9 @@ import numpy as np
 from headrace.core.build import apply_op
 from headrace.core.graph import get_default_graph
 from headrace.core.tensor import Tensor
-from headrace.eager.context import enabled
-from headrace.eager.tensor import EagerTensor, wrap
-from headrace.eager.variables import EagerVariable
+from headrace.eager.eager_context import enabled
+from headrace.eager.eager_tensor import EagerTensor, wrap
+from headrace.eager.eager_variables import EagerVariable
 
 __all__ = ["disable", "enable", "is_enabled"]
 

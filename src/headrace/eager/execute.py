@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.arrays import numpy_xp
-from headrace.arrays.blas import held, release_blas
-from headrace.arrays.quiet import restore, silence
 from headrace.core import convert as conversion
 from headrace.core import dtypes, trace
 from headrace.core.build import _attr_value
@@ -23,12 +20,16 @@ from headrace.core.dtypes import DType
 from headrace.core.infer import output_dtypes
 from headrace.core.opdef import Arg, KernelNode, OpDef, bind_kernel
 from headrace.core.tensor import Tensor
-from headrace.eager import operators, states
-from headrace.eager.context import EAGER, STATE
+from headrace.eager import eager_operators as operators
+from headrace.eager import eager_state_ops as states
+from headrace.eager.eager_context import EAGER, STATE
+from headrace.eager.eager_tensor import EagerTensor, Handle, wrap
 from headrace.eager.failures import located, not_allowed, wrong_type
-from headrace.eager.record import ACTIVE, Record, record
-from headrace.eager.tensor import EagerTensor, Handle, wrap
-from headrace.executors.state import RunContext
+from headrace.eager.tape_record import ACTIVE, Record, record
+from headrace.kernels.numpy import numpy_xp
+from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.lower.session_state import RunContext
+from headrace.runtime.float_errors import restore, silence
 
 __all__ = ["CallPlan", "execute", "execute_flat"]
 

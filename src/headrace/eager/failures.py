@@ -9,8 +9,8 @@ from headrace import errors
 from headrace.core.dtypes import DType
 from headrace.core.opdef import Attr, OpDef
 from headrace.core.shapes import show
-from headrace.eager.record import Record
-from headrace.executors.base import _shape_message
+from headrace.eager.tape_record import Record
+from headrace.lower.executable import _shape_message
 
 __all__ = ["located", "not_allowed", "wrong_type"]
 

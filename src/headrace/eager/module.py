@@ -21,7 +21,7 @@ from typing import Any
 
 from headrace.core import nest
 from headrace.core.scopes import name_scope
-from headrace.ops.variables import Variable
+from headrace.variables.variable import Variable
 
 __all__ = ["Module"]
 

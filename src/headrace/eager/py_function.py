@@ -17,10 +17,10 @@ from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.specs import TensorSpec
 from headrace.core.tensor import Operation, Tensor
-from headrace.eager.context import eager_mode
+from headrace.eager.eager_context import eager_mode
 from headrace.eager.execute import _wrapped
 from headrace.eager.tape import GradientTape
-from headrace.ops import script
+from headrace.ops.control import py_func as script
 
 __all__ = ["py_function"]
 

@@ -3,7 +3,7 @@
 While a tape records, every operation with a watched input leaves a :class:`Record` on it, and what it gives is watched
 too. ``gradient`` goes through the records backwards and calls the same gradient functions that ``tf.gradients`` calls,
 eagerly. In a graph (of a session or of a function that is being traced) the graph is the record, and the tape notes which
-part of it was made while it was recording (eager/symbolic.py).
+part of it was made while it was recording (eager/graph_tape.py).
 
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -28,10 +28,10 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Tensor
-from headrace.eager import symbolic
-from headrace.eager.context import EAGER, eager_mode
-from headrace.eager.record import ACTIVE, TAPES, Record
-from headrace.eager.tensor import EagerTensor, wrap
+from headrace.eager import graph_tape as symbolic
+from headrace.eager.eager_context import EAGER, eager_mode
+from headrace.eager.eager_tensor import EagerTensor, wrap
+from headrace.eager.tape_record import ACTIVE, TAPES, Record
 
 __all__ = ["GradientTape", "stop_recording"]
 
@@ -246,8 +246,8 @@ class GradientTape:
         rows = self._rows(target, [source], _unit_columns(target), unconnected_gradients)
         if rows and rows[0][0] is None:
             return None
-        from headrace.ops.array_shape import reshape
-        from headrace.ops.joining import stack
+        from headrace.ops.array.array_shape import reshape
+        from headrace.ops.array.joining import stack
 
         columns = stack([as_dense(r[0]) for r in rows], axis=1) if rows else convert_to_tensor(np.zeros((s[0], 0, *s[1:]), np.float32))  # fmt: skip
         return reshape(columns, [*t, *s[1:]])
@@ -424,8 +424,8 @@ def _unit_columns(target: Tensor) -> Iterator[Any]:
 
 
 def _stacked(rows: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    from headrace.ops.array_shape import reshape
-    from headrace.ops.joining import stack
+    from headrace.ops.array.array_shape import reshape
+    from headrace.ops.array.joining import stack
 
     return reshape(stack([as_dense(r) for r in rows]), list(shape))
 

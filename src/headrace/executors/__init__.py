@@ -6,7 +6,7 @@ The way from a program to a function is imported when the first plan is made, no
 from __future__ import annotations
 
 from headrace import kernels
-from headrace.executors.base import Executable, Options, options_for
+from headrace.lower.executable import Executable, Options, options_for
 from headrace.program.nodes import Program
 
 kernels.install()
@@ -16,7 +16,7 @@ __all__ = ["Executable", "Options", "make_executable", "options_for"]
 
 def make_executable(program: Program, options: Options) -> Executable:
     """Rewrite, plan and bind a program."""
-    from headrace.plan.plan import make_plan
+    from headrace.lower.plan import make_plan
 
     if options.executor == "reference":
         from headrace.executors.reference import make_reference
@@ -33,12 +33,12 @@ def make_executable(program: Program, options: Options) -> Executable:
         raise ValueError(
             f"There is no executor {options.executor!r}; there are 'numpy', 'reference' and 'xla'."
         )
-    from headrace.arrays.allocator import keep_freed
     from headrace.executors.numpy_executor import make_numpy
-    from headrace.plan.kept import split
-    from headrace.plan.packing import pack
+    from headrace.lower.kept_values import split
+    from headrace.lower.packing import pack
     from headrace.rewrite.engine import rewrite
-    from headrace.rewrite.rules import rules_for
+    from headrace.rewrite.rule_table import rules_for
+    from headrace.runtime.allocator import keep_freed
 
     keep_freed()
     if not options.rewrites:

@@ -7,13 +7,13 @@ from types import TracebackType
 from typing import Any
 
 from headrace.core.tensor import Operation
-from headrace.executors.base import Executable, Options
-from headrace.executors.codegen import Compiled, compile_plan
-from headrace.executors.fused import FUSED_FILENAME
-from headrace.executors.kept import KeptPart
-from headrace.executors.settled import settled_runs, settled_training
-from headrace.plan.fusion import Fused
-from headrace.plan.plan import Plan
+from headrace.lower.codegen import Compiled, compile_plan
+from headrace.lower.executable import Executable, Options
+from headrace.lower.fused_code import FUSED_FILENAME
+from headrace.lower.fusion import Fused
+from headrace.lower.kept_part import KeptPart
+from headrace.lower.plan import Plan
+from headrace.lower.settled import settled_runs, settled_training
 from headrace.program.nodes import Node
 
 __all__ = ["make_locator", "make_numpy"]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from headrace.arrays import numpy_xp
 from headrace.core import dtypes
 from headrace.core.opdef import KernelNode, bind_kernel
-from headrace.executors.base import Executable, Options
-from headrace.executors.state import RunContext, State
-from headrace.plan.plan import Plan
+from headrace.kernels.numpy import numpy_xp
+from headrace.lower.executable import Executable, Options
+from headrace.lower.plan import Plan
+from headrace.lower.session_state import RunContext, State
 from headrace.program.nodes import Block, If, Node, Program, While
 
 __all__ = ["make_reference"]

@@ -22,16 +22,16 @@ import numpy as np
 from headrace.core.dtypes import DType
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
-from headrace.executors.base import Executable, Options
-from headrace.executors.codegen import Compiled, compile_plan
 from headrace.executors.numpy_executor import make_locator
-from headrace.plan.packing import pack
-from headrace.plan.plan import Plan, make_plan
+from headrace.lower.codegen import Compiled, compile_plan
+from headrace.lower.executable import Executable, Options
+from headrace.lower.packing import pack
+from headrace.lower.plan import Plan, make_plan
 from headrace.program.constants import RecordedConstants, exact_key
 from headrace.program.nodes import Program, walk
 from headrace.program.snapshot import snapshot
 from headrace.rewrite.engine import rewrite
-from headrace.rewrite.rules import bits_depend_on_values, rules_for
+from headrace.rewrite.rule_table import bits_depend_on_values, rules_for
 
 __all__ = ["Structure", "from_template", "structure_of"]
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.arrays import numpy_xp
 from headrace.core.opdef import KernelNode, bind_kernel
-from headrace.executors.base import Executable, Options
-from headrace.plan.plan import make_plan
+from headrace.kernels.numpy import numpy_xp
+from headrace.lower.executable import Executable, Options
+from headrace.lower.plan import make_plan
 from headrace.program.nodes import Block, Node, Program, While, count_uses
 
 __all__ = ["make_xla"]
@@ -63,7 +63,7 @@ def _jax() -> Any:
     try:
         import jax
 
-        from headrace.arrays import jax_xp
+        from headrace.kernels.jax import jax_xp
     except ImportError:
         raise Unfit("XLA needs jax: pip install 'headrace[xla]'") from None
     return jax, jax_xp

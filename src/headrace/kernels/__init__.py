@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.arrays import accel
 from headrace.env import onednn_wanted
+from headrace.kernels import accel
 
 __all__ = ["install"]
 

@@ -1,0 +1,1 @@
+"""A Program: the part of a graph that one call needs, immutable."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Union
 
-from headrace.arrays.packed import WeightsWay
 from headrace.core.dtypes import DType
 from headrace.core.opdef import OpDef
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.packed_weights import WeightsWay
 from headrace.program.constants import Constants
 
 __all__ = [

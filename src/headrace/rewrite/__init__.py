@@ -1,0 +1,1 @@
+"""Named rules over programs: the engine, the table of rules, their analyses."""

@@ -26,13 +26,13 @@ from headrace.program.nodes import (
     Statement,
     While,
 )
-from headrace.rewrite.composites import replace_composites
-from headrace.rewrite.dead import remove_dead
-from headrace.rewrite.dims import dims_of
-from headrace.rewrite.rounds import dims_in_rounds
-from headrace.rewrite.state import CONSTANT, RewriteState
-from headrace.rewrite.stored import Stores
-from headrace.rewrite.unread import remove_unread_stacks
+from headrace.rewrite.analysis.dims import dims_of
+from headrace.rewrite.analysis.loop_variables import dims_in_rounds
+from headrace.rewrite.analysis.stored_shapes import Stores
+from headrace.rewrite.rewrite_state import CONSTANT, RewriteState
+from headrace.rewrite.rules.composites import replace_composites
+from headrace.rewrite.rules.dead_code import remove_dead
+from headrace.rewrite.rules.unread_stacks import remove_unread_stacks
 
 __all__ = ["ALL_CONSTANT", "BRANCH", "CONSTANT", "LOOP", "ROUNDS", "Answer", "Rule", "rewrite"]
 

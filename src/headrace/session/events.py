@@ -70,8 +70,8 @@ def timing(on: bool) -> None:
 
 def snapshot() -> dict[str, Any]:
     """The counters now."""
-    from headrace.executors.codegen import _counts
-    from headrace.executors.kept import KeptPart
+    from headrace.lower.codegen import _counts
+    from headrace.lower.kept_part import KeptPart
 
     return {
         "runs": EVENTS.runs,

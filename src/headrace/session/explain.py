@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.arrays import accel
-from headrace.arrays.packed import WeightsWay
 from headrace.core import shapes, trace
-from headrace.executors.base import Executable
-from headrace.executors.settled import SettledRuns
-from headrace.plan.fusion import Fused, PlanBlock, PlanIf, PlanWhile
-from headrace.plan.grouping import Grouped
+from headrace.kernels import accel
+from headrace.kernels.packed_weights import WeightsWay
+from headrace.lower.executable import Executable
+from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.settled import SettledRuns
+from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node, Program, walk
 
 __all__ = ["Binding", "Explanation", "Step", "explain"]
@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Binding:
-    """A plan bound to the shapes of its feeds (executors/settled.py)."""
+    """A plan bound to the shapes of its feeds (lower/settled.py)."""
 
     shapes: list[tuple[int, ...]]
     primitives: int  # calls of the kernel library

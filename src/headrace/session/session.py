@@ -19,17 +19,18 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from headrace import errors
-from headrace.arrays import accel, buffers
-from headrace.arrays.allocator import give_back
-from headrace.arrays.blas import held, release_blas
-from headrace.arrays.quiet import restore, silence
 from headrace.core import stacks
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, Options, make_executable, options_for
-from headrace.executors.base import op_error
-from headrace.executors.state import State
+from headrace.kernels import accel
+from headrace.kernels.numpy.openblas import held, release_blas
+from headrace.lower.executable import op_error
+from headrace.lower.session_state import State
 from headrace.program.snapshot import snapshot
+from headrace.runtime import buffers
+from headrace.runtime.allocator import give_back
+from headrace.runtime.float_errors import restore, silence
 from headrace.session.events import EVENTS
 from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
 from headrace.session.fetches import plan_fetches
@@ -364,13 +365,13 @@ class BaseSession:
         return callable_
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
-        from headrace.session.partial import setup
+        from headrace.session.partial_run import setup
 
         self._check_open()
         return setup(self, fetches, feeds)
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
-        from headrace.session.partial import run
+        from headrace.session.partial_run import run
 
         self._check_open()
         return run(self, handle, fetches, self._plain_feeds(feed_dict))

@@ -1,0 +1,1 @@
+"""Optimizers, learning-rate schedules, moving averages, the global step."""

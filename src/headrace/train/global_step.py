@@ -8,10 +8,10 @@ from headrace.core import dtypes
 from headrace.core.graph import Graph, GraphKeys
 from headrace.core.scopes import add_to_collection, control_dependencies
 from headrace.core.tensor import Tensor
-from headrace.ops.initializers import zeros_initializer
-from headrace.ops.state import assign_add
-from headrace.ops.variable_scope import get_variable
-from headrace.train.values import op_of, state_graph
+from headrace.ops.state.ref_state import assign_add
+from headrace.train.tensor_helpers import op_of, state_graph
+from headrace.variables.initializers import zeros_initializer
+from headrace.variables.variable_scope import get_variable
 
 __all__ = [
     "assert_global_step", "create_global_step", "get_global_step", "get_or_create_global_step", "global_step",

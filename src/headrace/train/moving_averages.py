@@ -23,13 +23,13 @@ from headrace.core.scopes import (
     name_scope,
 )
 from headrace.core.tensor import Tensor
-from headrace.ops import casting
-from headrace.ops.control import group
-from headrace.ops.initializers import zeros_initializer
-from headrace.ops.state import assign, assign_sub
-from headrace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
-from headrace.train import slots
-from headrace.train.values import cast, op_of
+from headrace.ops.array import casting
+from headrace.ops.control.dependencies import group
+from headrace.ops.state.ref_state import assign, assign_sub
+from headrace.train.optimizers import slots
+from headrace.train.tensor_helpers import cast, op_of
+from headrace.variables.initializers import zeros_initializer
+from headrace.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 __all__ = ["ExponentialMovingAverage", "assign_moving_average", "weighted_moving_average"]
 

@@ -19,9 +19,9 @@ from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
-from headrace.ops.basic import constant
-from headrace.ops.random import random_normal
-from headrace.train.values import cast
+from headrace.ops.array.basic import constant
+from headrace.ops.random.random_ops import random_normal
+from headrace.train.tensor_helpers import cast
 
 __all__ = [
     "cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay", "linear_cosine_decay",

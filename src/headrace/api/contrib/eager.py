@@ -2,7 +2,7 @@
 
 from headrace.api.missing import module_getattr
 from headrace.api.v1.context import enable_eager_execution, executing_eagerly
-from headrace.autodiff.custom import custom_gradient
+from headrace.autodiff.custom_gradient import custom_gradient
 from headrace.eager.derivatives import (
     EagerVariableStore,
     gradients_function,
@@ -10,8 +10,8 @@ from headrace.eager.derivatives import (
     implicit_value_and_gradients,
     value_and_gradients_function,
 )
+from headrace.eager.eager_variables import EagerVariable as Variable
 from headrace.eager.py_function import py_function as py_func
-from headrace.eager.variables import EagerVariable as Variable
 from headrace.train.global_step import get_or_create_global_step
 
 __all__ = [
@@ -35,8 +35,8 @@ __getattr__ = module_getattr(
     "contrib.eager",
     __name__,
     names={
-        "Iterator": "headrace.data.iterators:OwnedIterator",
-        "defun": "headrace.eager.function:function",
-        "function": "headrace.eager.function:function",
+        "Iterator": "headrace.data.api.iterators:OwnedIterator",
+        "defun": "headrace.functions.function:function",
+        "function": "headrace.functions.function:function",
     },
 )

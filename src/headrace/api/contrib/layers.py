@@ -1,10 +1,10 @@
 """``tf.contrib.layers``: so far its initializers."""
 
 from headrace.api.missing import module_getattr
-from headrace.ops.initializers import (
+from headrace.variables.initializers import (
     contrib_variance_scaling_initializer as variance_scaling_initializer,
 )
-from headrace.ops.initializers import xavier_initializer, xavier_initializer_conv2d
+from headrace.variables.initializers import xavier_initializer, xavier_initializer_conv2d
 
 __all__ = ["variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d"]
 

@@ -54,7 +54,7 @@ TRAIN_MESSAGES: dict[str, str] = {
 }
 
 #: Modules of messages that tensorboard does not have.
-_EXAMPLE = "headrace.ops.example_messages"
+_EXAMPLE = "headrace.wire.example_messages"
 _OWN = {"example_pb2": _EXAMPLE, "feature_pb2": _EXAMPLE}
 
 #: Which of TensorFlow's packages each message module is in.

@@ -28,7 +28,7 @@ from headrace.core.graph import get_default_graph, reset_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.stacks import default_sessions
 from headrace.core.tensor import Tensor
-from headrace.ops.basic import placeholder
+from headrace.ops.array.basic import placeholder
 from headrace.session.session import Session
 
 __all__ = [

@@ -13,7 +13,7 @@ from headrace import errors
 from headrace.api import version
 from headrace.api.missing import late, module_getattr
 from headrace.api.platform.messages import MESSAGES
-from headrace.ops import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
+from headrace.ops.math import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
 from headrace.api.device_spec import DeviceSpec
 from headrace.api.platform.compat import dimension_at_index
 from headrace.api.v1.context import (
@@ -26,7 +26,7 @@ from headrace.api.version import (
     COMPILER_VERSION, GIT_VERSION, GRAPH_DEF_VERSION, GRAPH_DEF_VERSION_MIN_CONSUMER,
     GRAPH_DEF_VERSION_MIN_PRODUCER, HEADRACE_VERSION, VERSION,
 )
-from headrace.autodiff.custom import custom_gradient, grad_pass_through
+from headrace.autodiff.custom_gradient import custom_gradient, grad_pass_through
 from headrace.autodiff.gradients import AggregationMethod, gradients, hessians, UnconnectedGradients
 from headrace.autodiff.registry import (
     NoGradient, NotDifferentiable, NotDifferentiable as no_gradient, RegisterGradient,
@@ -52,107 +52,107 @@ from headrace.core.seeds import get_seed, set_random_seed
 from headrace.core.shapes import Dimension, dimension_value, TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.errors import OpError
-from headrace.ops.arranging import (
+from headrace.ops.array.arranging import (
     batch_to_space, batch_to_space_nd, depth_to_space, extract_image_patches, meshgrid,
     required_space_to_batch_paddings, reverse, reverse_sequence, reverse_v2, roll,
     space_to_batch, space_to_batch_nd, space_to_depth,
 )
-from headrace.ops.array_shape import (
+from headrace.ops.array.array_shape import (
     broadcast_dynamic_shape, broadcast_static_shape, broadcast_to, ensure_shape, expand_dims,
     fill, guarantee_const, matrix_transpose, newaxis, ones, ones_like, rank, reshape, shape,
     shape_n, size, squeeze, transpose, zeros, zeros_like,
 )
-from headrace.ops.basic import (
+from headrace.ops.array.basic import (
     constant, identity, identity_n, no_op, placeholder, placeholder_with_default, stop_gradient,
 )
-from headrace.ops.casting import (
+from headrace.ops.array.casting import (
     angle, bitcast, cast, complex, conj, imag, real, saturate_cast, to_bfloat16, to_complex128,
     to_complex64, to_double, to_float, to_int32, to_int64,
 )
-from headrace.ops.clip import (
+from headrace.ops.math.clip import (
     check_numerics, clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value,
     global_norm, verify_tensor_all_finite,
 )
-from headrace.ops.comparison import (
+from headrace.ops.math.comparison import (
     equal, greater, greater_equal, is_finite, is_inf, is_nan, less, less_equal, logical_and,
     logical_not, logical_or, logical_xor, not_equal,
 )
-from headrace.ops.contraction import einsum, tensordot
-from headrace.ops.control import group, tuple
-from headrace.ops.control_flow import case, cond, switch_case, while_loop
-from headrace.ops.diagonals import (
+from headrace.ops.linalg.contraction import einsum, tensordot
+from headrace.ops.control.dependencies import group, tuple
+from headrace.ops.control.control_flow import case, cond, switch_case, while_loop
+from headrace.ops.linalg.diagonals import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
 )
-from headrace.ops.functional import foldl, foldr, map_fn, scan
-from headrace.ops.gathering import (
+from headrace.ops.control.functional import foldl, foldr, map_fn, scan
+from headrace.ops.array.gathering import (
     batch_gather, boolean_mask, dynamic_partition, dynamic_stitch, gather, gather_nd,
     invert_permutation, one_hot, scatter_nd, sequence_mask, tensor_scatter_add,
     tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub,
     tensor_scatter_sub as tensor_scatter_nd_sub, tensor_scatter_update,
     tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
 )
-from headrace.ops.initializers import (
+from headrace.variables.initializers import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
     ones_initializer, orthogonal_initializer, random_normal_initializer,
     random_uniform_initializer, truncated_normal_initializer, uniform_unit_scaling_initializer,
     variance_scaling_initializer, zeros_initializer,
 )
-from headrace.ops.joining import (
+from headrace.ops.array.joining import (
     concat, concat as concat_v2, pack, pad, parallel_stack, repeat, split, stack, tile, unpack,
     unstack,
 )
-from headrace.ops.linalg import batch_matmul, matmul, sparse_matmul
-from headrace.ops.linalg_util import eye, norm, trace
-from headrace.ops.math_binary import (
+from headrace.ops.linalg.matmul import batch_matmul, matmul, sparse_matmul
+from headrace.ops.linalg.norms import eye, norm, trace
+from headrace.ops.math.binary import (
     accumulate_n, add, add_n, atan2, div, div_no_nan, divide, floor_div, floordiv, floormod,
     maximum, minimum, mod, mul, multiply, pow, realdiv, scalar_mul, squared_difference, sub,
     subtract, truediv, truncatediv, truncatemod,
 )
-from headrace.ops.math_unary import (
+from headrace.ops.math.unary import (
     abs, acos, acosh, asin, asinh, atan, atanh, ceil, cos, cosh, exp, expm1, floor, inv, log,
     log1p, log_sigmoid, neg, negative, reciprocal, rint, round, rsqrt, sigmoid, sign, sin, sinh,
     sqrt, square, tan, tanh,
 )
-from headrace.ops.random import (
+from headrace.ops.random.random_ops import (
     multinomial, random_crop, random_normal, random_shuffle, random_uniform, truncated_normal,
 )
-from headrace.ops.ranges import (
+from headrace.ops.array.ranges import (
     bincount, confusion_matrix, cross, histogram_fixed_width, histogram_fixed_width_bins,
     lin_space, linspace, range,
 )
-from headrace.ops.reductions import (
+from headrace.ops.math.reductions import (
     arg_max, arg_min, argmax, argmin, count_nonzero, cumprod, cumsum, reduce_all, reduce_any,
     reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
-from headrace.ops.segments import (
+from headrace.ops.math.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, sparse_segment_mean,
     sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean,
     unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n, unsorted_segment_sum,
 )
-from headrace.ops.selecting import (
+from headrace.ops.array.selecting import (
     argsort, edit_distance, is_non_decreasing, is_strictly_increasing, searchsorted, setdiff1d,
     sort, unique, unique_with_counts, where, where as select, where_v2,
 )
-from headrace.ops.slicing import slice, strided_slice
-from headrace.ops.state import (
+from headrace.ops.array.slicing import slice, strided_slice
+from headrace.ops.state.ref_state import (
     assign, assign_add, assign_sub, batch_scatter_update, count_up_to, scatter_add, scatter_div,
     scatter_max, scatter_min, scatter_mul, scatter_nd_add, scatter_nd_sub, scatter_nd_update,
     scatter_sub, scatter_update,
 )
-from headrace.ops.tensor_array import TensorArray
-from headrace.ops.variable_lists import (
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.variables.variable_lists import (
     all_variables, assert_variables_initialized, global_variables, global_variables_initializer,
     initialize_all_tables, initialize_all_variables, initialize_local_variables,
     initialize_variables, is_variable_initialized, local_variables, local_variables_initializer,
     model_variables, moving_average_variables, report_uninitialized_variables,
     tables_initializer, trainable_variables, variables_initializer,
 )
-from headrace.ops.variable_scope import (
+from headrace.variables.variable_scope import (
     AUTO_REUSE, disable_resource_variables, enable_resource_variables, get_local_variable,
     get_variable, get_variable_scope, no_regularizer, resource_variables_enabled,
     variable_creator_scope, variable_op_scope, variable_scope, VariableScope,
 )
-from headrace.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 from headrace.session.session import InteractiveSession, Session
 
 if _TYPE_CHECKING:
@@ -201,52 +201,52 @@ LAZY_NAMES = late({
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.tf_logging": "get_logger",
     "headrace.core.specs": "IndexedSlicesSpec SparseTensorSpec TensorSpec TypeSpec",
-    "headrace.eager.custom": "recompute_grad",
-    "headrace.eager.function": "function",
+    "headrace.eager.eager_custom_gradient": "recompute_grad",
+    "headrace.functions.function": "function",
     "headrace.eager.module": "Module",
     "headrace.eager.py_function": "py_function",
     "headrace.eager.tape": "GradientTape",
-    "headrace.ops.checks": (
+    "headrace.ops.control.assertions": (
         "add_check_numerics_ops Assert assert_equal assert_greater assert_greater_equal "
         "assert_integer assert_less assert_less_equal assert_near assert_negative "
         "assert_non_negative assert_non_positive assert_none_equal assert_positive "
         "assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in "
         "assert_same_float_dtype assert_scalar assert_type is_numeric_tensor"
     ),
-    "headrace.ops.decoding": (
+    "headrace.ops.io.decoding": (
         "decode_compressed parse_tensor serialize_tensor"
     ),
-    "headrace.ops.decoding_csv": (
+    "headrace.ops.io.decoding_csv": (
         "decode_csv"
     ),
-    "headrace.ops.fft": (
+    "headrace.ops.math.fft": (
         "fft fft2d fft3d ifft ifft2d ifft3d"
     ),
-    "headrace.ops.files": (
+    "headrace.ops.io.file_ops": (
         "matching_files read_file write_file"
     ),
-    "headrace.ops.linalg_decomp": (
+    "headrace.ops.linalg.decompositions": (
         "cholesky cholesky_solve matrix_determinant matrix_inverse matrix_solve "
         "matrix_solve_ls matrix_triangular_solve qr self_adjoint_eig self_adjoint_eigvals svd"
     ),
-    "headrace.ops.parsing_features": (
+    "headrace.ops.io.parsing_features": (
         "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature parse_example "
         "parse_single_example parse_single_sequence_example"
     ),
-    "headrace.ops.partitioning": (
+    "headrace.variables.partitioners": (
         "create_partitioned_variables fixed_size_partitioner min_max_variable_partitioner "
         "variable_axis_size_partitioner"
     ),
-    "headrace.ops.printing": (
+    "headrace.ops.io.printing": (
         "Print print=print_v2 timestamp"
     ),
-    "headrace.ops.random_rejection": (
+    "headrace.ops.random.gamma_poisson": (
         "random_gamma random_poisson"
     ),
-    "headrace.ops.script": (
+    "headrace.ops.control.py_func": (
         "numpy_function py_func"
     ),
-    "headrace.ops.sparse": (
+    "headrace.ops.sparse.sparse_tensor": (
         "convert_to_tensor_or_sparse_tensor sparse_add sparse_concat sparse_fill_empty_rows "
         "sparse_mask sparse_maximum sparse_merge sparse_minimum sparse_placeholder "
         "sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum "
@@ -255,15 +255,15 @@ LAZY_NAMES = late({
         "sparse_tensor_to_dense sparse_to_dense sparse_to_indicator sparse_transpose "
         "SparseTensor SparseTensorValue"
     ),
-    "headrace.ops.special": (
+    "headrace.ops.math.special": (
         "betainc digamma erf erfc igamma igammac lbeta lgamma polygamma zeta"
     ),
-    "headrace.ops.strings": (
+    "headrace.ops.strings.string_ops": (
         "as_string decode_base64 decode_raw encode_base64 reduce_join regex_replace "
         "string_join string_split string_strip string_to_hash_bucket "
         "string_to_hash_bucket_fast string_to_hash_bucket_strong string_to_number substr"
     ),
-    "headrace.ops.templates": (
+    "headrace.variables.make_template": (
         "make_template"
     ),
 })
@@ -377,7 +377,7 @@ __getattr__ = module_getattr("", __name__, MESSAGES, LAZY_MODULES, LAZY_NAMES)
 
 
 def _load_data_ops() -> None:
-    from headrace.data.load import load_ops
+    from headrace.data.ops.load_dataset_ops import load_ops
 
     load_ops()
 

@@ -31,7 +31,7 @@ def enable_eager_execution(
     config: Any = None, device_policy: Any = None, execution_mode: Any = None
 ) -> None:
     """Compute operations at once. ValueError if operations were added to the default graph already."""
-    from headrace.eager import context
+    from headrace.eager import eager_context as context
 
     context.enable()
 
@@ -40,7 +40,7 @@ def disable_eager_execution() -> None:
     """Back to graphs, which is what this API starts with."""
     root = root_graph()
     if root is not None and root._is_eager:
-        from headrace.eager import context
+        from headrace.eager import eager_context as context
 
         context.disable()
 
@@ -88,7 +88,7 @@ def disable_control_flow_v2() -> None:
 
 def enable_v2_behavior() -> None:
     """Eager execution, TF 2's shapes and equality, resource variables."""
-    from headrace.ops.variable_scope import enable_resource_variables
+    from headrace.variables.variable_scope import enable_resource_variables
 
     enable_eager_execution()
     enable_v2_tensorshape()
@@ -99,7 +99,7 @@ def enable_v2_behavior() -> None:
 
 def disable_v2_behavior() -> None:
     """TF 1's behaviour, which is what this API starts with."""
-    from headrace.ops.variable_scope import disable_resource_variables
+    from headrace.variables.variable_scope import disable_resource_variables
 
     disable_eager_execution()
     disable_v2_tensorshape()

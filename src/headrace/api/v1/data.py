@@ -8,7 +8,7 @@ from functools import partial
 
 import headrace.data as _data
 from headrace.api.missing import explain, module_getattr
-from headrace.data import experimental as _experimental
+from headrace.data.api import data_experimental as _experimental
 
 _data.explain = partial(explain, "data", available=_data.__all__)
 vars(_experimental)["__getattr__"] = module_getattr("data.experimental", _experimental.__name__)

@@ -9,8 +9,8 @@ from headrace.core.dtypes import (
     half, int16, int32, int64, int8, qint16, qint32, qint8, QUANTIZED_DTYPES, quint16, quint8,
     resource, string, uint16, uint32, uint64, uint8, variant,
 )
-from headrace.ops.casting import cast, complex, saturate_cast
-from headrace.ops.strings import as_string
+from headrace.ops.array.casting import cast, complex, saturate_cast
+from headrace.ops.strings.string_ops import as_string
 
 __all__ = [
     "as_dtype", "as_string", "bfloat16", "bool", "cast", "complex", "complex128", "complex64",

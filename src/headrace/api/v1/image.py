@@ -4,43 +4,43 @@
 # fmt: off
 
 from headrace.api.missing import module_getattr
-from headrace.ops.arranging import extract_image_patches
-from headrace.ops.image_adjust import (
+from headrace.ops.array.arranging import extract_image_patches
+from headrace.ops.image.color_adjust import (
     adjust_brightness, adjust_contrast, adjust_gamma, adjust_hue, adjust_jpeg_quality,
     adjust_saturation, per_image_standardization, per_image_standardization as per_image_whitening,
     random_brightness, random_contrast, random_hue, random_jpeg_quality, random_saturation,
 )
-from headrace.ops.image_boxes import (
+from headrace.ops.image.boxes import (
     draw_bounding_boxes, non_max_suppression, non_max_suppression_overlaps,
     non_max_suppression_padded, non_max_suppression_with_scores,
 )
-from headrace.ops.image_color import hsv_to_rgb, rgb_to_hsv
-from headrace.ops.image_convert import (
+from headrace.ops.image.color_ops import hsv_to_rgb, rgb_to_hsv
+from headrace.ops.image.color_convert import (
     convert_image_dtype, grayscale_to_rgb, rgb_to_grayscale, rgb_to_yiq, rgb_to_yuv, yiq_to_rgb,
     yuv_to_rgb,
 )
-from headrace.ops.image_crop import crop_and_resize_v1 as crop_and_resize
-from headrace.ops.image_distort import sample_distorted_bounding_box
-from headrace.ops.image_encode import (
+from headrace.ops.image.crop_and_resize import crop_and_resize_v1 as crop_and_resize
+from headrace.ops.image.distorted_box import sample_distorted_bounding_box
+from headrace.ops.image.encode import (
     decode_and_crop_jpeg, decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png,
     encode_jpeg, encode_png, extract_jpeg_shape, is_jpeg,
 )
-from headrace.ops.image_geometry import (
+from headrace.ops.image.geometry import (
     central_crop, crop_to_bounding_box, flip_left_right, flip_up_down, pad_to_bounding_box,
     random_flip_left_right, random_flip_up_down, resize_image_with_crop_or_pad,
     resize_image_with_crop_or_pad as resize_with_crop_or_pad, rot90, transpose_image,
     transpose_image as transpose,
 )
-from headrace.ops.image_metrics import (
+from headrace.ops.image.image_metrics import (
     image_gradients, psnr, sobel_edges, ssim, ssim_multiscale, total_variation,
 )
-from headrace.ops.image_resize import (
+from headrace.ops.image.resize_ops import (
     resize_area, resize_bicubic, resize_bilinear, resize_nearest_neighbor,
 )
-from headrace.ops.image_scale import (
+from headrace.ops.image.resize_images import (
     resize_image_with_pad, resize_images, resize_images as resize, ResizeMethod,
 )
-from headrace.ops.random import random_crop
+from headrace.ops.random.random_ops import random_crop
 
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_jpeg_quality",

@@ -4,14 +4,14 @@
 # fmt: off
 
 from headrace.api.missing import module_getattr
-from headrace.ops.initializers import (
+from headrace.variables.initializers import (
     Constant as constant, GlorotNormal as glorot_normal, GlorotUniform as glorot_uniform,
     he_normal, he_uniform, Identity as identity, lecun_normal, lecun_uniform, Ones as ones,
     Orthogonal as orthogonal, RandomNormal as random_normal, RandomUniform as random_uniform,
     TruncatedNormal as truncated_normal, UniformUnitScaling as uniform_unit_scaling,
     VarianceScaling as variance_scaling, Zeros as zeros,
 )
-from headrace.ops.variable_lists import (
+from headrace.variables.variable_lists import (
     global_variables_initializer as global_variables,
     local_variables_initializer as local_variables, tables_initializer,
     variables_initializer as variables,

@@ -5,21 +5,21 @@
 from headrace.api.missing import late, module_getattr
 
 LAZY_NAMES = late({
-    "headrace.formats.tfrecord": (
+    "headrace.wire.tfrecord": (
         "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator"
     ),
-    "headrace.ops.decoding": "decode_compressed parse_tensor serialize_tensor",
-    "headrace.ops.decoding_csv": "decode_csv",
-    "headrace.ops.files": "match_filenames_once matching_files read_file write_file",
-    "headrace.ops.image_encode": (
+    "headrace.ops.io.decoding": "decode_compressed parse_tensor serialize_tensor",
+    "headrace.ops.io.decoding_csv": "decode_csv",
+    "headrace.ops.io.file_ops": "match_filenames_once matching_files read_file write_file",
+    "headrace.ops.image.encode": (
         "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png "
         "encode_jpeg encode_png extract_jpeg_shape is_jpeg"
     ),
-    "headrace.ops.parsing_features": (
+    "headrace.ops.io.parsing_features": (
         "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature parse_example "
         "parse_sequence_example parse_single_example parse_single_sequence_example"
     ),
-    "headrace.ops.strings": "decode_base64 decode_raw encode_base64",
+    "headrace.ops.strings.string_ops": "decode_base64 decode_raw encode_base64",
 })
 
 __all__ = [*LAZY_NAMES, "gfile"]  # noqa: F822 (found late)

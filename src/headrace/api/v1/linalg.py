@@ -4,23 +4,23 @@
 # fmt: off
 
 from headrace.api.missing import module_getattr
-from headrace.ops.array_shape import matrix_transpose, matrix_transpose as transpose
-from headrace.ops.clip import global_norm
-from headrace.ops.contraction import einsum, tensordot
-from headrace.ops.diagonals import (
+from headrace.ops.array.array_shape import matrix_transpose, matrix_transpose as transpose
+from headrace.ops.math.clip import global_norm
+from headrace.ops.linalg.contraction import einsum, tensordot
+from headrace.ops.linalg.diagonals import (
     diag as tensor_diag, diag_part as tensor_diag_part, matrix_band_part as band_part,
     matrix_diag as diag, matrix_diag_part as diag_part, matrix_set_diag as set_diag,
 )
-from headrace.ops.linalg import adjoint, matmul, matvec
-from headrace.ops.linalg_decomp import (
+from headrace.ops.linalg.matmul import adjoint, matmul, matvec
+from headrace.ops.linalg.decompositions import (
     cholesky, cholesky_solve, expm, logdet, logm, lu, matrix_determinant as det,
     matrix_inverse as inv, matrix_rank, matrix_solve as solve, matrix_solve_ls as lstsq,
     matrix_triangular_solve as triangular_solve, pinv, qr, self_adjoint_eig as eigh,
     self_adjoint_eigvals as eigvalsh, slogdet, sqrtm, svd,
 )
-from headrace.ops.linalg_util import eye, norm, normalize, trace
-from headrace.ops.nn_norm import l2_normalize
-from headrace.ops.ranges import cross
+from headrace.ops.linalg.norms import eye, norm, normalize, trace
+from headrace.ops.nn.normalization import l2_normalize
+from headrace.ops.array.ranges import cross
 
 __all__ = [
     "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",

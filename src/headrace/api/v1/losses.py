@@ -4,7 +4,7 @@
 # fmt: off
 
 from headrace.api.missing import module_getattr
-from headrace.ops.losses import (
+from headrace.ops.nn.losses import (
     absolute_difference, add_loss, compute_weighted_loss, cosine_distance, get_losses,
     get_regularization_loss, get_regularization_losses, get_total_loss, hinge_loss, huber_loss,
     log_loss, mean_pairwise_squared_error, mean_squared_error, Reduction, sigmoid_cross_entropy,

@@ -4,13 +4,13 @@
 # fmt: off
 
 from headrace.api.missing import module_getattr
-from headrace.ops.arranging import depth_to_space, space_to_batch, space_to_depth
-from headrace.ops.math_unary import sigmoid, tanh
-from headrace.ops.nn_activations import (
+from headrace.ops.array.arranging import depth_to_space, space_to_batch, space_to_depth
+from headrace.ops.math.unary import sigmoid, tanh
+from headrace.ops.nn.activations import (
     crelu, dropout, elu, leaky_relu, log_softmax, relu, relu6, selu, softmax, softplus,
     softsign, swish,
 )
-from headrace.ops.nn_convolution import (
+from headrace.ops.nn.convolution import (
     atrous_conv2d, atrous_conv2d_transpose, conv1d, conv1d_transpose, conv2d,
     conv2d_backprop_filter, conv2d_backprop_input, conv2d_transpose, conv3d,
     conv3d_backprop_filter, conv3d_backprop_filter_v2, conv3d_transpose, conv_transpose,
@@ -20,33 +20,33 @@ from headrace.ops.nn_convolution import (
     depthwise_conv2d_native_backprop_input,
     depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, separable_conv2d,
 )
-from headrace.ops.nn_ctc import (
+from headrace.ops.nn.ctc import (
     ctc_beam_search_decoder, ctc_beam_search_decoder_v2, ctc_greedy_decoder, ctc_loss,
 )
-from headrace.ops.nn_embedding import (
+from headrace.ops.nn.embedding import (
     embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse,
 )
-from headrace.ops.nn_losses import (
+from headrace.ops.nn.cross_entropy import (
     bias_add, l2_loss, log_poisson_loss, relu_layer, sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits, weighted_cross_entropy_with_logits, xw_plus_b,
     zero_fraction,
 )
-from headrace.ops.nn_norm import (
+from headrace.ops.nn.normalization import (
     batch_norm_with_global_normalization, batch_normalization, fused_batch_norm, l2_normalize,
     local_response_normalization, lrn, moments, normalize_moments, sufficient_statistics,
     weighted_moments,
 )
-from headrace.ops.nn_pool import (
+from headrace.ops.nn.pooling import (
     avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d,
     max_pool3d, max_pool_v2, max_pool_with_argmax, pool,
 )
-from headrace.ops.nn_sampling import (
+from headrace.ops.nn.candidate_sampling import (
     all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler,
     learned_unigram_candidate_sampler, log_uniform_candidate_sampler, nce_loss,
     sampled_softmax_loss, uniform_candidate_sampler,
 )
-from headrace.ops.selecting import in_top_k, top_k
+from headrace.ops.array.selecting import in_top_k, top_k
 
 __all__ = [
     "all_candidate_sampler", "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool",

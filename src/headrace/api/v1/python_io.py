@@ -1,7 +1,7 @@
 """``tf.python_io``: TFRecord files."""
 
 from headrace.api.missing import module_getattr
-from headrace.formats.tfrecord import (
+from headrace.wire.tfrecord import (
     TFRecordCompressionType,
     TFRecordOptions,
     TFRecordWriter,

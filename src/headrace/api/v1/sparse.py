@@ -4,11 +4,11 @@
 # fmt: off
 
 from headrace.api.missing import module_getattr
-from headrace.ops.segments import (
+from headrace.ops.math.segments import (
     sparse_segment_mean as segment_mean, sparse_segment_sqrt_n as segment_sqrt_n,
     sparse_segment_sum as segment_sum,
 )
-from headrace.ops.sparse import (
+from headrace.ops.sparse.sparse_tensor import (
     sparse_add as add, sparse_concat as concat, sparse_expand_dims as expand_dims,
     sparse_eye as eye, sparse_fill_empty_rows as fill_empty_rows, sparse_mask as mask,
     sparse_maximum as maximum, sparse_merge as merge, sparse_minimum as minimum,

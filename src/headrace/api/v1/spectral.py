@@ -4,10 +4,10 @@
 # fmt: off
 
 from headrace.api.missing import module_getattr
-from headrace.ops.fft import (
+from headrace.ops.math.fft import (
     fft, fft2d, fft3d, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, rfft, rfft2d, rfft3d,
 )
-from headrace.ops.signal import dct, idct
+from headrace.ops.math.signal import dct, idct
 
 __all__ = [
     "dct", "fft", "fft2d", "fft3d", "idct", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d",

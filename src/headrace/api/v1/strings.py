@@ -4,8 +4,8 @@
 # fmt: off
 
 from headrace.api.missing import module_getattr
-from headrace.ops.printing import string_format as format
-from headrace.ops.strings import (
+from headrace.ops.io.printing import string_format as format
+from headrace.ops.strings.string_ops import (
     as_string, reduce_join, regex_full_match, regex_replace, string_join as join,
     string_length as length, string_lower as lower, string_strip as strip,
     string_to_hash_bucket_fast as to_hash_bucket_fast,

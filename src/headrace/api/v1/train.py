@@ -10,8 +10,8 @@ from headrace.train.global_step import (
     global_step,
 )
 from headrace.train.moving_averages import ExponentialMovingAverage
-from headrace.train.optimizer import Optimizer
-from headrace.train.optimizers import (
+from headrace.train.optimizers.optimizer import Optimizer
+from headrace.train.optimizers.standard import (
     AdadeltaOptimizer, AdagradDAOptimizer, AdagradOptimizer, AdamOptimizer, FtrlOptimizer,
     GradientDescentOptimizer, MomentumOptimizer, ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer, RMSPropOptimizer,
@@ -33,6 +33,6 @@ __all__ = [
     "RMSPropOptimizer",
 ]
 
-LAZY_NAMES = late({"headrace.ops.files": "match_filenames_once"})
+LAZY_NAMES = late({"headrace.ops.io.file_ops": "match_filenames_once"})
 
 __getattr__ = module_getattr("train", __name__, messages=TRAIN_MESSAGES, names=LAZY_NAMES)

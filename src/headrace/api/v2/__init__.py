@@ -7,7 +7,7 @@ Only re-exports and adapted signatures. The same names are ``tf.compat.v2`` of t
 # fmt: off
 
 from headrace import errors
-from headrace.ops import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
+from headrace.ops.math import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
 from headrace.api.v2 import bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings
 from headrace.api.v2.lookup import module_getattr
 from headrace.api.device_spec import DeviceSpec
@@ -32,79 +32,79 @@ from headrace.core.specs import (
     IndexedSlicesSpec, SparseTensorSpec, TensorSpec, type_spec_from_value, TypeSpec,
 )
 from headrace.core.tensor import Operation, Tensor
-from headrace.eager.context import (
+from headrace.eager.eager_context import (
     executing_eagerly, get_current_name_scope, inside_function, is_symbolic_tensor,
 )
-from headrace.autodiff.custom import custom_gradient, grad_pass_through
-from headrace.eager.custom import recompute_grad
-from headrace.eager.function import function
+from headrace.autodiff.custom_gradient import custom_gradient, grad_pass_through
+from headrace.eager.eager_custom_gradient import recompute_grad
+from headrace.functions.function import function
 from headrace.eager.module import Module
 from headrace.eager.py_function import py_function
 from headrace.eager.tape import GradientTape
-from headrace.ops.arranging import (
+from headrace.ops.array.arranging import (
     batch_to_space_v2 as batch_to_space, meshgrid, required_space_to_batch_paddings,
     reverse_sequence_v2 as reverse_sequence, reverse_v2 as reverse, roll, space_to_batch_nd,
     space_to_batch_v2 as space_to_batch,
 )
-from headrace.ops.array_shape import (
+from headrace.ops.array.array_shape import (
     broadcast_dynamic_shape, broadcast_static_shape, broadcast_to, ensure_shape,
     expand_dims_v2 as expand_dims, fill, guarantee_const, newaxis, ones, ones_like_v2 as ones_like,
     rank, reshape, shape_n, shape_v2 as shape, size_v2 as size, squeeze_v2 as squeeze,
     transpose_v2 as transpose, zeros, zeros_like_v2 as zeros_like,
 )
-from headrace.ops.basic import identity, identity_n, no_op, stop_gradient
-from headrace.ops.casting import bitcast, cast, complex, saturate_cast
-from headrace.ops.checks import (
+from headrace.ops.array.basic import identity, identity_n, no_op, stop_gradient
+from headrace.ops.array.casting import bitcast, cast, complex, saturate_cast
+from headrace.ops.control.assertions import (
     Assert, assert_equal_v2 as assert_equal, assert_greater_v2 as assert_greater,
     assert_less_v2 as assert_less, assert_rank_v2 as assert_rank,
 )
-from headrace.ops.clip import clip_by_global_norm, clip_by_norm, clip_by_value
-from headrace.ops.comparison import (
+from headrace.ops.math.clip import clip_by_global_norm, clip_by_norm, clip_by_value
+from headrace.ops.math.comparison import (
     equal, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
     not_equal,
 )
-from headrace.ops.contraction import einsum, tensordot
-from headrace.ops.control import group
-from headrace.ops.control_flow import switch_case
-from headrace.ops.functional import foldl, foldr, scan
-from headrace.ops.gathering import (
+from headrace.ops.linalg.contraction import einsum, tensordot
+from headrace.ops.control.dependencies import group
+from headrace.ops.control.control_flow import switch_case
+from headrace.ops.control.functional import foldl, foldr, scan
+from headrace.ops.array.gathering import (
     boolean_mask_v2 as boolean_mask, dynamic_partition, dynamic_stitch, gather_nd_v2 as gather_nd,
     gather_v2 as gather, one_hot, scatter_nd, sequence_mask,
     tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub as tensor_scatter_nd_sub,
     tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
 )
-from headrace.ops.initializers import (
+from headrace.variables.initializers import (
     Constant as constant_initializer, Ones as ones_initializer, Zeros as zeros_initializer,
 )
-from headrace.ops.joining import (
+from headrace.ops.array.joining import (
     concat, pad_v2 as pad, parallel_stack, repeat, split, stack, tile, unstack,
 )
-from headrace.ops.linalg import matmul
-from headrace.ops.linalg_util import eye, norm
-from headrace.ops.math_binary import (
+from headrace.ops.linalg.matmul import matmul
+from headrace.ops.linalg.norms import eye, norm
+from headrace.ops.math.binary import (
     add, add_n, atan2, divide, maximum, minimum, multiply, pow, realdiv,
     scalar_mul_v2 as scalar_mul, subtract, truediv, truncatediv, truncatemod,
 )
-from headrace.ops.math_unary import (
+from headrace.ops.math.unary import (
     abs, acos, acosh, asin, asinh, atan, atanh, cos, cosh, exp, floor, negative, round, sigmoid,
     sign, sin, sinh, sqrt, square, tan, tanh,
 )
-from headrace.ops.printing import print_v2 as print, timestamp
-from headrace.ops.ranges import (
+from headrace.ops.io.printing import print_v2 as print, timestamp
+from headrace.ops.array.ranges import (
     histogram_fixed_width, histogram_fixed_width_bins, linspace_v2 as linspace, range,
 )
-from headrace.ops.reductions import (
+from headrace.ops.math.reductions import (
     argmax_v2 as argmax, argmin_v2 as argmin, cumsum, reduce_all, reduce_any, reduce_logsumexp,
     reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
-from headrace.ops.selecting import (
+from headrace.ops.array.selecting import (
     argsort, edit_distance, searchsorted, sort, unique, unique_with_counts, where_v2 as where,
 )
-from headrace.ops.slicing import slice, strided_slice
-from headrace.ops.sparse import SparseTensor
-from headrace.ops.strings import as_string
-from headrace.ops.tensor_array import TensorArray
-from headrace.ops.variables import (
+from headrace.ops.array.slicing import slice, strided_slice
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.strings.string_ops import as_string
+from headrace.ops.control.tensor_array import TensorArray
+from headrace.variables.variable import (
     variable_creator_scope, VariableAggregation, VariableSynchronization,
 )
 
@@ -127,7 +127,7 @@ LAZY_MODULES = {
 }
 #: Names in other modules that ``tf`` itself has.
 LAZY_NAMES = {
-    "function": "headrace.eager.function",
+    "function": "headrace.functions.function",
     "get_logger": "headrace.api.platform.tf_logging",
     "image": "headrace.api.v1:image",
     "io": "headrace.api.v1:io",

@@ -9,22 +9,18 @@ from typing import Any
 from headrace.autodiff import gradients as autodiff
 from headrace.core import convert, infer
 from headrace.core.tensor import Tensor
-from headrace.ops import (
-    basic,
-    checks,
-    clip,
-    control,
-    control_flow,
-    functional,
-    initializers,
-    nn_pool,
-    random_rejection,
-    script,
-    segments,
-    sparse,
-    strings,
-    variables,
-)  # fmt: skip
+from headrace.ops.array import basic
+from headrace.ops.control import assertions as checks
+from headrace.ops.control import control_flow, functional
+from headrace.ops.control import dependencies as control
+from headrace.ops.control import py_func as script
+from headrace.ops.math import clip, segments
+from headrace.ops.nn import pooling as nn_pool
+from headrace.ops.random import gamma_poisson as random_rejection
+from headrace.ops.sparse import sparse_tensor as sparse
+from headrace.ops.strings import string_ops as strings
+from headrace.variables import initializers
+from headrace.variables import variable as variables
 
 __all__ = ["Variable"]
 

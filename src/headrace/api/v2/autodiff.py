@@ -1,7 +1,7 @@
 """``tf.autodiff``: automatic differentiation."""
 
 from headrace.api.v2.lookup import module_getattr
-from headrace.eager.forward import ForwardAccumulator
+from headrace.eager.forward_accumulator import ForwardAccumulator
 from headrace.eager.tape import GradientTape
 
 __all__ = ["ForwardAccumulator", "GradientTape"]

@@ -4,7 +4,7 @@
 # fmt: off
 
 from headrace.api.v2.lookup import module_getattr
-from headrace.ops.bitwise import (
+from headrace.ops.math.bitwise import (
     bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift,
 )
 

@@ -5,7 +5,7 @@ from headrace.api.v2.lookup import module_getattr
 
 _FUNCTIONS = dict.fromkeys(
     ["experimental_run_functions_eagerly", "functions_run_eagerly", "run_functions_eagerly"],
-    "headrace.eager.function",
+    "headrace.functions.function",
 )
 
 __getattr__ = module_getattr(

@@ -7,7 +7,7 @@ from headrace.api.v2.lookup import module_getattr
 from headrace.api.v2.adapted import (
     assert_all_finite, assert_none_equal, assert_scalar, assert_shapes,
 )
-from headrace.ops.checks import (
+from headrace.ops.control.assertions import (
     Assert, assert_equal_v2 as assert_equal, assert_greater_equal_v2 as assert_greater_equal,
     assert_greater_v2 as assert_greater, assert_integer_v2 as assert_integer,
     assert_less_equal_v2 as assert_less_equal, assert_less_v2 as assert_less,
@@ -18,7 +18,7 @@ from headrace.ops.checks import (
     assert_rank_v2 as assert_rank, assert_same_float_dtype, assert_type_v2 as assert_type,
     is_numeric_tensor,
 )
-from headrace.ops.clip import check_numerics
+from headrace.ops.math.clip import check_numerics
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal",

@@ -5,16 +5,16 @@
 
 from headrace.api.v2.lookup import module_getattr
 from headrace.api.v2.adapted import avg_pool2d
-from headrace.ops.arranging import (
+from headrace.ops.array.arranging import (
     depth_to_space_v2 as depth_to_space, space_to_batch_v2 as space_to_batch,
     space_to_depth_v2 as space_to_depth,
 )
-from headrace.ops.math_unary import sigmoid, tanh
-from headrace.ops.nn_activations import (
+from headrace.ops.math.unary import sigmoid, tanh
+from headrace.ops.nn.activations import (
     crelu_v2 as crelu, dropout_v2 as dropout, elu, leaky_relu, log_softmax_v2 as log_softmax, relu,
     relu6, selu, softmax_v2 as softmax, softplus, softsign,
 )
-from headrace.ops.nn_convolution import (
+from headrace.ops.nn.convolution import (
     atrous_conv2d, atrous_conv2d_transpose, conv1d_transpose, conv1d_v2 as conv1d,
     conv2d_transpose_v2 as conv2d_transpose, conv2d_v2 as conv2d,
     conv3d_transpose_v2 as conv3d_transpose, conv3d_v2 as conv3d, conv_transpose,
@@ -23,39 +23,39 @@ from headrace.ops.nn_convolution import (
     depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input,
     depthwise_conv2d_v2 as depthwise_conv2d, separable_conv2d_v2 as separable_conv2d,
 )
-from headrace.ops.nn_ctc import (
+from headrace.ops.nn.ctc import (
     ctc_beam_search_decoder_v2 as ctc_beam_search_decoder, ctc_greedy_decoder,
 )
-from headrace.ops.nn_embedding import (
+from headrace.ops.nn.embedding import (
     embedding_lookup_sparse_v2 as embedding_lookup_sparse, embedding_lookup_v2 as embedding_lookup,
     safe_embedding_lookup_sparse_v2 as safe_embedding_lookup_sparse,
 )
-from headrace.ops.nn_losses import (
+from headrace.ops.nn.cross_entropy import (
     bias_add, l2_loss, log_poisson_loss,
     sigmoid_cross_entropy_with_logits_v2 as sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits_v2 as sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits_v2 as weighted_cross_entropy_with_logits, zero_fraction,
 )
-from headrace.ops.nn_norm import (
+from headrace.ops.nn.normalization import (
     batch_norm_with_global_normalization_v2 as batch_norm_with_global_normalization,
     batch_normalization, l2_normalize_v2 as l2_normalize, local_response_normalization,
     local_response_normalization as lrn, moments_v2 as moments, normalize_moments,
     sufficient_statistics_v2 as sufficient_statistics, weighted_moments_v2 as weighted_moments,
 )
-from headrace.ops.nn_pool import (
+from headrace.ops.nn.pooling import (
     avg_pool1d, avg_pool3d, avg_pool_v2 as avg_pool, max_pool1d, max_pool2d, max_pool3d,
     max_pool_v2 as max_pool, max_pool_with_argmax_v2 as max_pool_with_argmax, pool_v2 as pool,
 )
-from headrace.ops.nn_sampling import (
+from headrace.ops.nn.candidate_sampling import (
     all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler,
     learned_unigram_candidate_sampler, nce_loss_v2 as nce_loss,
     sampled_softmax_loss_v2 as sampled_softmax_loss,
 )
-from headrace.ops.nn_v2 import (
+from headrace.ops.nn.nn_v2 import (
     compute_average_loss, gelu, scale_regularization_loss, silu, silu as swish,
 )
-from headrace.ops.selecting import in_top_k_v2 as in_top_k, top_k
+from headrace.ops.array.selecting import in_top_k_v2 as in_top_k, top_k
 
 __all__ = [
     "all_candidate_sampler", "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d",

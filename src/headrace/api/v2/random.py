@@ -6,17 +6,17 @@
 from headrace.api.v2.lookup import module_getattr
 from headrace.api.v2.adapted import poisson
 from headrace.core.seeds import set_random_seed as set_seed
-from headrace.eager.generator import Generator, get_global_generator, set_global_generator
-from headrace.ops.nn_sampling import (
+from headrace.eager.random_generator import Generator, get_global_generator, set_global_generator
+from headrace.ops.nn.candidate_sampling import (
     all_candidate_sampler, fixed_unigram_candidate_sampler, learned_unigram_candidate_sampler,
     log_uniform_candidate_sampler, uniform_candidate_sampler,
 )
-from headrace.ops.random import (
+from headrace.ops.random.random_ops import (
     categorical, random_normal as normal, random_shuffle as shuffle, random_uniform as uniform,
     truncated_normal,
 )
-from headrace.ops.random_rejection import random_gamma as gamma
-from headrace.ops.random_stateless import (
+from headrace.ops.random.gamma_poisson import random_gamma as gamma
+from headrace.ops.random.stateless import (
     stateless_categorical, stateless_random_normal as stateless_normal,
     stateless_random_uniform as stateless_uniform, stateless_truncated_normal,
 )

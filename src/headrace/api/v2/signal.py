@@ -4,11 +4,11 @@
 # fmt: off
 
 from headrace.api.v2.lookup import module_getattr
-from headrace.ops.fft import (
+from headrace.ops.math.fft import (
     fft, fft2d, fft3d, fftshift, ifft, ifft2d, ifft3d, ifftshift, irfft, irfft2d, irfft3d, rfft,
     rfft2d, rfft3d,
 )
-from headrace.ops.signal import (
+from headrace.ops.math.signal import (
     dct, frame, hamming_window, hann_window, idct, inverse_stft, inverse_stft_window_fn,
     linear_to_mel_weight_matrix, mfccs_from_log_mel_spectrograms, overlap_and_add, stft,
 )

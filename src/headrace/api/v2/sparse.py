@@ -9,7 +9,7 @@ from headrace.api.v2.adapted import (
     sparse_segment_mean as segment_mean, sparse_segment_sqrt_n as segment_sqrt_n,
     sparse_segment_sum as segment_sum, sparse_split as split,
 )
-from headrace.ops.sparse import (
+from headrace.ops.sparse.sparse_tensor import (
     sparse_add as add, sparse_expand_dims as expand_dims, sparse_eye as eye,
     sparse_fill_empty_rows as fill_empty_rows, sparse_from_dense as from_dense, sparse_map_values as map_values,
     sparse_mask as mask, sparse_maximum as maximum,

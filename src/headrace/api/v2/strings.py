@@ -8,8 +8,8 @@ from headrace.api.v2.adapted import (
     string_length as length, string_to_hash_bucket as to_hash_bucket,
     string_to_number as to_number,
 )
-from headrace.ops.printing import string_format as format
-from headrace.ops.strings import (
+from headrace.ops.io.printing import string_format as format
+from headrace.ops.strings.string_ops import (
     as_string, bytes_split, reduce_join_v2 as reduce_join, regex_full_match, regex_replace, string_join as join,
     string_lower as lower, string_split_dense as split, string_strip as strip,
     string_to_hash_bucket_fast as to_hash_bucket_fast,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.data.runtime.base import UNKNOWN, Context, Element, Pass, Stage, unmeasured
 from headrace.data.runtime.indexed import ArrayRows, IndexPass
-from headrace.data.runtime.simple import OnePass, exactly
+from headrace.data.runtime.simple_stages import OnePass, exactly
 from headrace.data.runtime.sources import ListPass
 from headrace.data.runtime.stacking import pad_stack, stack
+from headrace.data.runtime.stages import UNKNOWN, Context, Element, Pass, Stage, unmeasured
 
 __all__ = [
     "BatchStage", "DenseToSparseBatchStage", "ElementsStage", "PaddedBatchStage", "SparseParts", "UnbatchStage",

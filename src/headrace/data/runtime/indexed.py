@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.data.runtime.base import Element, Pass
+from headrace.data.runtime.stages import Element, Pass
 
 __all__ = [
     "ArrayRows", "IndexPass", "PartRows", "RangeRows", "Repeated", "Rows", "Sharded", "Skipped", "Span",

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import errors
-from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.mapping import Function, InterleavePass, InterleaveStage
 from headrace.data.runtime.prefetch import AUTOTUNE
-from headrace.data.runtime.simple import OnePass
-from headrace.data.runtime.threads import ChannelPass
+from headrace.data.runtime.simple_stages import OnePass
+from headrace.data.runtime.stage_threads import ChannelPass
+from headrace.data.runtime.stages import Context, Element, Pass, Stage
 from headrace.runtime.cores import cpu_count
 
 __all__ = ["ParallelInterleaveStage"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.data.runtime.base import Context, Element, Measured, Pass, Stage
+from headrace.data.runtime.stages import Context, Element, Measured, Pass, Stage
 from headrace.session.events import EVENTS
 
 __all__ = ["IteratorResource", "MEASURE"]

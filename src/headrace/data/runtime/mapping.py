@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.batching import ElementsStage
-from headrace.data.runtime.simple import OnePass
+from headrace.data.runtime.simple_stages import OnePass
+from headrace.data.runtime.stages import Context, Element, Pass, Stage
 from headrace.data.runtime.together import Failure, Together, pulled, rows_of, stacked, taken_block
 
 __all__ = [
@@ -163,7 +163,7 @@ class BatchMapPass(MapPass):
 
 
 class RowsMapPass(MapPass):
-    """Of a Python function with results of one shape: each goes into its row of a block (data/direct.py)."""
+    """Of a Python function with results of one shape: each goes into its row of a block (data/functions/direct.py)."""
 
     def __init__(self, source: Pass, function: Function, preserve: bool) -> None:
         super().__init__(source, function, preserve)

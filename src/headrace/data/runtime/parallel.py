@@ -23,13 +23,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import errors
-from headrace.arrays.pool import limited
-from headrace.data.runtime.base import Context, Element, Pass, Stage
 from headrace.data.runtime.mapping import Function, cardinality_kept
 from headrace.data.runtime.prefetch import AUTOTUNE
-from headrace.data.runtime.threads import END, Channel, cancelled, start_thread
+from headrace.data.runtime.stage_threads import END, Channel, cancelled, start_thread
+from headrace.data.runtime.stages import Context, Element, Pass, Stage
 from headrace.data.runtime.together import Failure, Together, rows_of, stacked, taken_block
 from headrace.runtime.cores import cpu_count
+from headrace.runtime.thread_pool import limited
 
 __all__ = ["ParallelMapStage", "ParallelPass"]
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 
 from headrace import errors
-from headrace.data.runtime.base import Context, Element, Pass, Stage
-from headrace.data.runtime.threads import ChannelPass
+from headrace.data.runtime.stage_threads import ChannelPass
+from headrace.data.runtime.stages import Context, Element, Pass, Stage
 
 __all__ = ["AUTOTUNE", "PrefetchStage"]
 

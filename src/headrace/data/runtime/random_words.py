@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.arrays.philox import Philox, groups
+from headrace.kernels.numpy.philox import Philox, groups
 
 __all__ = ["SeedGenerator", "Words", "seeds_or_any"]
 

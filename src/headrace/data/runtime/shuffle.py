@@ -19,9 +19,17 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.data.runtime.base import INFINITE, UNKNOWN, Context, Element, Pass, Stage, unmeasured
 from headrace.data.runtime.indexed import IndexPass, Numbers, Stream
 from headrace.data.runtime.random_words import SeedGenerator, Words, seeds_or_any
+from headrace.data.runtime.stages import (
+    INFINITE,
+    UNKNOWN,
+    Context,
+    Element,
+    Pass,
+    Stage,
+    unmeasured,
+)
 
 __all__ = ["ShuffleAndRepeatStage", "ShuffleStage"]
 

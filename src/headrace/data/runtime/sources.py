@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.data.runtime.base import INFINITE, Context, Element, Pass, Stage
 from headrace.data.runtime.indexed import ArrayRows, IndexPass, RangeRows, Rows, Span
 from headrace.data.runtime.random_words import SeedGenerator, Words, seeds_or_any
+from headrace.data.runtime.stages import INFINITE, Context, Element, Pass, Stage
 
 __all__ = [
     "RandomStage",

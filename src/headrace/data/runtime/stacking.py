@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.shapes import show
-from headrace.data.runtime.base import Element
+from headrace.data.runtime.stages import Element
 
 __all__ = ["concatenate", "pad_stack", "stack"]
 

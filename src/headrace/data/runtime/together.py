@@ -15,9 +15,9 @@ from itertools import islice
 from typing import Any
 
 from headrace import errors
-from headrace.data.runtime.base import Element, Pass
-from headrace.data.runtime.files import text_scalar
+from headrace.data.runtime.file_stages import text_scalar
 from headrace.data.runtime.stacking import stack
+from headrace.data.runtime.stages import Element, Pass
 
 __all__ = ["Failure", "Together", "pulled", "rows_of", "stacked", "taken_block"]
 

@@ -9,29 +9,29 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from headrace.arrays.pool import thread_count
-from headrace.kernels.onednn import matmul as plain
-from headrace.kernels.onednn import updates
-from headrace.kernels.onednn.conv import Convolutions
-from headrace.kernels.onednn.elementwise import Elementwise
-from headrace.kernels.onednn.fixed import Fixed
-from headrace.kernels.onednn.layout import Layouts
-from headrace.kernels.onednn.library import Api, load
-from headrace.kernels.onednn.lstm import Lstms
-from headrace.kernels.onednn.norm import Norms
-from headrace.kernels.onednn.pool import Pooling
-from headrace.kernels.onednn.products import Products
-from headrace.kernels.onednn.recurrent import Recurrent
-from headrace.kernels.onednn.reductions import Sums
-from headrace.kernels.onednn.softmax import Softmaxes
+from headrace.kernels.onednn import adam_primitives as updates
+from headrace.kernels.onednn import sgemm as plain
+from headrace.kernels.onednn.bound_primitives import Fixed
+from headrace.kernels.onednn.conv_primitives import Convolutions
+from headrace.kernels.onednn.elementwise_primitives import Elementwise
+from headrace.kernels.onednn.lstm_primitives import Lstms
+from headrace.kernels.onednn.memory_formats import Layouts
+from headrace.kernels.onednn.norm_primitives import Norms
+from headrace.kernels.onednn.onednn_library import Api, load
+from headrace.kernels.onednn.pool_primitives import Pooling
+from headrace.kernels.onednn.product_primitives import Products
+from headrace.kernels.onednn.recurrent_products import Recurrent
+from headrace.kernels.onednn.reduction_primitives import Sums
+from headrace.kernels.onednn.softmax_primitives import Softmaxes
 from headrace.kernels.onednn.weight_types import choose_way
 from headrace.runtime.cpu_features import isa_name
+from headrace.runtime.thread_pool import thread_count
 
 __all__ = ["OneDnn"]
 
 
 class OneDnn:
-    """The functions that ``headrace.arrays.accel`` asks for."""
+    """The functions that ``headrace.kernels.accel`` asks for."""
 
     def __init__(self) -> None:
         self.api: Api = load()

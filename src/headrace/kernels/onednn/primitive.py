@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from headrace.arrays.pool import thread_count
-from headrace.kernels.onednn.library import SCRATCHPAD, SCRATCHPAD_DESC, Api
+from headrace.kernels.onednn.onednn_library import SCRATCHPAD, SCRATCHPAD_DESC, Api
+from headrace.runtime.thread_pool import thread_count
 
 __all__ = ["Cache", "Call", "aligned", "contiguous_float32"]
 

@@ -8,7 +8,7 @@ AVX2 (7 bits) 1,750 / 154. So AVX2 without VNNI computes in float32. bfloat16 do
 
 from __future__ import annotations
 
-from headrace.arrays.packed import WeightsWay
+from headrace.kernels.packed_weights import WeightsWay
 from headrace.runtime.cpu_features import AVX2_VNNI, AVX512, AVX512_BF16, AVX512_VNNI, isa_name
 
 __all__ = ["FEW_ROWS", "LEVELS", "MAX_INNER", "choose_way"]

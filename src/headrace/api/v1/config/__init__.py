@@ -43,13 +43,13 @@ def set_soft_device_placement(enabled: Any) -> None:
 
 def run_functions_eagerly(run_eagerly: Any) -> None:
     """Whether functions made by ``tf.function`` run as plain Python, for debugging."""
-    from headrace.eager.function import run_functions_eagerly
+    from headrace.functions.function import run_functions_eagerly
 
     run_functions_eagerly(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
-    from headrace.eager.function import functions_run_eagerly
+    from headrace.functions.function import functions_run_eagerly
 
     return functions_run_eagerly()
 

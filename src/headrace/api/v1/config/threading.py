@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.arrays import accel, pool
+from headrace.kernels import accel
+from headrace.runtime import thread_pool as pool
 
 __all__ = [
     "get_inter_op_parallelism_threads", "get_intra_op_parallelism_threads", "set_inter_op_parallelism_threads",

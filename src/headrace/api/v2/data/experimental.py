@@ -3,10 +3,10 @@
 import functools
 
 from headrace.api.v2.lookup import module_getattr
-from headrace.data.csv_files import CsvDatasetV2
-from headrace.data.dataset import DatasetV2
-from headrace.data.experimental import *  # noqa: F403
-from headrace.data.experimental import __all__ as __all__
+from headrace.data.api.csv_files import CsvDatasetV2
+from headrace.data.api.data_experimental import *  # noqa: F403
+from headrace.data.api.data_experimental import __all__ as __all__
+from headrace.data.api.dataset import DatasetV2
 
 CsvDataset = CsvDatasetV2  # type: ignore[misc,assignment]
 make_csv_dataset = functools.partial(make_csv_dataset, kind=DatasetV2)  # noqa: F405

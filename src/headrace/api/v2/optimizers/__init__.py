@@ -2,8 +2,8 @@
 
 from headrace.api.v2.lookup import module_getattr
 from headrace.api.v2.optimizers import schedules
-from headrace.train.optimizer_v2 import OptimizerV2 as Optimizer
-from headrace.train.optimizers_v2 import (
+from headrace.train.optimizers.optimizer_v2 import OptimizerV2 as Optimizer
+from headrace.train.optimizers.standard_v2 import (
     SGD,
     Adadelta,
     Adagrad,

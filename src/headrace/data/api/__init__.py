@@ -1,0 +1,1 @@
+"""What users call: datasets, transformations, iterators, options."""

@@ -1,0 +1,256 @@
+"""``tf.data.experimental``: transformations for ``Dataset.apply``, and functions of datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.convert import convert_to_tensor
+from headrace.core.specs import TensorSpec
+from headrace.data.api import element_groups as grouping
+from headrace.data.api.choosing import choose_from_datasets, sample_from_datasets
+from headrace.data.api.creation import seed_pair
+from headrace.data.api.csv_files import CsvDatasetV1, make_csv_dataset
+from headrace.data.api.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
+from headrace.data.api.dataset_v1 import DatasetV1
+from headrace.data.api.element_groups import Reducer
+from headrace.data.api.examples import make_batched_features_dataset, parse_example_dataset
+from headrace.data.api.optional import Optional, OptionalSpec
+from headrace.data.api.options import (
+    AutoShardPolicy,
+    DistributeOptions,
+    MapVectorizationOptions,
+    OptimizationOptions,
+    StatsOptions,
+    ThreadingOptions,
+)
+from headrace.data.api.saving import TFRecordWriter, save
+from headrace.data.api.saving import load as _load
+from headrace.data.api.saving import snapshot as _snapshot
+
+__all__ = [
+    "AUTOTUNE", "AutoShardPolicy", "Counter", "CsvDataset", "DistributeOptions", "INFINITE_CARDINALITY", "MapVectorizationOptions",
+    "OptimizationOptions", "Optional", "OptionalSpec", "RandomDataset", "Reducer", "StatsOptions", "TFRecordWriter",
+    "ThreadingOptions",    "UNKNOWN_CARDINALITY", "assert_cardinality", "batch_and_drop_remainder", "bucket_by_sequence_length",
+    "cardinality", "choose_from_datasets", "copy_to_device", "dense_to_ragged_batch",
+    "dense_to_sparse_batch", "enumerate_dataset", "from_variant",
+    "get_next_as_optional", "get_single_element", "get_structure", "group_by_reducer", "group_by_window",
+    "ignore_errors", "load", "make_batched_features_dataset", "make_csv_dataset", "map_and_batch", "map_and_batch_with_legacy_function", "padded_batch_and_drop_remainder",
+    "parallel_interleave", "parse_example_dataset", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "save", "scan",
+    "shuffle_and_repeat", "snapshot", "take_while", "to_variant", "unbatch", "unique",
+]  # fmt: skip
+
+Transformation = Callable[[Any], Any]
+
+
+def map_and_batch(
+    map_func: Any, batch_size: Any, num_parallel_batches: Any = None, drop_remainder: Any = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:  # fmt: skip
+    """``map`` and ``batch`` in one, with several calls under way at once."""
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise ValueError(
+            "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive."
+        )
+    calls = AUTOTUNE if num_parallel_calls is None else num_parallel_calls
+    return lambda dataset: dataset._map_and_batch(map_func, batch_size, drop_remainder, calls)
+
+
+map_and_batch_with_legacy_function = map_and_batch
+
+
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+    """``shuffle`` and ``repeat`` in one: rounds follow each other without the buffer running empty."""
+
+    def apply(dataset: Any) -> Any:
+        size = convert_to_tensor(buffer_size, dtypes.int64, name="buffer_size")
+        first, second = seed_pair(seed)
+        again = -1 if count is None else count
+        if not isinstance(dataset, DatasetV1):  # as in TensorFlow 2
+            return dataset.shuffle(size, seed=seed).repeat(again)
+        return dataset._unary("ShuffleAndRepeatDataset", size, first, second, again)
+
+    return apply
+
+
+def parallel_interleave(
+    map_func: Any, cycle_length: Any, block_length: Any = 1, sloppy: Any = False,
+    buffer_output_elements: Any = None, prefetch_input_elements: Any = None,
+) -> Transformation:  # fmt: skip
+    """``interleave`` with a thread for each dataset of the cycle."""
+    return lambda dataset: dataset._parallel_interleave(
+        map_func,
+        cycle_length,
+        block_length,
+        sloppy,
+        buffer_output_elements,
+        prefetch_input_elements,
+    )
+
+
+def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def padded_batch_and_drop_remainder(
+    batch_size: Any, padded_shapes: Any, padding_values: Any = None
+) -> Transformation:
+    return lambda dataset: dataset.padded_batch(
+        batch_size, padded_shapes, padding_values, drop_remainder=True
+    )
+
+
+def group_by_window(
+    key_func: Any, reduce_func: Any, window_size: Any = None, window_size_func: Any = None
+) -> Transformation:
+    return lambda dataset: grouping.group_by_window(
+        dataset, key_func, reduce_func, window_size, window_size_func
+    )
+
+
+def group_by_reducer(key_func: Any, reducer: Reducer) -> Transformation:
+    return lambda dataset: grouping.group_by_reducer(dataset, key_func, reducer)
+
+
+def bucket_by_sequence_length(
+    element_length_func: Any, bucket_boundaries: Any, bucket_batch_sizes: Any, padded_shapes: Any = None,
+    padding_values: Any = None, pad_to_bucket_boundary: bool = False, no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Transformation:  # fmt: skip
+    return lambda dataset: dataset.bucket_by_sequence_length(
+        element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
+        pad_to_bucket_boundary, no_padding, drop_remainder,
+    )  # fmt: skip
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    return lambda dataset: dataset.dense_to_sparse_batch(batch_size, row_shape)
+
+
+def enumerate_dataset(start: Any = 0) -> Transformation:
+    return lambda dataset: dataset.enumerate(start)
+
+
+def ignore_errors(log_warning: bool = False) -> Transformation:
+    return lambda dataset: dataset.ignore_errors()
+
+
+def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+    """There is one device: elements are produced ahead."""
+    return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
+
+
+def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transformation:
+    return lambda dataset: dataset
+
+
+def rejection_resample(
+    class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
+) -> Transformation:
+    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
+
+
+def scan(initial_state: Any, scan_func: Any) -> Transformation:
+    return lambda dataset: dataset.scan(initial_state, scan_func)
+
+
+def take_while(predicate: Any) -> Transformation:
+    return lambda dataset: dataset.take_while(predicate)
+
+
+def unbatch() -> Transformation:
+    return lambda dataset: dataset.unbatch()
+
+
+def unique() -> Transformation:
+    return lambda dataset: dataset.unique()
+
+
+def assert_cardinality(expected_cardinality: Any) -> Transformation:
+    """The dataset, with an error where it turns out to have another number of elements."""
+    return lambda dataset: dataset._unary("AssertCardinalityDataset", expected_cardinality)
+
+
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+) -> Transformation:
+    raise NotImplementedError(
+        "dense_to_ragged_batch makes RaggedTensors, which Headrace does not have. Use padded_batch, dense_to_sparse_batch "
+        "or bucket_by_sequence_length."
+    )
+
+
+def snapshot(
+    path: Any, compression: str | None = None, reader_path_prefix: str | None = None,
+    writer_path_prefix: str | None = None, shard_size_bytes: int | None = None,
+    pending_snapshot_expiry_seconds: int | None = None, num_reader_threads: int | None = None,
+    reader_buffer_size: int | None = None, num_writer_threads: int | None = None,
+    writer_buffer_size: int | None = None, reader_func: Any = None, shard_func: Any = None,
+) -> Transformation:  # fmt: skip
+    """What ``Dataset.snapshot`` does. The sizes and numbers of threads are recorded; they do not change what is read."""
+    if reader_path_prefix or writer_path_prefix:
+        raise NotImplementedError("snapshot: give the whole path instead of a prefix of readers or writers.")  # fmt: skip
+    settings = {
+        "shard_size_bytes": shard_size_bytes, "num_reader_threads": num_reader_threads,
+        "pending_snapshot_expiry_seconds": pending_snapshot_expiry_seconds, "reader_buffer_size": reader_buffer_size,
+        "num_writer_threads": num_writer_threads, "writer_buffer_size": writer_buffer_size,
+    }  # fmt: skip
+    given = {k: v for k, v in settings.items() if v is not None}
+    return lambda dataset: _snapshot(
+        dataset, path, compression or "AUTO", reader_func, shard_func, given
+    )
+
+
+# functions ------------------------------------------------------------------------------------------
+
+
+def cardinality(dataset: Any) -> Any:
+    return dataset.cardinality()
+
+
+def get_single_element(dataset: Any) -> Any:
+    return dataset.get_single_element()
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    try:
+        return dataset_or_iterator.element_spec
+    except AttributeError:
+        raise TypeError(
+            "`dataset_or_iterator` must be a Dataset or Iterator object, but got "
+            f"{type(dataset_or_iterator)}."
+        ) from None
+
+
+def get_next_as_optional(iterator: Any) -> Optional:
+    return iterator.get_next_as_optional()  # type: ignore[no-any-return]
+
+
+def load(
+    path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None
+) -> Any:
+    """What ``save`` wrote."""
+    return _load(DatasetV1, path, element_spec, compression, reader_func)
+
+
+def to_variant(dataset: Any) -> Any:
+    return dataset._variant_tensor
+
+
+def from_variant(variant: Any, structure: Any) -> Any:
+    return DatasetV1._base(variant, structure)
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Any:
+    return DatasetV1.counter(start, step, dtype)
+
+
+class RandomDataset(DatasetV1):
+    """Random numbers without end."""
+
+    def __init__(self, seed: Any = None) -> None:
+        super().__init__(DatasetV1.random(seed)._variant_tensor, TensorSpec((), dtypes.int64))
+
+
+CsvDataset = CsvDatasetV1

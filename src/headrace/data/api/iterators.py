@@ -1,0 +1,346 @@
+"""Iterators: TF 1's, which are ops of a graph, and TF 2's, which are Python iterators.
+
+iterator = tf.data.make_initializable_iterator(dataset)        # graphs
+x = iterator.get_next()
+sess.run(iterator.initializer); sess.run(x)
+
+for x in dataset: ...                                          # eager
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, nest
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
+from headrace.core.scopes import control_dependencies
+from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, register_type_spec
+from headrace.data.api import structure
+from headrace.data.api.optional import Optional
+from headrace.data.runtime.iteration import MEASURE, IteratorResource
+from headrace.data.runtime.stages import Context
+from headrace.eager.eager_tensor import Handle, wrap
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+
+__all__ = ["IteratorBase", "IteratorSpec", "IteratorV1", "OwnedIterator", "numpy_elements"]
+
+#: More calls of ``get_next`` than this suggest that it is called in a loop by mistake.
+MANY_CALLS = 32
+
+
+def described(spec: Any) -> dict[str, Any]:
+    return {
+        "output_types": structure.component_types(spec),
+        "output_shapes": structure.component_shapes(spec),
+    }
+
+
+class IteratorBase:
+    """What iterators share."""
+
+    _iterator_resource: Any
+    _element_spec: Any
+
+    @property
+    def element_spec(self) -> Any:
+        return self._element_spec
+
+    @property
+    def output_types(self) -> Any:
+        return structure.types_of(self._element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        return structure.shapes_of(self._element_spec)
+
+    @property
+    def output_classes(self) -> Any:
+        return structure.classes_of(self._element_spec)
+
+    @property
+    def _graph_anchor(self) -> Any:
+        return self._iterator_resource
+
+    def get_next_as_optional(self, name: str | None = None) -> Optional:
+        """The next element, or none at the end."""
+        spec = self._element_spec
+        variant = apply_op(
+            "IteratorGetNextAsOptional", self._iterator_resource, **described(spec), name=name
+        )
+        return Optional(variant, spec)
+
+
+class IteratorV1(IteratorBase):
+    """``tf.data.Iterator`` in a graph: one ``get_next`` op gives the next element in every run."""
+
+    def __init__(
+        self, iterator_resource: Any, initializer: Any, output_types: Any, output_shapes: Any,
+        output_classes: Any, element_spec: Any = None,
+    ) -> None:  # fmt: skip
+        self._iterator_resource = iterator_resource
+        self._initializer = initializer
+        if element_spec is None:
+            element_spec = structure.convert_legacy(output_types, output_shapes, output_classes)
+        self._element_spec = element_spec
+        self._string_handle = apply_op("IteratorToStringHandle", iterator_resource)
+        self._get_next_calls = 0
+
+    @classmethod
+    def _of(cls, resource: Any, initializer: Any, spec: Any) -> IteratorV1:
+        return cls(resource, initializer, None, None, None, spec)
+
+    @staticmethod
+    def from_structure(
+        output_types: Any, output_shapes: Any = None, shared_name: str | None = None,
+        output_classes: Any = None,
+    ) -> IteratorV1:  # fmt: skip
+        """An iterator for any dataset of this structure: ``make_initializer`` says which."""
+        spec = structure.convert_legacy(output_types, output_shapes, output_classes)
+        return IteratorV1._of(new_resource(spec, shared_name), None, spec)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> IteratorV1:
+        """The iterator that a string (``sess.run(iterator.string_handle())``) names, known only when it is run."""
+        spec = structure.convert_legacy(output_types, output_shapes, output_classes)
+        handle = convert_to_tensor(string_handle, dtypes.string, name="string_handle")
+        resource = apply_op("IteratorFromStringHandleV2", handle, **described(spec))
+        return IteratorV1._of(resource, None, spec)
+
+    @property
+    def initializer(self) -> Any:
+        """The op that starts the iterator (again)."""
+        if self._initializer is None:
+            raise ValueError("Iterator does not have an initializer.")
+        return self._initializer
+
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
+        """An op that lets the iterator go through ``dataset``."""
+        self._check(dataset)
+        return apply_op(
+            "MakeIterator", dataset._prepared()._variant_tensor, self._iterator_resource, name=name
+        )
+
+    def _check(self, dataset: Any) -> None:
+        theirs, ours = dataset.element_spec, self._element_spec
+        try:
+            nest.assert_same_structure(ours, theirs, check_types=False)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"Expected output types {self.output_types!r} but got dataset with output types "
+                f"{structure.types_of(theirs)!r}: {error}"
+            ) from None
+        for mine, its in zip(nest.flatten(ours), nest.flatten(theirs)):
+            if type(mine) is not type(its) or getattr(mine, "dtype", 0) != getattr(its, "dtype", 0):
+                raise TypeError(
+                    f"Expected output types {self.output_types!r} but got dataset with output types "
+                    f"{structure.types_of(theirs)!r}."
+                )
+            if hasattr(mine, "shape") and not mine.shape.is_compatible_with(its.shape):
+                raise TypeError(
+                    f"Expected output shapes compatible with {self.output_shapes!r} but got dataset with output shapes "
+                    f"{structure.shapes_of(theirs)!r}."
+                )
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element, as tensors."""
+        self._get_next_calls += 1
+        if self._get_next_calls > MANY_CALLS:
+            warnings.warn(
+                "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
+                "`Iterator.get_next()` is being called inside a training loop, which will cause gradual slowdown and "
+                "eventual resource exhaustion. If this is the case, restructure your code to call "
+                "`next_element = iterator.get_next()` once outside the loop, and use `next_element` as the input to some "
+                "computation that is invoked inside the loop.",
+                stacklevel=2,
+            )
+        spec = self._element_spec
+        found = apply_op("IteratorGetNext", self._iterator_resource, **described(spec), name=name)
+        return structure.from_components(spec, found)
+
+    def string_handle(self, name: str | None = None) -> Any:
+        """A string tensor that names this iterator in its session."""
+        if name is None:
+            return self._string_handle
+        return apply_op("IteratorToStringHandle", self._iterator_resource, name=name)
+
+
+def new_resource(spec: Any, shared_name: str | None) -> Any:
+    return apply_op("IteratorV2", container="", shared_name=shared_name or "", **described(spec))
+
+
+class OwnedIterator(IteratorBase):
+    """``iter(dataset)``: at once in eager mode, as ops in a function."""
+
+    _is_dataset_iterator = True
+
+    def __init__(
+        self, dataset: Any = None, components: Any = None, element_spec: Any = None
+    ) -> None:
+        if dataset is None:
+            self._iterator_resource, self._element_spec = components, element_spec
+        else:
+            self._begin(dataset)
+        held = self._iterator_resource
+        self._running: IteratorResource | None = held._static if isinstance(held, Handle) else None
+        self._make = _maker(self._element_spec) if self._running is not None else None
+
+    def _begin(self, dataset: Any) -> None:
+        spec = self._element_spec = dataset.element_spec
+        dataset = dataset._prepared()
+        if get_default_graph()._is_eager:
+            types, shapes = structure.component_types(spec), structure.component_shapes(spec)
+            running = IteratorResource("iterator", types, shapes)
+            running.make(dataset._stage(), Context(dataset._own_seeds, MEASURE[0]))
+            self._iterator_resource = Handle(running)
+            return
+        handle, _ = apply_op("AnonymousIteratorV2", **described(spec))
+        made = apply_op("MakeIterator", dataset._variant_tensor, handle)
+        with control_dependencies([made]):
+            self._iterator_resource = apply_op("Identity", handle)
+
+    @property
+    def _type_spec(self) -> IteratorSpec:
+        return IteratorSpec(self._element_spec)
+
+    def __iter__(self) -> OwnedIterator:
+        return self
+
+    def __next__(self) -> Any:
+        running = self._running
+        if running is None or not get_default_graph()._is_eager:
+            return self.get_next()
+        return self._make(running.next_shared())  # type: ignore[misc]
+
+    next = __next__
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element; OutOfRangeError at the end."""
+        if self._running is not None and get_default_graph()._is_eager:
+            try:
+                return self._make(self._running.next_shared())  # type: ignore[misc]
+            except StopIteration:
+                raise errors.OutOfRangeError(None, None, "End of sequence") from None
+        spec = self._element_spec
+        found = apply_op("IteratorGetNext", self._iterator_resource, **described(spec), name=name)
+        return structure.from_components(spec, found)
+
+    def get_next_as_optional(self, name: str | None = None) -> Optional:
+        return super().get_next_as_optional(name)
+
+
+class IteratorSpec(TypeSpec):
+    """Of an iterator that is an argument of a function."""
+
+    value_type = OwnedIterator
+
+    def __init__(self, element_spec: Any) -> None:
+        self._element_spec = element_spec
+
+    @property
+    def element_spec(self) -> Any:
+        return self._element_spec
+
+    def _key(self) -> tuple[Any, ...]:
+        return (
+            str(nest.map_structure(lambda _: 0, self._element_spec)),
+            *nest.flatten(self._element_spec),
+        )
+
+    @property
+    def component_specs(self) -> tuple[TensorSpec, ...]:
+        return (TensorSpec((), dtypes.resource),)
+
+    def to_components(self, value: Any) -> list[Any]:
+        return [value._iterator_resource]
+
+    def from_components(self, tensors: Any) -> OwnedIterator:
+        return OwnedIterator(components=tensors[0], element_spec=self._element_spec)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        return bool(self == other)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        return self in (spec_or_value, getattr(spec_or_value, "_type_spec", None))
+
+    def most_specific_common_supertype(self, others: Any) -> Any:
+        return self if all(o == self for o in others) else None
+
+
+register_type_spec(OwnedIterator, lambda value: value._type_spec)
+
+
+def _maker(spec: Any) -> Callable[[Any], Any]:
+    """Elements of arrays as structures of eager tensors."""
+    if isinstance(spec, TensorSpec) and spec.dtype._kind != "r":
+        dtype = spec.dtype
+        return lambda element: wrap(element[0], dtype)
+    types = structure.component_types(spec)
+    if type(spec) is tuple and all(isinstance(s, TensorSpec) for s in spec) and _plain(types):
+        return lambda element: tuple([wrap(a, t) for a, t in zip(element, types)])
+
+    makers = [_leaf_maker(leaf) for leaf in nest.flatten(spec)]
+    if all(m is not None for m in makers):
+        return lambda element: nest.pack_sequence_as(
+            spec,
+            [m(a) for m, a in zip(makers, element)],  # type: ignore[misc]
+        )
+
+    def make(element: Any) -> Any:
+        tensors = [
+            Handle(a, dtype=t) if t._kind == "r" else wrap(a, t) for a, t in zip(element, types)
+        ]
+        return structure.from_components(spec, tensors)
+
+    return make
+
+
+def _leaf_maker(leaf: Any) -> Callable[[Any], Any] | None:
+    """For a leaf that travels as one component."""
+    if not isinstance(leaf, (TensorSpec, SparseTensorSpec)):
+        return None
+    dtype = leaf.dtype
+    if isinstance(leaf, TensorSpec):
+        return None if dtype._kind == "r" else lambda array: wrap(array, dtype)
+
+    def sparse(parts: Any) -> Any:
+        if parts.shape != (3,):  # a batch of sparse tensors, which are joined
+            return structure.from_components(leaf, [Handle(parts, dtype=dtypes.variant)])
+        indices, values, dense_shape = parts
+        return SparseTensor(
+            wrap(indices, dtypes.int64), wrap(values, dtype), wrap(dense_shape, dtypes.int64)
+        )
+
+    return sparse
+
+
+def _plain(types: list[Any]) -> bool:
+    return all(t._kind != "r" for t in types)
+
+
+def numpy_elements(dataset: Any) -> Iterator[Any]:
+    """The elements of an eager dataset as arrays."""
+    spec = dataset.element_spec
+    running = IteratorResource("iterator")
+    dataset = dataset._prepared()
+    running.make(dataset._stage(), Context(dataset._own_seeds, MEASURE[0]))
+    while True:
+        try:
+            element = running.get_next()
+        except errors.OutOfRangeError:
+            if running.ended:
+                return
+            raise
+        yield nest.pack_sequence_as(spec, [_value(a) for a in element])
+
+
+def _value(array: Any) -> Any:
+    return array[()] if isinstance(array, np.ndarray) and not array.ndim else array

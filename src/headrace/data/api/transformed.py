@@ -1,0 +1,293 @@
+"""Transformations without functions: order, number and batches of elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.core import dtypes, nest
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import partial_shape, static_value
+from headrace.core.shapes import TensorShape, as_shape
+from headrace.core.specs import SparseTensorSpec, TensorSpec
+from headrace.data.api import structure
+from headrace.data.api.creation import seed_pair
+from headrace.data.runtime.shuffle import check_buffer_size
+from headrace.data.runtime.simple_stages import check_shard
+
+if TYPE_CHECKING:
+    from headrace.data.api.dataset import DatasetV2
+
+__all__ = ["Transformed"]
+
+_MAX_INT64 = 2**63 - 1
+
+
+def _known(value: Any) -> Any:
+    """A number that is known while the pipeline is built, or None."""
+    if value is None or isinstance(value, (int, bool, np.generic)):
+        return value
+    found = static_value(convert_to_tensor(value))
+    return None if found is None else found.item()
+
+
+class Transformed:
+    """Methods of datasets."""
+
+    if TYPE_CHECKING:
+        element_spec: Any
+        _variant_tensor: Any
+
+        def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any: ...
+        def _new(self, variant: Any, spec: Any, *others: Any) -> Any: ...
+
+    # order and number ---------------------------------------------------------------------------
+    def take(self, count: Any, name: str | None = None) -> Any:
+        """The first ``count`` elements; -1: all."""
+        return self._unary("TakeDataset", count, name=name)
+
+    def skip(self, count: Any, name: str | None = None) -> Any:
+        """All but the first ``count`` elements; -1: none."""
+        return self._unary("SkipDataset", count, name=name)
+
+    def repeat(self, count: Any = None, name: str | None = None) -> Any:
+        """The elements ``count`` times, without end if it is None or -1."""
+        return self._unary("RepeatDataset", -1 if count is None else count, name=name)
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
+        """Every ``num_shards``-th element, from number ``index`` on."""
+        shards, at = _known(num_shards), _known(index)
+        if shards is not None and at is not None:
+            check_shard(shards, at)
+        return self._unary("ShardDataset", num_shards, index, name=name)
+
+    def shuffle(
+        self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """The elements in random order, drawn from ``buffer_size`` at a time."""
+        size = convert_to_tensor(buffer_size, dtypes.int64, name="buffer_size")
+        known = _known(size)
+        if known is not None:
+            check_buffer_size(known)
+        first, second = seed_pair(seed)
+        again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
+        return self._unary(
+            "ShuffleDataset", size, first, second, reshuffle_each_iteration=again, name=name
+        )
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Any:
+        """The elements, kept in memory or in a file after the first complete pass."""
+        return self._unary("CacheDataset", filename, name=name)
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
+        """The elements, up to ``buffer_size`` of them produced ahead by a thread."""
+        return self._unary("PrefetchDataset", -1 if buffer_size is None else buffer_size, name=name)
+
+    def concatenate(self, dataset: DatasetV2, name: str | None = None) -> Any:
+        """The elements of this dataset, then those of another."""
+        ours, theirs = (
+            structure.types_of(self.element_spec),
+            structure.types_of(dataset.element_spec),
+        )
+        if ours != theirs:
+            raise TypeError(f"Two datasets to concatenate have different types {ours} and {theirs}")
+        spec = nest.map_structure(
+            _wider, self.element_spec, dataset.element_spec, check_types=False
+        )
+        variant = apply_op(
+            "ConcatenateDataset", self._variant_tensor, dataset._variant_tensor, name=name,
+            output_types=structure.component_types(spec), output_shapes=structure.component_shapes(spec),
+        )  # fmt: skip
+        return self._new(variant, spec, dataset)
+
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Any:
+        """(number, element) pairs."""
+        kind: Any = type(self)
+        return kind.zip((kind.range(start, _MAX_INT64), self))
+
+    def unique(self, name: str | None = None) -> Any:
+        """Each value once."""
+        return self._unary("UniqueDataset", name=name)
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
+        """The elements that do not fail."""
+        return self._unary("IgnoreErrorsDataset", name=name)
+
+    # batches --------------------------------------------------------------------------------------
+    def batch(
+        self, batch_size: Any, drop_remainder: Any = False, num_parallel_calls: Any = None,
+        deterministic: Any = None, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Batches of ``batch_size`` elements; with ``num_parallel_calls`` a thread puts them together ahead."""
+        known = _known(batch_size)
+        fixed = known if _known(drop_remainder) else None
+        spec = structure.batched(self.element_spec, fixed)
+        if num_parallel_calls is not None:
+            ordered = "default" if deterministic is None else str(bool(deterministic)).lower()
+            return self._unary(
+                "ParallelBatchDataset", batch_size, num_parallel_calls, drop_remainder, spec=spec,
+                deterministic=ordered, name=name,
+            )  # fmt: skip
+        return self._unary("BatchDatasetV2", batch_size, drop_remainder, spec=spec, name=name)
+
+    def unbatch(self, name: str | None = None) -> Any:
+        """The rows of the elements."""
+        for leaf in nest.flatten(self.element_spec):
+            if isinstance(leaf, TensorSpec) and leaf.shape.rank == 0:
+                raise ValueError("Cannot unbatch an input with scalar components.")
+        return self._unary("UnbatchDataset", spec=structure.unbatched(self.element_spec), name=name)
+
+    def window(
+        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Windows of ``size`` elements: nested datasets, one for each component."""
+        from headrace.data.api.dataset import DatasetSpec
+
+        spec = nest.map_structure(DatasetSpec, self.element_spec)
+        step = size if shift is None else shift
+        return self._unary(
+            "WindowDataset", size, step, stride, drop_remainder, spec=spec, name=name
+        )
+
+    def padded_batch(
+        self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None,
+        drop_remainder: Any = False, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Batches of elements that are filled up to one shape."""
+        leaves = nest.flatten(self.element_spec)
+        for leaf in leaves:
+            if not isinstance(leaf, TensorSpec):
+                raise TypeError(
+                    f"Batching of padded sparse tensors is not currently supported: {leaf!r}"
+                )
+        if padded_shapes is None:
+            flat: list[Any] = [leaf.shape for leaf in leaves]
+            if any(s.rank is None for s in flat):
+                raise ValueError(
+                    f"You must provide `padded_shapes` argument because component 0 has unknown rank: {flat}"
+                )
+        else:
+            flat = _beside(self.element_spec, padded_shapes)
+        shapes = [_shape_tensor(s, leaf) for s, leaf in zip(flat, leaves)]
+        values = _padding(self.element_spec, padding_values, leaves)
+        fixed = _known(batch_size) if _known(drop_remainder) else None
+        spec = nest.pack_sequence_as(
+            self.element_spec,
+            [TensorSpec(TensorShape([fixed]).concatenate(as_shape(partial_shape(s))), leaf.dtype)
+             for s, leaf in zip(shapes, leaves)],
+        )  # fmt: skip
+        variant = apply_op(
+            "PaddedBatchDatasetV2", self._variant_tensor, batch_size, shapes, values, drop_remainder,
+            output_shapes=structure.component_shapes(spec), name=name,
+        )  # fmt: skip
+        return self._new(variant, spec)
+
+    def dense_to_sparse_batch(
+        self, batch_size: Any, row_shape: Any, name: str | None = None
+    ) -> Any:
+        """Batches of arrays of different lengths, as sparse tensors."""
+        leaf = self.element_spec
+        if not isinstance(leaf, TensorSpec):
+            raise TypeError("Elements must be single dense tensors.")
+        shape = as_shape(row_shape)
+        row = [-1 if d is None else d for d in shape.as_list()]
+        spec = SparseTensorSpec(TensorShape([None]).concatenate(shape), leaf.dtype)
+        row_tensor = convert_to_tensor(np.array(row, np.int64))
+        return self._unary(
+            "DenseToSparseBatchDataset", batch_size, row_tensor, spec=spec, name=name
+        )
+
+
+def _wider(a: Any, b: Any) -> Any:
+    found = a.most_specific_common_supertype([b])
+    if found is None:
+        raise TypeError(f"No spec covers both {a!r} and {b!r}")
+    return found
+
+
+def _beside(spec: Any, values: Any) -> list[Any]:
+    """What stands in ``values`` where ``spec`` has its leaves (a leaf may itself be a list)."""
+    if not nest.is_nested(spec):
+        if isinstance(values, dict) or (
+            isinstance(values, (list, tuple)) and any(isinstance(v, (list, tuple)) for v in values)
+        ):
+            raise ValueError(f"The shape of one tensor is wanted, got the structure {values}.")
+        return [values]
+    if isinstance(spec, dict):
+        if not hasattr(values, "keys") or set(values) != set(spec):
+            raise ValueError(
+                f"The two structures don't have the same keys: {sorted(spec)} and {values}"
+            )
+        return [leaf for k in sorted(spec) for leaf in _beside(spec[k], values[k])]
+    if not isinstance(values, (tuple, list)):
+        raise TypeError(
+            f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(values)}."
+        )
+    if len(values) != len(spec):
+        raise ValueError(
+            "The two structures don't have the same sequence length. "
+            f"Input structure has length {len(values)}, while shallow structure has length {len(spec)}."
+        )
+    return [leaf for s, v in zip(spec, values) for leaf in _beside(s, v)]
+
+
+def _shape_tensor(shape: Any, leaf: TensorSpec) -> Any:
+    """A padded shape as an int64 vector; None and -1 mean the longest of the batch."""
+    if hasattr(shape, "dtype") and not isinstance(shape, (list, tuple, TensorShape)):
+        tensor = convert_to_tensor(shape)
+        if tensor.shape.rank not in (None, 1):
+            raise ValueError(
+                f"Padded shape {tensor} must be a 1-D tensor of tf.int64 values, but its shape was {tensor.shape}."
+            )
+        if tensor.dtype.base_dtype is not dtypes.int64:
+            raise TypeError(
+                f"Padded shape {tensor} must be a 1-D tensor of tf.int64 values, but its element type was "
+                f"{tensor.dtype.name}."
+            )
+        return tensor
+    if isinstance(shape, (list, tuple)):
+        shape = [None if d == -1 else d for d in shape]
+    plain = as_shape(shape)
+    if plain.rank is None:
+        raise ValueError(f"Padded shape {shape} must have a known rank.")
+    if leaf.shape.rank is not None and leaf.shape.rank != plain.rank:
+        raise ValueError(
+            f"The padded shape {tuple(plain.as_list())} is not compatible with the corresponding input component shape "
+            f"{leaf.shape}."
+        )
+    for have, want in zip(leaf.shape.as_list() if leaf.shape.rank else [], plain.as_list()):
+        if have is not None and want is not None and want < have:
+            raise ValueError(
+                f"The padded shape {tuple(plain.as_list())} is not compatible with the corresponding input component "
+                f"shape {leaf.shape}."
+            )
+    dims = [-1 if d is None else d for d in plain.as_list()]
+    return convert_to_tensor(np.array(dims, np.int64), name="padded_shapes")
+
+
+def _padding(spec: Any, values: Any, leaves: list[Any]) -> list[Any]:
+    if values is None:
+        given: list[Any] = [None] * len(leaves)
+    elif nest.is_nested(spec) and not nest.is_nested(values):
+        given = [values] * len(leaves)
+    else:
+        given = _beside(spec, values)
+    out = []
+    for value, leaf in zip(given, leaves):
+        if value is None:
+            value = b"" if leaf.dtype is dtypes.string else np.zeros((), leaf.dtype.np_dtype)
+        tensor = convert_to_tensor(value, name="padding_value")
+        if tensor.shape.rank not in (None, 0):
+            raise ValueError(f"Padding value should be a scalar, but is not: {value}.")
+        if tensor.dtype.base_dtype is not leaf.dtype:
+            if not isinstance(value, (int, float, bool)):
+                raise TypeError(
+                    f"Padding value tensor ({tensor}) does not match output type: {leaf.dtype}"
+                )
+            tensor = convert_to_tensor(value, leaf.dtype, name="padding_value")
+        out.append(tensor)
+    return out

@@ -1,0 +1,1 @@
+"""Users' functions in pipelines: traced, called directly, or vectorized over batches."""

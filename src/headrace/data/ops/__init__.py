@@ -1,0 +1,1 @@
+"""The dataset and iterator ops under TensorFlow's names."""

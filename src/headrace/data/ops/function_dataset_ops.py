@@ -1,0 +1,220 @@
+"""Dataset ops with functions: map, filter, flat_map, interleave, scan, grouping, reduce, generators.
+
+A function attribute is a :class:`~headrace.data.functions.user_functions.DataFunction`; what it captured are the op's further inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.data.functions.user_functions import bound, bound_batches
+from headrace.data.ops.dataset_ops import ONE, OUT, dataset_op, stage_of
+from headrace.data.runtime.batching import BatchStage
+from headrace.data.runtime.generator_stage import GeneratorStage
+from headrace.data.runtime.interleave import ParallelInterleaveStage
+from headrace.data.runtime.mapping import (
+    FilterStage,
+    FlatMapStage,
+    GroupByReducerStage,
+    GroupByWindowStage,
+    InterleaveStage,
+    MapStage,
+    ScanStage,
+    TakeWhileStage,
+    reduce_stage,
+)
+from headrace.data.runtime.parallel import ParallelMapStage
+from headrace.data.runtime.stages import Context, Stage
+
+__all__: list[str] = []
+
+ARGS = f"{ONE}, other_arguments: *Targuments"
+
+
+def _map(xp: Any, source: Any, *args: Any, f: Any, preserve_cardinality: bool, rt: Any) -> Stage:
+    batches = bound_batches(f, rt, args)
+    return MapStage(
+        stage_of(source), bound(f, rt, args), preserve_cardinality, batches, f.runs_python
+    )
+
+
+_MAP = f"f: func, {OUT}, use_inter_op_parallelism: bool=True, preserve_cardinality: bool=False"
+dataset_op("MapDataset", ARGS, _map, _MAP)
+dataset_op("ExperimentalMapDataset", ARGS, _map, _MAP)
+
+
+def _parallel_map(
+    xp: Any, source: Any, *args: Any, f: Any, sloppy: bool, preserve_cardinality: bool, rt: Any
+) -> Stage:
+    *captured, calls = args
+    return ParallelMapStage(
+        stage_of(source), bound(f, rt, captured), int(calls), False if sloppy else None, preserve_cardinality,
+        bound_batches(f, rt, captured), f.learned,
+    )  # fmt: skip
+
+
+dataset_op(
+    "ParallelMapDataset", f"{ARGS}, num_parallel_calls: int32", _parallel_map,
+    f"f: func, {OUT}, use_inter_op_parallelism: bool=True, sloppy: bool=False, preserve_cardinality: bool=False",
+)  # fmt: skip
+
+
+def _map_and_batch(
+    xp: Any, source: Any, *args: Any, f: Any, preserve_cardinality: bool, rt: Any
+) -> Stage:
+    *captured, batch_size, calls, drop = args
+    mapped = ParallelMapStage(
+        stage_of(source), bound(f, rt, captured), int(calls), None, preserve_cardinality,
+        bound_batches(f, rt, captured), f.learned,
+    )  # fmt: skip
+    return BatchStage(mapped, int(batch_size), bool(drop))
+
+
+for _name in ("MapAndBatchDataset", "ExperimentalMapAndBatchDataset"):
+    dataset_op(
+        _name, f"{ARGS}, batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",
+        _map_and_batch, f"f: func, {OUT}, preserve_cardinality: bool=False",
+    )  # fmt: skip
+
+
+def _filter(xp: Any, source: Any, *args: Any, predicate: Any, rt: Any) -> Stage:
+    return FilterStage(stage_of(source), bound(predicate, rt, args))
+
+
+def _take_while(xp: Any, source: Any, *args: Any, predicate: Any, rt: Any) -> Stage:
+    return TakeWhileStage(stage_of(source), bound(predicate, rt, args))
+
+
+def _flat_map(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
+    return FlatMapStage(stage_of(source), bound(f, rt, args), f.live)
+
+
+dataset_op("FilterDataset", ARGS, _filter, f"predicate: func, {OUT}")
+for _name in ("TakeWhileDataset", "ExperimentalTakeWhileDataset"):
+    dataset_op(_name, ARGS, _take_while, f"predicate: func, {OUT}")
+dataset_op("FlatMapDataset", ARGS, _flat_map, f"f: func, {OUT}")
+
+
+def _interleave(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
+    *captured, cycle, block = args
+    return InterleaveStage(stage_of(source), bound(f, rt, captured), int(cycle), int(block))
+
+
+def _parallel_interleave(xp: Any, source: Any, *args: Any, f: Any, sloppy: bool, rt: Any) -> Stage:
+    *captured, cycle, block, calls = args
+    return ParallelInterleaveStage(
+        stage_of(source), bound(f, rt, captured), int(cycle), int(block), int(calls),
+        False if sloppy else None,
+    )  # fmt: skip
+
+
+def _legacy_interleave(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
+    *captured, cycle, block, sloppy, buffered, ahead = args
+    return ParallelInterleaveStage(
+        stage_of(source), bound(f, rt, captured), int(cycle), int(block), int(cycle), not sloppy,
+        max(1, int(ahead)), max(1, int(buffered)),
+    )  # fmt: skip
+
+
+_CYCLE = "cycle_length: int64, block_length: int64"
+dataset_op("InterleaveDataset", f"{ARGS}, {_CYCLE}", _interleave, f"f: func, {OUT}")
+dataset_op(
+    "ParallelInterleaveDatasetV2", f"{ARGS}, {_CYCLE}, num_parallel_calls: int64", _parallel_interleave,
+    f"f: func, {OUT}, sloppy: bool=False",
+)  # fmt: skip
+for _name in ("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset"):
+    dataset_op(
+        _name,
+        f"{ARGS}, {_CYCLE}, sloppy: bool, buffer_output_elements: int64, prefetch_input_elements: int64",
+        _legacy_interleave, f"f: func, {OUT}",
+    )  # fmt: skip
+
+
+def _scan(xp: Any, source: Any, *args: Any, f: Any, Tstate: Any, rt: Any) -> Stage:
+    n = len(Tstate)
+    return ScanStage(stage_of(source), args[:n], bound(f, rt, args[n:]))
+
+
+for _name in ("ScanDataset", "ExperimentalScanDataset"):
+    dataset_op(
+        _name, f"{ONE}, initial_state: *Tstate, other_arguments: *Targuments", _scan,
+        f"f: func, {OUT}, preserve_cardinality: bool=False",
+    )  # fmt: skip
+
+
+def _reduce(xp: Any, source: Any, *args: Any, f: Any, Tstate: Any, rt: Any) -> Any:
+    n = len(Tstate)
+    state = reduce_stage(Context(), stage_of(source), args[:n], bound(f, rt, args[n:]))
+    return state if len(state) != 1 else state[0]
+
+
+define(
+    "ReduceDataset",
+    f"{ONE}, initial_state: *Tstate, other_arguments: *Targuments -> components: *output_types; "
+    f"f: func, {OUT}, use_inter_op_parallelism: bool=True",
+    shape=lambda c: list(c.attr("output_shapes")), kernel=_reduce, grad=NOT_DIFFERENTIABLE,
+    stateful=True, host_only=True, view=True,
+)  # fmt: skip
+
+
+def _group_by_window(
+    xp: Any, source: Any, *args: Any, key_func: Any, reduce_func: Any, window_size_func: Any,
+    Tkey_func_other_arguments: Any, Treduce_func_other_arguments: Any, rt: Any,
+) -> Stage:  # fmt: skip
+    a = len(Tkey_func_other_arguments)
+    b = a + len(Treduce_func_other_arguments)
+    return GroupByWindowStage(
+        stage_of(source), bound(key_func, rt, args[:a]), bound(reduce_func, rt, args[a:b]),
+        bound(window_size_func, rt, args[b:]),
+    )  # fmt: skip
+
+
+_GROUP = (
+    f"{ONE}, key_func_other_arguments: *Tkey_func_other_arguments, "
+    "reduce_func_other_arguments: *Treduce_func_other_arguments, "
+    "window_size_func_other_arguments: *Twindow_size_func_other_arguments"
+)
+for _name in ("GroupByWindowDataset", "ExperimentalGroupByWindowDataset"):
+    dataset_op(
+        _name, _GROUP, _group_by_window,
+        f"key_func: func, reduce_func: func, window_size_func: func, {OUT}",
+    )  # fmt: skip
+
+
+def _group_by_reducer(
+    xp: Any, source: Any, *args: Any, key_func: Any, init_func: Any, reduce_func: Any, finalize_func: Any,
+    rt: Any,
+) -> Stage:  # fmt: skip
+    functions = []
+    rest = list(args)
+    for f in (key_func, init_func, reduce_func, finalize_func):
+        n = len(f.captured)
+        functions.append(bound(f, rt, rest[:n]))
+        rest = rest[n:]
+    return GroupByReducerStage(stage_of(source), *functions)
+
+
+for _name in ("GroupByReducerDataset", "ExperimentalGroupByReducerDataset"):
+    dataset_op(
+        _name,
+        f"{ONE}, " + ", ".join(
+            f"{f}_func_other_arguments: *T{f}_func_other_arguments"
+            for f in ("key", "init", "reduce", "finalize")
+        ),
+        _group_by_reducer,
+        f"key_func: func, init_func: func, reduce_func: func, finalize_func: func, {OUT}",
+    )  # fmt: skip
+
+
+def _generator(xp: Any, *args: Any, init_func: Any, next_func: Any) -> Stage:
+    """The functions are Python's own: (the start of an iterator, the conversion of what it yields)."""
+    return GeneratorStage(init_func.call, next_func.call, args)
+
+
+dataset_op(
+    "GeneratorDataset",
+    "init_func_other_args: *Tinit_func_args, next_func_other_args: *Tnext_func_args, "
+    "finalize_func_other_args: *Tfinalize_func_args",
+    _generator, f"init_func: func, next_func: func, finalize_func: func, {OUT}",
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""tf.function: tracing, signatures, concrete functions, their gradients."""

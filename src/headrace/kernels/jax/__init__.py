@@ -1,0 +1,1 @@
+"""jax.numpy as the array namespace of kernels that XLA compiles."""

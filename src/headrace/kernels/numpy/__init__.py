@@ -1,0 +1,1 @@
+"""Kernels over NumPy arrays: arrays in, arrays out, no graph."""

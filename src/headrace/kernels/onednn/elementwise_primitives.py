@@ -1,0 +1,100 @@
+"""Element-wise functions of large arrays, and gradients that are computed from a function's output, in one pass.
+
+Only functions for which oneDNN keeps NumPy's results: its exp turns NaN into infinity, its relu and clip turn it into 0, its
+log flushes denormal numbers; those stay with NumPy.
+
+    >>> y = elementwise.unary("Tanh", x)
+    >>> dx = elementwise.gradient("TanhGrad", y, dy)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.kernels.onednn.onednn_library import DIFF_DST, DIFF_SRC, DST, RELU, SRC, TRAINING, Api
+from headrace.kernels.onednn.primitive import Cache, Call, contiguous_float32
+from headrace.runtime import buffers
+
+__all__ = ["GRADIENTS", "UNARY", "Elementwise"]
+
+#: Arrays below this size are left to NumPy.
+MIN_SIZE = 64 * 1024
+MAX_KEPT = 256
+
+#: Op -> (kind, alpha, beta).
+UNARY: dict[str, tuple[int, float, float]] = {
+    "Tanh": (0x21, 0.0, 0.0),
+    "Elu": (0x22, 1.0, 0.0),
+    "Sqrt": (0x25, 0.0, 0.0),
+    "Sigmoid": (0x29, 0.0, 0.0),
+    "Gelu": (0x2B, 0.0, 0.0),
+    "Swish": (0x2C, 1.0, 0.0),
+    "GeluErf": (0x31, 0.0, 0.0),
+}
+#: Op -> kind and alpha. They read the function's output, those of ``BY_INPUT`` its input (relu's may be either).
+GRADIENTS: dict[str, tuple[int, float]] = {
+    "ReluGrad": (RELU, 0.0),
+    "TanhGrad": (0x101, 0.0),
+    "EluGrad": (0x102, 1.0),
+    "SigmoidGrad": (0x104, 0.0),
+    "GeluGrad": (0x2B, 0.0),
+    "GeluErfGrad": (0x31, 0.0),
+}
+BY_INPUT = frozenset(["ReluGrad", "GeluGrad", "GeluErfGrad"])
+
+_Key = tuple[str, int]
+
+
+class Elementwise:
+    """Both functions answer None where the arrays are not large contiguous float32."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.calls: Cache[_Key, Call] = Cache(MAX_KEPT)
+
+    def unary(self, op: str, x: Any, out: Any = None) -> Any:
+        """``out`` may be ``x``."""
+        if x.size < MIN_SIZE or op not in UNARY or not contiguous_float32(x):
+            return None
+        if out is None:
+            out = buffers.empty(x.shape, np.float32)
+        elif out.shape != x.shape or not contiguous_float32(out):
+            return None
+        self.calls.get((op, x.size), self._make)(x, out)
+        return out
+
+    def gradient(self, op: str, y: Any, dy: Any) -> Any:
+        """``dy`` times the derivative of the op's function where its output (or its input, see above) is ``y``."""
+        if y.size < MIN_SIZE or y.shape != dy.shape or not contiguous_float32(y, dy):
+            return None
+        out = buffers.empty(y.shape, np.float32)
+        self.calls.get((op, y.size), self._make_gradient)(y, dy, out)
+        return out
+
+    def relu_grad(self, gradients: Any, features: Any) -> Any:
+        return self.gradient("ReluGrad", features, gradients)
+
+    def _make(self, key: _Key) -> Call:
+        api = self.api
+        kind, alpha, beta = UNARY[key[0]]
+        desc = api.vector(key[1])
+        description = api.description(
+            "eltwise_forward", TRAINING, kind, desc, desc, alpha, beta, api.attributes()
+        )
+        return Call(api, description, [(SRC, desc), (DST, desc)])
+
+    def _make_gradient(self, key: _Key) -> Call:
+        api = self.api
+        kind, alpha = GRADIENTS[key[0]]
+        desc = api.vector(key[1])
+        forward = api.description(
+            "eltwise_forward", TRAINING, kind, desc, desc, alpha, 0.0, api.attributes()
+        )
+        description = api.description(
+            "eltwise_backward", kind, desc, desc, desc, alpha, 0.0, forward, api.attributes()
+        )
+        source = SRC if key[0] in BY_INPUT else DST
+        places = [(source, desc), (DIFF_DST, desc), (DIFF_SRC, desc)]
+        return Call(api, description, places, forward)

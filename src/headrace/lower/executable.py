@@ -1,0 +1,121 @@
+"""What executors share: options, the executable, and errors that point at the user's line."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import trace
+from headrace.core.shapes import show
+
+if TYPE_CHECKING:
+    from headrace.lower.plan import Plan
+
+__all__ = ["Executable", "Options", "op_error", "options_for"]
+
+
+#: Types that weights may be kept in.
+WEIGHTS = ("float32", "bfloat16", "int8")
+
+
+class Options:
+    """How plans are made. Part of the plan cache's key, by identity: take them from ``options_for``.
+
+    ``exact`` leaves out the rewrites that may change bits (docs/rewrites.md). ``weights`` is what large weights of products
+    that the program does not write are computed with: "float32", "bfloat16" or "int8".
+    """
+
+    __slots__ = ("exact", "executor", "fusion", "rewrites", "weights")
+
+    def __init__(
+        self, executor: str, rewrites: bool, fusion: bool, exact: bool, weights: str
+    ) -> None:
+        if weights not in WEIGHTS:
+            raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}.")
+        self.executor = executor
+        self.rewrites = rewrites
+        self.fusion = fusion
+        self.exact = exact
+        self.weights = weights
+
+
+@functools.lru_cache(64)
+def options_for(
+    executor: str = "numpy", rewrites: bool = True, fusion: bool = True, exact: bool = False,
+    weights: str = "float32",
+) -> Options:  # fmt: skip
+    return Options(executor, rewrites, fusion, exact, weights)
+
+
+class Executable:
+    """A plan bound to an executor: ``run(state, values, *feeds)`` returns a tuple of fetched values.
+
+    ``locate(error)`` finds the operation that raised and its inputs.
+    """
+
+    __slots__ = ("details", "locate", "options", "plan", "run")
+
+    def __init__(
+        self,
+        run: Callable[..., tuple[Any, ...]],
+        plan: Plan,
+        options: Options,
+        locate: Callable[[BaseException], tuple[Any, list[Any]] | None],
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        self.run = run
+        self.plan = plan
+        self.options = options
+        self.locate = locate
+        self.details = details or {}
+
+    def run_in(self, state: Any) -> Callable[..., tuple[Any, ...]]:
+        """``run`` for one session's state."""
+        within = getattr(self.run, "within", None)
+        return self.run if within is None else within(state)  # type: ignore[no-any-return]
+
+
+def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
+    """The error of a step as TensorFlow's class, with operation, input shapes and the user's line."""
+    where = trace.user_line(op._frames)
+    if isinstance(error, errors.OpError):
+        if error._op is not None and error._op is not op:
+            op, where = error._op, trace.user_line(error._op._frames)
+        message = _with_place(error.message, op, where)
+        made = type(error).__new__(type(error))
+        errors.OpError.__init__(made, None, op, message, error.code)
+        return made
+    shapes = ", ".join(show(getattr(x, "shape", ())) for x in inputs)
+    if isinstance(error, UnboundLocalError):
+        text = "The tensor has no value: it belongs to a branch of tf.cond that was not taken"
+        return errors.InvalidArgumentError(None, op, _with_place(text, op, where))
+    found = errors.as_op_error(error)
+    if found is None:
+        return error
+    text = found.message
+    if isinstance(found, errors.InvalidArgumentError):
+        text = _shape_message(op, inputs) or f"{error} (input shapes: {shapes})"
+    return type(found)(None, op, _with_place(text, op, where))
+
+
+def _shape_message(op: Any, inputs: list[Any]) -> str | None:
+    """TensorFlow's words for the commonest mistakes."""
+    given = [getattr(x, "shape", ()) for x in inputs]
+    if op._opdef.traits.elementwise and len(given) == 2:
+        try:
+            np.broadcast_shapes(*given)
+        except ValueError:
+            return f"Incompatible shapes: {show(given[0])} vs. {show(given[1])}"
+    if op.type == "MatMul" and len(given) >= 2:
+        return f"Matrix size-incompatible: In[0]: {show(given[0])}, In[1]: {show(given[1])}"
+    return None
+
+
+def _with_place(text: str, op: Any, where: str) -> str:
+    if f"[[node {op.name}]]" in text:
+        return text
+    return f"{text}\n\t [[node {op.name}]] ({op.type})" + (f"\n\t made at {where}" if where else "")

@@ -1,0 +1,238 @@
+"""A fused element-wise step as a function of its inputs.
+
+Small arrays: the members one after the other, in as few temporaries as possible. Large ones: the same lines on blocks of
+rows or flat blocks, over threads. Inputs of lower rank (a bias) or of one element are passed whole to every block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core.dtypes import float32
+from headrace.core.opdef import KernelNode, bind_kernel
+from headrace.kernels.accel import library
+from headrace.kernels.numpy import blocks, numpy_xp
+from headrace.lower.emit import INTO
+from headrace.lower.fusion import HEAVY, LARGE_ALONE, Fused
+from headrace.program.nodes import Program
+from headrace.runtime import buffers
+
+__all__ = ["FUSED_FILENAME", "compiled", "make_fused", "settled"]
+
+#: Elements from which blocks over threads pay.
+LARGE = 128 * 1024
+#: Elements from which a single function is the kernel library's, if it has it.
+ALONE_FROM = 64 * 1024
+
+FUSED_FILENAME = "<headrace fused>"
+_code: dict[str, Any] = {}
+
+
+def make_fused(step: Fused, program: Program, own: int | None) -> Callable[..., Any]:
+    """The step as a function; ``own`` is the input whose buffer may be overwritten."""
+    if step.reduces:
+        from headrace.lower.reduced_code import make_reduced
+
+        return make_reduced(step, program)
+    chain, into = compiled(step, program, own)
+    info = program.values[step.output]
+    dtype, rank = info.dtype.np_dtype, len(info.shape or ())
+    same_type = [program.values[i].dtype is info.dtype for i in step.inputs]
+    ranks = [
+        None if program.values[i].shape is None else len(program.values[i].shape or ())
+        for i in step.inputs
+    ]
+    # a single function of one array may be the kernel library's
+    single = len(step.nodes) == 1 and len(step.inputs) == 1 and info.dtype is float32
+    alone = step.nodes[0].opdef.name if single else None
+    large, options = _large(step)
+    lower = [k for k, r in enumerate(ranks) if r != rank and r != 0]
+
+    def widened(inputs: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+        """An input of lower rank stretches the others: [n,1] and [m] give [n,m]."""
+        return any(_stretches(getattr(inputs[k], "shape", ()), shape) for k in lower)
+
+    def run(*inputs: Any) -> Any:
+        shape = None
+        for x, r in zip(inputs, ranks):
+            if r == rank or r is None:
+                if getattr(x, "ndim", 0) != rank:
+                    continue
+                if shape is None:
+                    shape = x.shape
+                elif x.shape != shape:
+                    return chain(*inputs)
+        if shape is None or widened(inputs, shape):
+            return chain(*inputs)
+        out = inputs[own] if own is not None and same_type[own] else None
+        size = 1
+        for d in shape:
+            size *= d
+        if alone is not None and size >= ALONE_FROM:
+            found = library()
+            target = out if out is not None and out.flags.writeable else None
+            result = None if found is None else found.unary(alone, inputs[0], target)
+            if result is not None:
+                return result
+        if size < large:
+            if out is None or not out.flags.writeable:
+                return chain(*inputs)
+            into(*inputs, out)
+            return out
+        if out is None or not out.flags.c_contiguous or not out.flags.writeable:
+            out = buffers.empty(shape, dtype)
+        _blocked(into, inputs, shape, out, options)
+        return out
+
+    return run
+
+
+def _large(step: Fused) -> tuple[int, dict[str, int]]:
+    """Elements from which blocks pay, and how large they are."""
+    cheap = len(step.nodes) == 1 and step.nodes[0].opdef.name not in HEAVY
+    return (LARGE_ALONE, {"block": LARGE_ALONE // 4}) if cheap else (LARGE, {})
+
+
+def _stretches(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return any(d not in (1, full) for d, full in zip(own[::-1], shape[::-1]))
+
+
+def settled(step: Fused, program: Program, inputs: Sequence[Any], out: Any) -> Callable[..., None]:
+    """``f(*inputs, out)`` for arrays of these shapes, ``out`` being of the result's."""
+    _, into = compiled(step, program, None)
+    large, options = _large(step)
+    same = [getattr(x, "shape", ()) for x in inputs if getattr(x, "ndim", 0) == out.ndim]
+    if out.size < large or not same or any(s != out.shape for s in same):
+        return into
+
+    def in_blocks(*arrays: Any) -> None:
+        _blocked(into, arrays[:-1], arrays[-1].shape, arrays[-1], options)
+
+    return in_blocks
+
+
+def compiled(
+    step: Fused, program: Program, own: int | None
+) -> tuple[Callable[..., Any], Callable[..., None]]:
+    """``chain(inputs) -> result`` and ``into(inputs, out)``."""
+    source, params = _source(step, program, own)
+    code = _code.get(source)
+    if code is None:
+        if len(_code) > 512:
+            _code.clear()
+        code = _code[source] = compile(source, FUSED_FILENAME, "exec")
+    namespace: dict[str, Any] = {"np": np, **params}
+    exec(code, namespace)
+    return namespace["chain"], namespace["into"]
+
+
+def _blocked(
+    into: Callable[..., None],
+    inputs: tuple[Any, ...],
+    shape: tuple[int, ...],
+    out: Any,
+    options: dict[str, int],
+) -> None:
+    whole = [
+        i
+        for i, x in enumerate(inputs)
+        if getattr(x, "shape", ()) != shape and getattr(x, "size", 1) != 1
+    ]
+    if not whole and all(getattr(x, "shape", ()) != shape or x.flags.c_contiguous for x in inputs):
+        blocks.over_blocks(into, [*inputs, out], **options)
+        return
+    blocks.over_rows(into, [*inputs, out], shape, **options)
+
+
+def _source(step: Fused, program: Program, own: int | None) -> tuple[str, dict[str, Any]]:
+    """Two functions: ``chain(inputs) -> result`` and ``into(inputs, out)``."""
+    names = {value: f"x{n}" for n, value in enumerate(step.inputs)}
+    final = program.values[step.output].dtype
+    params: dict[str, Any] = {}
+    chain: list[str] = []
+    into: list[str] = []
+    last_use = {i: n for n, node in enumerate(step.nodes) for i in node.inputs}
+    chain_names, into_names = dict(names), dict(names)
+    out_busy: int | None = None  # which value lives in `out`
+    shape = program.values[step.output].shape
+    for n, node in enumerate(step.nodes):
+        value = node.outputs[0]
+        form = INTO.get(node.opdef.name)
+        info = program.values[value]
+        if form is not None and info.dtype._kind not in "fiuc":
+            form = None
+        if form is None:
+            kernel = f"k{len(params)}"
+            params[kernel] = bind_kernel(
+                node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
+            )
+        # chain: reuse a temporary of this chain that dies here
+        reuse = next(
+            (
+                chain_names[i]
+                for i in node.inputs
+                if chain_names[i][0] == "t"
+                and last_use[i] == n
+                and program.values[i].dtype is info.dtype
+                and program.values[i].shape == shape
+                and _known_cover(node.inputs, i, program)
+            ),
+            None,
+        )
+        args = [chain_names[i] for i in node.inputs]
+        target = f"t{n}"
+        if form is None:
+            chain.append(f"{target} = {kernel}({', '.join(args)})")
+        elif reuse is not None:
+            chain.append(f"{target} = " + form.format(*args, out=reuse))
+        else:
+            chain.append(f"{target} = " + form.format(*args, out="None"))
+        chain_names[value] = target
+        # into: everything in `out` when it is free
+        args = [into_names[i] for i in node.inputs]
+        free = out_busy is None or (last_use.get(out_busy, -1) <= n)
+        later_inputs = n == len(step.nodes) - 1
+        fits = info.dtype is final and (free or later_inputs)
+        if form is not None and fits and _may_overwrite(step, n, last_use, own):
+            into.append(form.format(*args, out="out"))
+            into_names[value] = "out"
+            out_busy = value
+        elif form is not None:
+            into.append(f"{target} = " + form.format(*args, out="None"))
+            into_names[value] = target
+        else:
+            into.append(f"{target} = {kernel}({', '.join(args)})")
+            into_names[value] = target
+    if into_names[step.output] != "out":
+        into.append(f"out[...] = {into_names[step.output]}")
+    arguments = ", ".join(names.values())
+    source = (
+        f"def chain({arguments}):\n "
+        + "\n ".join(chain)
+        + f"\n return {chain_names[step.output]}\n"
+        f"def into({arguments}, out):\n " + "\n ".join(into) + "\n"
+    )
+    return source, params
+
+
+def _known_cover(inputs: tuple[int, ...], mine: int, program: Program) -> bool:
+    """The other inputs certainly broadcast to the shape of this one."""
+    shape = program.values[mine].shape or ()
+    for i in inputs:
+        other = program.values[i].shape
+        if i == mine:
+            continue
+        if other is None or len(other) > len(shape):
+            return False
+        for a, b in zip(reversed(other), reversed(shape)):
+            if a != 1 and (a is None or a != b):
+                return False
+    return True
+
+
+def _may_overwrite(step: Fused, n: int, last_use: dict[int, int], own: int | None) -> bool:
+    """`out` may be the input ``own``: it is only written once no later member reads that input."""
+    return own is None or last_use[step.inputs[own]] <= n

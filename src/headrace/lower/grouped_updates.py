@@ -1,0 +1,85 @@
+"""One update of many small variables (lower/update_groups.py).
+
+Their values lie one after the other in one array for each slot, and each variable is a view of its part. As long as the
+state still holds those very views, the next update takes the whole arrays as they are; else it puts them together anew.
+Like every writer it makes new arrays and replaces the values under the lock: readers keep what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.lower.session_state import State
+
+__all__ = ["GroupWriter"]
+
+
+class _Whole(NamedTuple):
+    """The arrays of the last update, and the views of them that the state was given."""
+
+    arrays: tuple[Any, ...]
+    views: tuple[Any, ...]
+
+
+class GroupWriter:
+    """``writer(state, shared, gradients)`` returns the new values, variable by variable, slot by slot."""
+
+    __slots__ = ("__weakref__", "at", "count", "kernel", "keys", "ops", "parts")
+
+    def __init__(
+        self,
+        kernel: Callable[..., Any],
+        keys: Sequence[Sequence[str]],
+        ops: Sequence[Sequence[Any]],
+        shapes: Sequence[tuple[int, ...]],
+        at: int,
+    ) -> None:
+        self.kernel = kernel
+        self.keys = tuple(k for one in keys for k in one)  # variable by variable
+        self.ops = tuple(o for one in ops for o in one)
+        self.count = len(keys[0])  # slots: the variable itself and what belongs to it
+        self.at = at - self.count  # where the gradient stands among the other inputs
+        ends = np.cumsum([int(np.prod(s)) for s in shapes]).tolist()
+        self.parts = tuple(
+            (start, end, None if len(s) == 1 else s)
+            for start, end, s in zip([0, *ends], ends, shapes)
+        )
+
+    def __call__(self, state: State, shared: tuple[Any, ...], gradients: tuple[Any, ...]) -> Any:
+        values = state.values
+        grad = np.concatenate([g.reshape(-1) for g in gradients])
+        with state.lock:
+            whole: _Whole | None = state.groups.get(self)
+            arrays = None if whole is None else self._as_they_were(values, whole)
+            if arrays is None:
+                arrays = self._together(state)
+            result = self.kernel(*arrays, *shared[: self.at], grad, *shared[self.at :])
+            made = result if type(result) is tuple else (result,)
+            views = self._views(made)
+            values.update(zip(self.keys, views))
+            state.groups[self] = _Whole(made, views)
+        return views
+
+    def _as_they_were(self, values: dict[str, Any], whole: _Whole) -> tuple[Any, ...] | None:
+        for key, view in zip(self.keys, whole.views):
+            if values.get(key) is not view:
+                return None
+        return whole.arrays
+
+    def _together(self, state: State) -> tuple[Any, ...]:
+        flat = []
+        for key, op in zip(self.keys, self.ops):
+            value = state.values.get(key)
+            flat.append((state.need(key, op) if value is None else value).reshape(-1))
+        return tuple(np.concatenate(flat[i :: self.count]) for i in range(self.count))
+
+    def _views(self, made: tuple[Any, ...]) -> tuple[Any, ...]:
+        views = []
+        for start, end, shape in self.parts:
+            for array in made:
+                part = array[start:end]
+                views.append(part if shape is None else part.reshape(shape))
+        return tuple(views)

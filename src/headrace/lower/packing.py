@@ -1,0 +1,147 @@
+"""Layers whose weights the program does not write keep them packed (kernels/packed_weights.py).
+
+``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``. ``_Held(w)`` depends on a variable alone and is therefore kept between
+runs until the variable is written (lower/kept_values.py); for a constant it is a constant.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.kernels import accel
+from headrace.kernels.packed_weights import Held, WeightsWay
+from headrace.lower.kept_values import makers_of
+from headrace.ops.internal.packed_ops import HELD, HELD_CONV2D, HELD_LSTM_LAYER, HELD_MATMUL
+from headrace.program.nodes import NearMiss, Node, Program, Statement, ValueInfo
+
+__all__ = ["pack"]
+
+#: Elements of weights from which packing them is worth while.
+MIN_ELEMENTS = {
+    "MatMul": 16 * 1024,
+    "_FusedMatMul": 16 * 1024,
+    "Conv2D": 256,
+    "_FusedConv2D": 256,
+    "_LSTMLayer": 0,
+}
+_REPLACED = {
+    "MatMul": HELD_MATMUL, "_FusedMatMul": HELD_MATMUL, "Conv2D": HELD_CONV2D, "_FusedConv2D": HELD_CONV2D,
+    "_LSTMLayer": HELD_LSTM_LAYER,
+}  # fmt: skip
+
+
+def pack(program: Program, weights: str = "float32") -> Program:
+    """The program with packed weights, products' as the type that is named, if there is a kernel library that packs."""
+    if not any(isinstance(s, Node) and s.opdef.name in _REPLACED for s in program.body):
+        return program
+    steady = {v.start for v in program.variables if not v.written}
+    made = makers_of(program, steady)
+    steady |= set(made)
+    large = [s for s in program.body if _wanted(s, program, steady)]
+    way = _way(weights) if large and weights != "float32" else None
+    if way is not None:
+        program = program._replace(weights_way=way)
+        if way.kind == "float32":
+            _warn(way)
+    if not large or accel.library() is None:
+        return program
+    return _replaced(program, {id(s) for s in large}, way)
+
+
+def _way(asked: str) -> WeightsWay:
+    """What becomes of weights of a type on this machine."""
+    found = accel.library()
+    if found is None:
+        why = f"there is no kernel library: {accel.status()}"
+        return WeightsWay(asked, "float32", "float32", why, "float32's rounding")
+    return found.weights_way(asked)  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _warn(way: WeightsWay) -> None:
+    """Once: what was asked for is not done."""
+    warnings.warn(
+        f"weights={way.asked!r} has no effect: products are computed in float32 ({way.reason}).",
+        stacklevel=2,
+    )
+
+
+def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
+    if not isinstance(s, Node) or s.opdef.name not in _REPLACED:
+        return False
+    if s.attrs.get("training"):  # an LSTM layer whose gradient needs more than its outputs
+        return False
+    weights = _weights(s)
+    if weights not in steady and weights not in program.constants:
+        return False
+    info = program.values[weights]
+    size = shapes.num_elements(info.shape)
+    return (
+        info.dtype is dtypes.float32
+        and size is not None
+        and size >= MIN_ELEMENTS[s.opdef.name]
+        and s.inputs[0] not in steady
+    )
+
+
+def _weights(s: Node) -> int:
+    return s.inputs[-2 if s.opdef.name == "_LSTMLayer" else 1]
+
+
+def _kind_of(s: Node, program: Program, way: WeightsWay | None, misses: list[NearMiss]) -> str:
+    """The type in which a product reads its weights."""
+    if way is None:
+        return "float32"
+    shape = program.values[_weights(s)].shape
+    inner = None if shape is None else shape[1 if s.attrs.get("transpose_b") else 0]
+    if way.max_inner is not None and inner is not None and inner > way.max_inner:
+        why = f"sums of {inner} products may not fit into 32 bits (the most is {way.max_inner})"
+        misses.append(NearMiss(f"weights in {way.asked}", s.op.name, why))
+        return "float32"
+    return way.kind
+
+
+def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Program:
+    values, constants = list(program.values), dict(program.constants)
+    misses: list[NearMiss] = []
+    body: list[Statement] = []
+    held_of: dict[int, int] = {}
+    for s in program.body:
+        if not isinstance(s, Node) or id(s) not in chosen:
+            body.append(s)
+            continue
+        weights = _weights(s)
+        held = held_of.get(weights)
+        if held is None:
+            held = held_of[weights] = len(values)
+            values.append(ValueInfo(dtypes.variant, (), None))
+            if weights in constants:
+                constants[held] = _as_constant(Held())
+            else:
+                body.append(Node(HELD, (weights,), (held,), {"T": dtypes.float32}, s.op))
+        if s.opdef.name == "_LSTMLayer":
+            attrs = {k: v for k, v in s.attrs.items() if k != "training"}
+            outputs = s.outputs[: s.attrs["N"] + 1]
+            body.append(Node(HELD_LSTM_LAYER, (*s.inputs, held), outputs, attrs, s.op))
+            continue
+        inputs = (*s.inputs[:2], held, *s.inputs[2:])
+        attrs = {**s.attrs, "fused_ops": tuple(s.attrs.get("fused_ops", ()))}
+        attrs["num_args"] = len(s.inputs) - 2
+        if _REPLACED[s.opdef.name] is HELD_MATMUL:
+            attrs["weights"] = _kind_of(s, program, way, misses)
+        body.append(Node(_REPLACED[s.opdef.name], inputs, s.outputs, attrs, s.op))
+    return program._replace(
+        body=tuple(body), values=values, constants=constants,
+        near_misses=(*program.near_misses, *misses),
+    )  # fmt: skip
+
+
+def _as_constant(held: Held) -> Any:
+    box = np.empty((), object)
+    box[()] = held
+    return box

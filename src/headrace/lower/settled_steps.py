@@ -1,0 +1,635 @@
+"""The steps of a settled run that are more than a kernel and a copy, by op.
+
+Each function binds one step, or answers False and leaves it to its kernel. What they compute is what the kernels compute; the
+differences are that arguments are in place, and that a product takes in the sum that follows it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from headrace.core.opdef import KernelNode
+from headrace.kernels import packed_weights as packed
+from headrace.kernels.numpy import activation_kernels as activations
+from headrace.kernels.numpy import attention_kernels as attention
+from headrace.kernels.numpy import gemm
+from headrace.kernels.numpy.openblas import hold_blas
+from headrace.lower.emit import INTO
+from headrace.lower.fused_code import compiled, settled
+from headrace.lower.fusion import Fused
+from headrace.lower.settling import FIXED, KNOWN, MOVING, STEADY, Settling, Unsettled
+from headrace.ops.internal.packed_ops import holder
+from headrace.ops.nn import conv_ops as nn_conv
+from headrace.ops.nn import cross_entropy as nn_losses
+from headrace.ops.nn import pooling as nn_pool
+from headrace.program.nodes import Node
+
+__all__ = ["bind_step"]
+
+_FLOAT32 = np.dtype(np.float32)
+#: Weights up to this many elements need no packing, nor do they for so many rows.
+PLAIN, ROWS = 1 << 14, 16
+_SUMS = frozenset(["Add", "AddV2"])
+
+
+def bind_step(s: Settling, step: Node | Fused) -> bool:
+    if isinstance(step, Fused):
+        return _sum(s, step.output) or _fused(s, step)
+    if step.opdef.name in _SUMS and _sum(s, step.outputs[0]):
+        return True
+    binder = _BINDERS.get(step.opdef.name)
+    if binder is not None and binder(s, step):
+        return True
+    return _into(s, step)
+
+
+def _plain(array: Any) -> bool:
+    return (
+        isinstance(array, np.ndarray)
+        and array.dtype == _FLOAT32
+        and array.flags.c_contiguous
+        and array.size > 0
+    )
+
+
+# products ---------------------------------------------------------------------------------------
+
+
+def _product(s: Settling, node: Node) -> bool:
+    """MatMul with what follows it; weights may be packed."""
+    attrs = node.attrs
+    is_held = node.opdef.name == "_HeldMatMul"
+    x, w = s.array(node.inputs[0]), s.array(node.inputs[1])
+    if (
+        s.kind(node.inputs[0]) not in (FIXED, MOVING)
+        or attrs.get("weights", "float32") != "float32"
+    ):
+        return False
+    if is_held and (s.kind(node.inputs[1]) not in (KNOWN, STEADY) or attrs["transpose_a"]):
+        return False
+    if not _plain(x) or w.dtype != _FLOAT32 or (not is_held and not _plain(w)):
+        return False
+    x, w = x.T if attrs["transpose_a"] else x, w.T if attrs["transpose_b"] else w
+    if x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[0] or not w.size:
+        return False
+    fused = attrs.get("fused_ops", ())
+    if fused and fused[0] != "BiasAdd":
+        return False
+    bias = node.inputs[3 if is_held else 2] if fused else None
+    if bias is not None and not (_plain(s.array(bias)) and s.array(bias).shape == (w.shape[1],)):
+        return False
+    if not is_held and w.size > PLAIN and x.shape[0] < ROWS:
+        return False
+    return _bind_product(s, node, x, w, bias, fused[1] if len(fused) > 1 else None)
+
+
+def _bind_product(
+    s: Settling, node: Node, x: Any, w: Any, bias: int | None, activation: str | None
+) -> bool:
+    inside = None if activation is None else packed.INSIDE.get(activation)
+    if activation == "Relu" and _feeds_products(s, node.outputs[0]):
+        inside = "hidden_relu"  # to a product, -0 is as good as 0
+    weights = _Weights(s, node, x.shape[0]) if node.opdef.name == "_HeldMatMul" else None
+    if weights is not None and weights.packed is None:
+        return False
+    shape = (x.shape[0], w.shape[1])
+    value = node.outputs[0]
+    added = None if activation is not None else _added(s, value, shape)
+    packed_form = None if weights is None else weights.packed
+    call = s.library.product(
+        x, w, np.empty(shape, np.float32), bias is not None, inside, added is not None, packed_form
+    )
+    if call is None:
+        return False
+    s.work += x.size * shape[1]
+    if added is None:
+        out, name = s.target(value, shape)
+    else:
+        out, name = s.target(value, shape, added[0])
+        s.sums[added[0]] = value
+    places: list[int | None] = [node.inputs[0], None if weights else node.inputs[1], None]
+    if added is not None:
+        places.append(added[1])
+    if bias is not None:
+        places.append(bias)
+    if weights is not None:
+        s.renew(partial(weights.aim, call))
+    s.call(call, places, (2, out, name))
+    if activation is not None and inside is None:
+        _activate(s, activation, out, name)
+    return True
+
+
+def _feeds_products(s: Settling, value: int) -> bool:
+    """Whether products are all that reads a value (and the gradient of the relu that made it)."""
+    for user in s.uses.get(value, []):
+        if not isinstance(user, Node):
+            return False
+        name = user.opdef.name
+        gradient = name == "ReluGrad" and user.inputs[0] != value
+        if not gradient and (_BINDERS.get(name) is not _product or value in user.inputs[2:]):
+            return False
+    return True
+
+
+class _Weights:
+    """The packed weights of a layer, packed again when they have changed."""
+
+    def __init__(self, s: Settling, node: Node, rows: int) -> None:
+        self.s, self.node, self.rows = s, node, rows
+        self.packed = self._packed()
+
+    def _packed(self) -> Any:
+        node, s = self.node, self.s
+        w = s.array(node.inputs[1])
+        turned = w.T if node.attrs["transpose_b"] else w
+        held = holder(s.array(node.inputs[2]))
+        pack, rows = s.kernels.pack, self.rows
+        return held.get("float32", lambda: pack(np.ascontiguousarray(turned), rows, bias=True))
+
+    def aim(self, call: Any) -> None:
+        now = self._packed()
+        if now is None or not self.s.library.same_layout(self.packed, now):
+            raise Unsettled("weights are packed in another way")
+        self.packed = now
+        call.aim(1, now.data)
+
+
+def _activate(s: Settling, activation: str, out: Any, name: str) -> None:
+    if activation == "Relu" and out.size < activations.LARGE_RELU:
+        zero = s.param("zero", np.float32(0))
+        s.emit(f"{s.param('maximum', np.maximum)}({name}, {zero}, out={name})")
+    else:
+        function = partial(activations.in_place, activation)
+        s.emit(f"{s.new_param(function)}({name})")
+
+
+def _added(s: Settling, value: int, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """A sum with this product that nothing else stands between: the sum's value and its other summand."""
+    at = value
+    while True:
+        users = s.uses.get(at, [])
+        if len(users) != 1 or users[0] is None:
+            return None
+        step = users[0]
+        if isinstance(step, Node) and step.opdef.name == "Reshape" and step.inputs[0] == at:
+            at = step.outputs[0]
+            continue
+        break
+    nodes = step.nodes if isinstance(step, Fused) else (step,)
+    inputs = step.inputs
+    if len(nodes) != 1 or nodes[0].opdef.name not in _SUMS or len(inputs) != 2:
+        return None
+    other = inputs[1] if inputs[0] == at else inputs[0]
+    values = s.program.values
+    if other == at or values[other].shape is None or values[other].shape != values[at].shape:
+        return None
+    if s.kinds.get(other) != FIXED:  # it comes later
+        return None
+    array = s.array(other)
+    if not _plain(array) or array.size != shape[0] * shape[1]:
+        return None
+    output = step.output if isinstance(step, Fused) else step.outputs[0]
+    whole = array.reshape(shape)
+    s.place(-1 - other, whole)  # as the product sees it
+    return output, -1 - other
+
+
+def _sum(s: Settling, output: int) -> bool:
+    """A sum that a product has made already."""
+    product = s.sums.get(output)
+    if product is None:
+        return False
+    summands = [s.array(i).shape for i in _inputs_of(s, output)]
+    if summands[0] != summands[1]:
+        raise Unsettled("a sum that broadcasts")
+    s.place(output, s.array(product).reshape(summands[0]))
+    return True
+
+
+def _inputs_of(s: Settling, output: int) -> tuple[int, ...]:
+    for step in s.plan.block:
+        found = (step.output,) if isinstance(step, Fused) else step.outputs  # type: ignore[union-attr]
+        if output in found:
+            return step.inputs  # type: ignore[union-attr]
+    raise Unsettled("a sum without summands")
+
+
+# gradients and sums -----------------------------------------------------------------------------
+
+
+def _gradient(s: Settling, node: Node) -> bool:
+    """The gradient of an activation, from its output (or, for relu, its input) and what comes back to it."""
+    name = node.opdef.name
+    at, back = node.inputs[::-1] if name == "ReluGrad" else node.inputs
+    arrays = [s.array(v) for v in (at, back)]
+    if not all(_plain(a) for a in arrays) or arrays[0].shape != arrays[1].shape:
+        return False
+    call = s.library.gradient(name, arrays[0].size)
+    s.call(call, [at, back, None], (2, *s.target(node.outputs[0], arrays[0].shape)))
+    return True
+
+
+def _sum_of_rows(s: Settling, node: Node) -> bool:
+    """The sum over the first axis of a matrix, as a product (kernels/numpy/gemm.py)."""
+    x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
+    if s.kind(node.inputs[1]) != KNOWN or not _plain(x) or x.ndim != 2 or node.attrs["keep_dims"]:
+        return False
+    if np.ravel(axes).tolist() not in ([0], [-2]):
+        return False
+    s.place(node.outputs[0], s.room(node.outputs, (x.shape[1],), np.float32))
+    if x.size >= gemm.HOLD_FROM:
+        s.emit(f"{s.param('hold', hold_blas)}()")
+    ones = s.new_param(gemm.ones(len(x), x.dtype))
+    s.emit(f"{ones}.dot({s.name(node.inputs[0])}, {s.name(node.outputs[0])})")
+    return True
+
+
+def _cross_entropy(s: Settling, node: Node) -> bool:
+    """Of labels that are numbers: the loss, and its gradient over the softmax."""
+    x, labels = (s.array(i) for i in node.inputs)
+    if not s.is_fixed(node.inputs[0]) or not _plain(x) or not s.is_fixed(node.inputs[1]):
+        return False
+    rows, classes = x.shape
+    call = s.library.softmax(rows, classes)
+    out, name = s.target(node.outputs[1], x.shape)
+    numbers = s.new_param(labels.view(f"u{labels.itemsize}"))  # negative ones are large so
+    s.emit(f"if {s.param('largest', np.maximum.reduce)}({numbers}) >= {classes}: fail()")
+    s.call(call, [node.inputs[0], None], (1, out, name))
+    s.emit(f"{s.param('mend', s.library.mend)}({name}, 0.0)")
+    s.place(node.outputs[0], s.room(node.outputs[:1], (rows,), np.float32))
+    starts = s.new_param(nn_losses.row_starts(rows, classes))
+    loss = f"picked({s.name(node.inputs[0])}, {name}, {starts} + {s.name(node.inputs[1])})"
+    s.param("picked", nn_losses.picked_loss)
+    s.emit(f"{s.param('copyto', np.copyto)}({s.name(node.outputs[0])}, {loss})")
+    return True
+
+
+# windows ----------------------------------------------------------------------------------------
+
+
+def _conv(s: Settling, node: Node) -> bool:
+    x = s.array(node.inputs[0])
+    if not s.is_data(node.inputs[0]) or nn_conv.channels_first(node.attrs) or not _plain(x):
+        return False
+    w = s.array(node.inputs[1])
+    if s.is_data(node.inputs[1]) or w.dtype != _FLOAT32 or x.ndim != 4:
+        return False
+    knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
+    g = nn_conv.conv_geometry(knode, x, w)
+    bias, add, relu = nn_conv.fused_parts(knode, node.inputs[3:], False)
+    more = [v for v in (bias, add) if v is not None]
+    if not all(_plain(s.array(v)) for v in more):
+        return False
+    made = s.library.conv(x, w, g, bias is not None, add is not None, relu)
+    if made is None or (add is not None and s.array(add).shape != made.results):
+        return False
+    options = (1, bias is not None, add is not None, relu)
+    shape, held_value, filter_value = x.shape, node.inputs[2], node.inputs[1]
+
+    def packed_filter() -> None:
+        held, now = holder(s.array(held_value)), s.array(filter_value)
+        pack = s.kernels.pack_filter
+        found = held.get((shape, g, options), lambda: pack(shape, now, g, *options))
+        if found is None:
+            raise Unsettled("a filter that cannot be packed")
+        s.alive[node.outputs[0]] = found
+        made.call.aim(1, found)
+
+    s.renew(packed_filter)
+    places: list[int | None] = [node.inputs[0], None, None, *more]
+    if made.leave is None:
+        s.call(made.call, places, (2, *s.target(node.outputs[0], made.results)))
+    else:
+        _in_own_order(s, made, places, node.outputs[0])
+    return True
+
+
+def _in_own_order(s: Settling, made: Any, places: list[int | None], value: int) -> None:
+    """A convolution that wants its arrays in an order of its own."""
+    inside: dict[int, Any] = {}
+    for place, way, size in made.enter:
+        inside[place] = s.room([], (size,), np.uint8)
+        s.call(way, [places[place]], (1, inside[place], ""))
+        places[place] = None
+    place, way, size = made.leave
+    inside[place] = s.room([], (size,), np.uint8)
+    for at, array in inside.items():
+        made.call.aim(at, array)
+    s.call(made.call, places, (place, inside[place], ""))
+    out = s.room([value], made.results, np.float32)
+    _copy(s, way, inside[place], out)
+    s.place(value, out)
+
+
+def _copy(s: Settling, way: Any, source: Any, target: Any) -> None:
+    way.aim(0, source)
+    way.aim(1, target)
+    s.execute(way)
+
+
+def _pool(kind: str, s: Settling, node: Node) -> bool:
+    x = s.array(node.inputs[0])
+    if not s.is_data(node.inputs[0]) or not _plain(x):
+        return False
+    attrs = node.attrs
+    if attrs.get("data_format", "NHWC") != "NHWC":
+        return False
+    made = s.library.pool(
+        kind, x, nn_pool.axes_of(x.shape, attrs["ksize"], attrs["strides"], attrs["padding"])
+    )
+    if made is None:
+        return False
+    out, name = s.target(node.outputs[0], made[1])
+    s.call(made[0], [node.inputs[0], None], (1, out, name))
+    return True
+
+
+def _mean(s: Settling, node: Node) -> bool:
+    """The mean over all pixels is an average over one window."""
+    x, axes = s.array(node.inputs[0]), s.array(node.inputs[1])
+    if not s.is_fixed(node.inputs[0]) or s.kind(node.inputs[1]) != KNOWN or not _plain(x):
+        return False
+    if x.ndim == 1 and axes.size == 1 and not node.attrs["keep_dims"]:
+        s.place(node.outputs[0], s.room(node.outputs, (), np.float32))
+        total = f"{s.param('vector_sum', gemm.vector_sum)}({s.name(node.inputs[0])})"
+        s.emit(f"{s.name(node.outputs[0])}[()] = {total} / {s.new_param(np.float32(x.size))}")
+        return True
+    if x.ndim != 4 or sorted(a % 4 for a in np.ravel(axes).tolist()) != [1, 2]:
+        return False
+    windows = (1, *x.shape[1:3], 1)
+    made = s.library.pool("avg", x, nn_pool.axes_of(x.shape, windows, windows, "VALID"))
+    if made is None:
+        return False
+    out = s.room(node.outputs, made[1], np.float32)
+    for place, array in enumerate((x, out)):
+        made[0].aim(place, array)
+    s.execute(made[0])
+    s.place(node.outputs[0], out if node.attrs["keep_dims"] else out[:, 0, 0, :])
+    return True
+
+
+# rows -------------------------------------------------------------------------------------------
+
+
+def _layer_norm(s: Settling, node: Node) -> bool:
+    x, scale, offset = (s.array(i) for i in node.inputs)
+    if not s.is_data(node.inputs[0]) or not all(_plain(a) for a in (x, scale, offset)):
+        return False
+    columns = x.shape[-1]
+    if scale.shape != (columns,) or offset.shape != (columns,):
+        return False
+    call = s.library.layer_norm(x.size // columns, columns, node.attrs["epsilon"])
+    out, name = s.target(node.outputs[0], x.shape)
+    s.call(call, [node.inputs[0], None, *node.inputs[1:]], (1, out, name))
+    return True
+
+
+def _softmax(s: Settling, node: Node) -> bool:
+    x = s.array(node.inputs[0])
+    if not s.is_data(node.inputs[0]) or not _plain(x) or x.ndim < 1:
+        return False
+    columns = x.shape[-1]
+    call = s.library.softmax(x.size // columns, columns)
+    out, name = s.target(node.outputs[0], x.shape)
+    s.call(call, [node.inputs[0], None], (1, out, name))
+    s.emit(f"{s.param('mend', s.library.mend)}({name}, 0.0)")
+    return True
+
+
+def _batch_product(s: Settling, node: Node) -> bool:
+    if not all(s.is_fixed(i) for i in node.inputs):
+        return False
+    a, b = (s.array(i) for i in node.inputs)
+    a = a.swapaxes(-1, -2) if node.attrs.get("adj_x") else a
+    b = b.swapaxes(-1, -2) if node.attrs.get("adj_y") else b
+    if a.dtype != _FLOAT32 or b.dtype != _FLOAT32 or a.ndim < 3 or a.shape[-1] != b.shape[-2]:
+        return False
+    made = s.library.batch_product(a, b)
+    if made is None:
+        return False
+    out, name = s.target(node.outputs[0], made[1])
+    made[0].aim(0, a)
+    made[0].aim(1, b)
+    s.call(made[0], [], (2, out, name))
+    return True
+
+
+def _attention(s: Settling, node: Node) -> bool:
+    """Scores with what is done to them, softmax over them, and the product with the values."""
+    if not all(s.is_fixed(i) for i in node.inputs[:3]):
+        return False
+    for i in node.inputs[
+        3:
+    ]:  # numbers become part of the primitive, arrays are to stay where they are
+        if s.kind(i) in (STEADY, MOVING) or (s.is_fixed(i) and s.array(i).size == 1):
+            return False
+    q, k, v = (s.array(i) for i in node.inputs[:3])
+    keys = k.swapaxes(-1, -2) if node.attrs["adj_y"] else k
+    steps = [(n, s.array(i)) for n, i in zip(node.attrs["steps"], node.inputs[3:])]
+    parts = attention.for_library(q, keys, v, steps)
+    if parts is None:
+        return False
+    shape = (*q.shape[:-1], v.shape[-1])
+    out = attention.room_for(partial(s.room, node.outputs), shape, np.float32)
+    made = [_attend(s, q[o], keys[o], v[o], mine, out[o]) for o, mine in parts]
+    if None in made:
+        return False
+    for lines in made:
+        for line in lines or ():
+            line()
+    s.place(node.outputs[0], out)
+    return True
+
+
+def _attend(
+    s: Settling, q: Any, keys: Any, v: Any, steps: Any, out: Any
+) -> list[Callable[[], None]] | None:
+    """What is to be done for some examples; None where there is no fast code for it."""
+    shape = (*q.shape[:-1], keys.shape[-1])
+    after = s.library.score_steps(steps, q.ndim)
+    made = None if after is None else s.library.batch_product(q, keys, None, after[0])
+    masked = None
+    if made is None:
+        masked = s.library.masked(shape, steps)
+        made = None if masked is None else s.library.batch_product(q, keys, None, masked[0])
+        if made is None:
+            return None
+        after = ((), [])
+    scores = s.room([], shape, np.float32)
+    last = s.library.batch_product(scores, v, out)
+    if last is None:
+        return None
+    columns = shape[-1]
+    soft = s.library.softmax(scores.size // columns, columns)
+    todo = [(made[0], (q, keys, scores, *after[1]))]
+    if masked is not None:
+        first, *others = masked[2]
+        todo.append((masked[1], (scores, first, scores, *others)))
+    todo += [(soft, (scores, scores)), (last[0], (scores, v, out))]
+    for call, arrays in todo:
+        for place, array in enumerate(arrays):
+            call.aim(place, array)
+    s.alive[len(s.lines), len(s.alive)] = todo
+    mend = f"{s.param('mend', s.library.mend)}({s.new_param(scores)}, 0.0)"
+    lines: list[Callable[[], None]] = [partial(s.execute, call) for call, _ in todo]
+    return [*lines[:-1], partial(s.emit, mend), lines[-1]]
+
+
+# LSTM layers ------------------------------------------------------------------------------------
+
+
+def _lstm(s: Settling, node: Node) -> bool:
+    n = node.attrs["N"]
+    inputs, (h, c, kernel, bias) = node.inputs[:n], node.inputs[n : n + 4]
+    if not all(s.is_fixed(i) for i in inputs) or s.kind(bias) not in (KNOWN, STEADY):
+        return False
+    arrays = [s.array(i) for i in inputs]
+    x = _stacked(arrays)
+    if x is None or s.array(kernel).dtype != _FLOAT32:
+        return False
+    _, rows, wide = x.shape
+    hidden = s.array(kernel).shape[1] // 4
+    made = s.library.lstm(n, rows, wide, hidden)
+    if made is None or any(not _plain(s.array(v)) for v in (h, c)):
+        return False
+    call, notes_size = made
+    if any(s.array(v).shape != (rows, hidden) for v in (h, c)):
+        return False
+    order, forget = tuple(node.attrs["order"]), node.attrs["forget_bias"]
+    s.renew(partial(_aim_lstm, s, call, node, (n, rows, wide), order, forget))
+    if not x.flags.c_contiguous:
+        whole = s.room([], x.shape, np.float32)
+        _copy(s, s.library.copy(x, whole), x, whole)
+        x = whole
+    call.aim(0, x)
+    for place, value in ((1, h), (2, c)):
+        s.aim(call, place, value)
+    outputs = s.room(node.outputs[:n], (n, rows, hidden), np.float32)
+    last = s.room([node.outputs[n]], (rows, hidden), np.float32)
+    for place, array in ((6, outputs), (7, s.room([], (rows, hidden), np.float32)), (8, last)):
+        call.aim(place, array)
+    if notes_size:
+        call.aim(9, s.room([], (notes_size,), np.uint8))
+    s.execute(call)
+    for value, array in zip(node.outputs, (*outputs, last)):
+        s.place(value, array)
+    return True
+
+
+def _aim_lstm(
+    s: Settling, call: Any, node: Node, sizes: tuple[int, int, int], order: Any, forget: float
+) -> None:
+    n, rows, wide = sizes
+    kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
+    pack = s.kernels.pack_lstm
+    packed_form = holder(held).get((n, rows), lambda: pack(kernel, wide, order, n, rows))
+    if packed_form is None or bias.size != kernel.shape[1]:
+        raise Unsettled("an LSTM layer that cannot be packed")
+    biases = bias.reshape(4, -1)[list(order)]
+    biases[1] += np.float32(forget)
+    s.alive[node.outputs[0]] = (packed_form, biases)
+    for place, array in ((3, packed_form.of_input), (4, packed_form.of_state), (5, biases)):
+        call.aim(place, array)
+
+
+def _stacked(arrays: list[Any]) -> Any:
+    """Matrices that lie at equal distances as one array, the first axis over them; None if they do not."""
+    first = arrays[0]
+    if first.dtype != _FLOAT32 or first.ndim != 2 or not first.size:
+        return None
+    starts = [a.__array_interface__["data"][0] for a in arrays]
+    step = starts[1] - starts[0] if len(arrays) > 1 else first.nbytes
+    if any(b - a != step for a, b in itertools.pairwise(starts)) or step <= 0:
+        return None
+    if any(a.shape != first.shape or a.strides != first.strides for a in arrays):
+        return None
+    shape, strides = (len(arrays), *first.shape), (step, *first.strides)
+    return np.lib.stride_tricks.as_strided(first, shape, strides)
+
+
+# NumPy functions that write in place ------------------------------------------------------------
+
+
+def _gather(s: Settling, node: Node) -> bool:
+    table, indices, axis = node.inputs
+    if node.attrs.get("batch_dims") or s.kind(axis) != KNOWN or s.array(axis).item() != 0:
+        return False
+    params, at = s.array(table), s.array(indices)
+    if not s.is_fixed(indices) or params.ndim < 1 or at.dtype.kind not in "iu":
+        return False
+    if s.is_fixed(table) or params.dtype.kind not in "fiub":
+        return False
+    turned = _is_turned(s, node.outputs[0], at.ndim)
+    order = at.T if turned else at  # steps first, as what follows wants them
+    out = s.room(node.outputs, order.shape + params.shape[1:], params.dtype)
+    s.place(node.outputs[0], out.swapaxes(0, 1) if turned else out)
+    if at.size:  # seen without their sign, negative indices are large
+        plain = at.view(f"u{at.itemsize}")
+        largest = f"{s.param('largest', np.maximum.reduce)}({s.new_param(plain)}, None)"
+        s.emit(f"if {largest} >= {len(params)}: fail()")
+    names = s.name(table), s.new_param(order), s.new_param(out)
+    s.emit(f"{names[0]}.take({names[1]}, 0, {names[2]}, 'clip')")
+    return True
+
+
+def _is_turned(s: Settling, value: int, rank: int) -> bool:
+    """Whether nothing is done to a value but to exchange its first two axes."""
+    users = s.uses.get(value, [])
+    if rank != 2 or len(users) != 1 or not isinstance(users[0], Node):
+        return False
+    if users[0].opdef.name != "Transpose" or s.kinds.get(users[0].inputs[1], KNOWN) != KNOWN:
+        return False
+    order = s.program.constants.get(users[0].inputs[1])
+    return order is not None and order.tolist() == [1, 0, *range(2, order.size)]
+
+
+def _fused(s: Settling, step: Fused) -> bool:
+    """An element-wise chain, into its place."""
+    if step.reduces:
+        return False
+    arrays = [s.array(i) for i in step.inputs]
+    like = compiled(step, s.program, None)[0](*arrays)
+    if (
+        not isinstance(like, np.ndarray)
+        or like.dtype != s.program.values[step.output].dtype.np_dtype
+    ):
+        return False
+    out = s.room([step.output], like.shape, like.dtype)
+    s.place(step.output, out)
+    names = [s.name(v) for v in (*step.inputs, step.output)]
+    s.emit(f"{s.new_param(settled(step, s.program, arrays, out))}({', '.join(names)})")
+    return True
+
+
+def _into(s: Settling, node: Node) -> bool:
+    """A NumPy function that can write where it is told."""
+    form = INTO.get(node.opdef.name)
+    if form is None or len(node.outputs) != 1 or node.opdef.name == "BiasAdd":
+        return False
+    info = s.program.values[node.outputs[0]]
+    like = s.function(node)(*[s.array(i) for i in node.inputs])
+    if info.dtype._kind not in "fiuc" or not isinstance(like, np.ndarray) or not like.ndim:
+        return False
+    if like.dtype != info.dtype.np_dtype:
+        return False
+    s.place(node.outputs[0], s.room(node.outputs, like.shape, like.dtype))
+    names = [s.name(i) for i in node.inputs]
+    s.emit(form.format(*names, out=s.name(node.outputs[0])))
+    return True
+
+
+_BINDERS: dict[str, Callable[[Settling, Node], bool]] = {
+    "MatMul": _product, "_FusedMatMul": _product, "_HeldMatMul": _product,
+    "_HeldConv2D": _conv, "MaxPool": partial(_pool, "max"), "AvgPool": partial(_pool, "avg"), "Mean": _mean,
+    "_LayerNorm": _layer_norm, "Softmax": _softmax, "_Attention": _attention,
+    "BatchMatMul": _batch_product, "BatchMatMulV2": _batch_product,
+    "ReluGrad": _gradient, "TanhGrad": _gradient, "SigmoidGrad": _gradient, "Sum": _sum_of_rows,
+    "SparseSoftmaxCrossEntropyWithLogits": _cross_entropy,
+    "_HeldLSTMLayer": _lstm, "GatherV2": _gather,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Ops that make, reshape, join, cut and index tensors."""

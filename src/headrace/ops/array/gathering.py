@@ -1,0 +1,654 @@
+"""Reading and writing by index: gather, scatter, partition, stitch.
+
+Indices are checked as TensorFlow's CPU kernels check them: below zero or past the end is an InvalidArgumentError with the
+first offending index. The gradient of a gather is an IndexedSlices, so that an embedding's update touches its rows only.
+
+    >>> tf.gather(table, [2, 0]); tf.gather_nd(x, [[0, 1]]); tf.scatter_nd([[4], [1]], updates, [8])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import (
+    convert_to_tensor,
+    make_ndarray,
+    register_tensor_conversion_function,
+)
+from headrace.core.dtypes import DType
+from headrace.core.graph import get_default_graph
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.infer import Inference, static_value
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, count_more, ops_counted
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.array_shape import _all_axes, const, shape
+from headrace.ops.array.index_kernels import (
+    gather_kernel,
+    gather_nd_kernel,
+    gather_v2_kernel,
+    invert_kernel,
+    one_hot_kernel,
+    partition_kernel,
+    scatter_kernel,
+    scatter_nd_kernel,
+    stitch_kernel,
+    unravel_kernel,
+)
+
+__all__ = [
+    "batch_gather", "boolean_mask", "boolean_mask_v2", "dynamic_partition", "dynamic_stitch", "gather", "gather_nd",
+    "gather_nd_v2", "gather_v2", "invert_permutation", "one_hot", "parallel_dynamic_stitch", "scatter_nd",
+    "scatter_nd_non_aliasing_add", "sequence_mask", "tensor_scatter_add", "tensor_scatter_sub",
+    "tensor_scatter_update", "unravel_index",
+]  # fmt: skip
+
+
+# Gather -----------------------------------------------------------------------------------------
+
+
+def _gather_shape(c: Inference) -> list[Shape]:
+    params, indices = c.require_rank_at_least(0, 1), c.shape(1)
+    return [None if params is None or indices is None else indices + params[1:]]
+
+
+def _gather_v2_shape(c: Inference) -> list[Shape]:
+    params, indices, axis, batch = c.shape(0), c.shape(1), c.value(2), c.attr("batch_dims")
+    if params is None or indices is None:
+        return [None]
+    if axis is None:
+        return [(None,) * (len(params) + len(indices) - 1 - batch)]
+    at = axis.item()
+    rank = len(params)
+    if not -rank <= at < rank:
+        raise ValueError(
+            f"Shape must be at least rank {at + 1 if at >= 0 else -at} but is rank {rank}"
+        )
+    at %= rank
+    if batch < 0:
+        batch += len(indices)
+    if batch > len(indices) or batch > at:
+        raise ValueError(
+            f"batch_dims = {batch} must be at most rank(indices) = {len(indices)} and axis = {at}"
+        )
+    return [params[:at] + indices[batch:] + params[at + 1 :]]
+
+
+def _gather_rows(op: Operation, grad: Any) -> IndexedSlices:
+    """The gradient of a gather along axis 0: the rows that were read."""
+    params, indices = op.inputs[:2]
+    known = shapes.known(params._shape)
+    tail = None if params._shape is None else params._shape[1:]
+    if tail is not None and None not in tail:
+        rows: Any = const([-1, *tail]) if 0 not in tail else None
+    else:
+        rows = None
+    if rows is None:
+        dims: Any = shape(params)
+        count = apply_op("ExpandDims", apply_op("Size", indices), const(0))
+        rows = apply_op("ConcatV2", [count, dims[1:]], const(0))
+    dense = const(known) if known is not None else shape(params)
+    flat = indices if indices._rank() == 1 else apply_op("Reshape", indices, const([-1]))
+    values = grad if indices._rank() == 1 else apply_op("Reshape", grad, rows)
+    return IndexedSlices(convert_to_tensor(values), flat, dense)
+
+
+def _gather_v2_grad(op: Operation, grad: Any) -> list[Any]:
+    params, indices, axis = op.inputs
+    batch, at = op._attrs["batch_dims"], static_value(axis)
+    rank = params._rank()
+    if (
+        not batch
+        and at is not None
+        and (at.item() == 0 or (rank is not None and at.item() == -rank))
+    ):
+        return [_gather_rows(op, grad), None, None]
+    count = indices._rank()
+    if rank is None or count is None or at is None:
+        raise ValueError(
+            "The gradient of tf.gather with axis or batch_dims needs params and indices of known rank."
+        )
+    batch = batch + count if batch < 0 else batch
+    found = _gather_axis_grad(params, indices, grad, at.item() % rank, batch)
+    return [found, None, None]
+
+
+def _gather_axis_grad(params: Tensor, indices: Tensor, grad: Any, axis: int, batch: int) -> Any:
+    """Bring (batch…, gathered…) to the front, sum rows by flat index, and put the axis back in its place.
+
+    grad is (batch…, outer…, gathered…, inner…), with b, o, g, i dimensions of each kind.
+    """
+    rank, n_index = params._rank(), indices._rank()
+    assert rank is not None and n_index is not None
+    g = n_index - batch
+    o = axis - batch
+    order = list(range(batch)) + list(range(axis, axis + g)) + list(range(batch, axis))
+    order += range(axis + g, rank - 1 + g)
+    moved = apply_op("Transpose", grad, const(order)) if o else grad
+    dims: Any = shape(params)
+    size = dims[axis]
+    ids = _flat_ids(indices, dims, size, batch)
+    rest = apply_op("ConcatV2", [dims[batch:axis], dims[axis + 1 :]], const(0))
+    total = apply_op("Prod", dims[:batch], const(0), keep_dims=False) * size if batch else size
+    rows = apply_op("Reshape", moved, apply_op("ConcatV2", [apply_op("ExpandDims", apply_op("Size", ids), const(0)), rest], const(0)))  # fmt: skip
+    summed = apply_op("UnsortedSegmentSum", rows, ids, total)
+    lead = apply_op(
+        "ConcatV2", [dims[:batch], apply_op("ExpandDims", size, const(0)), rest], const(0)
+    )
+    whole = apply_op("Reshape", summed, lead)  # (batch…, n, outer…, inner…)
+    if o:
+        back = (
+            list(range(batch))
+            + list(range(batch + 1, axis + 1))
+            + [batch]
+            + list(range(axis + 1, rank))
+        )
+        whole = apply_op("Transpose", whole, const(back))
+    whole.set_shape(params.shape)
+    return whole
+
+
+def _flat_ids(indices: Tensor, dims: Any, size: Any, batch: int) -> Any:
+    if batch:
+        indices = (
+            apply_op("Cast", indices, DstT=dtypes.int32)
+            if indices._dtype is not dtypes.int32
+            else indices
+        )
+        count = apply_op("Prod", dims[:batch], const(0), keep_dims=False)
+        start = apply_op("Mul", apply_op("Range", const(0), count, const(1)), size)
+        grouped = apply_op("Reshape", indices, apply_op("Pack", [count, const(-1)]))
+        indices = apply_op("Add", grouped, apply_op("ExpandDims", start, const(1)))
+    return apply_op("Reshape", indices, const([-1]))
+
+
+GATHER = define(
+    "Gather", "params: Tparams, indices: Tindices -> output: Tparams; validate_indices: bool=True, Tindices: type(index)",
+    shape=_gather_shape, kernel=gather_kernel, grad=lambda op, g: [_gather_rows(op, g), None],
+)  # fmt: skip
+GATHER_V2 = define(
+    "GatherV2",
+    "params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams; batch_dims: int=0, Tindices: type(index), Taxis: type(index)",
+    shape=_gather_v2_shape, kernel=gather_v2_kernel, grad=_gather_v2_grad, known_inputs=(2,),
+)  # fmt: skip
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+) -> Tensor:
+    """Slices of ``params`` at ``indices`` along an axis. A variable is read row by row.
+
+    A negative ``batch_dims`` counts from the rank of ``indices``; without ``axis`` it is the axis, too.
+    """
+    del validate_indices  # always
+    if axis is None:
+        axis = batch_dims
+        if axis is None:
+            raise ValueError("gather needs an axis or batch_dims: both are None")
+    batch_dims = 0 if batch_dims is None else batch_dims
+    sparse_read = getattr(params, "sparse_read", None)
+    if sparse_read is not None and not batch_dims and type(axis) is int and axis == 0:
+        return sparse_read(indices, name=name)  # type: ignore[no-any-return]
+    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+
+
+def gather_v2(
+    params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return gather(params, indices, validate_indices, name, axis, batch_dims)
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Gather along the last dimension of ``indices``, the ones before being batch dimensions."""
+    indices = convert_to_tensor(indices, name="indices")
+    rank = indices._rank()
+    if rank is None:
+        raise ValueError("batch_gather does not allow indices with unknown shape.")
+    return gather(params, indices, batch_dims=rank - 1, axis=rank - 1, name=name)
+
+
+# GatherNd and scatters --------------------------------------------------------------------------
+
+
+def _gather_nd_shape(c: Inference) -> list[Shape]:
+    params, indices = c.shape(0), c.require_rank_at_least(1, 1)
+    if params is None or indices is None or indices[-1] is None:
+        return [None]
+    if indices[-1] > len(params):
+        raise ValueError(f"indices.shape[-1] must be <= params.rank, but saw indices shape: {shapes.show(indices)} and params shape: {shapes.show(params)}")  # fmt: skip
+    return [indices[:-1] + params[indices[-1] :]]
+
+
+def _gather_nd_grad(op: Operation, grad: Any) -> list[Any]:
+    params, indices = op.inputs
+    size = shape(params, out_type=indices._dtype)
+    rank = indices._rank()
+    if rank == 2 and indices._shape[-1] == 1:  # type: ignore[index]
+        flat = apply_op("Squeeze", indices, squeeze_dims=(-1,))
+        return [IndexedSlices(convert_to_tensor(grad), flat, size), None]
+    return [apply(SCATTER_ND, indices, grad, size), None]
+
+
+GATHER_ND = define(
+    "GatherNd", "params: Tparams, indices: Tindices -> output: Tparams; Tindices: type(index)",
+    shape=_gather_nd_shape, kernel=gather_nd_kernel, grad=_gather_nd_grad, view=True,
+)  # fmt: skip
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
+    """``params[indices[i]]``: each index is a vector into the leading dimensions."""
+    if isinstance(batch_dims, Tensor):
+        known = static_value(batch_dims)
+        if known is None:
+            raise ValueError(
+                f"The batch_dims of tf.gather_nd must be known while the graph is built, got {batch_dims}."
+            )
+        batch_dims = int(known)
+    if batch_dims:
+        return _batch_gather_nd(params, indices, int(batch_dims), name)
+    nd_read = getattr(params, "gather_nd", None)
+    if nd_read is not None:
+        return nd_read(indices, name=name)  # type: ignore[no-any-return]
+    return apply(GATHER_ND, params, indices, name=name)  # type: ignore[no-any-return]
+
+
+def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) -> Tensor:
+    """Put the batch position in front of every index."""
+    with name_scope(name, "BatchGatherNd", [params, indices]) as scope:
+        params, indices = convert_to_tensor(params), convert_to_tensor(indices)
+        rank = indices._rank()
+        if rank is None or params._rank() is None:
+            raise ValueError("tf.gather_nd with batch_dims needs tensors of known rank")
+        if not 0 <= batch < min(rank, params._rank()):  # type: ignore[type-var]
+            raise ValueError(
+                f"batch_dims = {batch} must be less than rank(params) and rank(indices)"
+            )
+        dims: Any = shape(indices, out_type=indices._dtype)
+        outer = dims[:-1]
+        parts = []
+        one, zero = const(1, indices._dtype), const(0, indices._dtype)
+        for i in range(batch):
+            numbers = apply_op("Range", zero, dims[i], one)
+            line = apply_op(
+                "Reshape", numbers, const([-1 if j == i else 1 for j in range(rank - 1)])
+            )
+            parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
+        full = apply_op("ConcatV2", [*parts, indices], const(-1))
+        return apply(GATHER_ND, params, full, name=scope)  # type: ignore[no-any-return]
+
+
+def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    return gather_nd(params, indices, name, batch_dims)
+
+
+def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
+    if indices is None or updates is None or target is None or indices[-1] is None:
+        return
+    want = indices[:-1] + target[indices[-1] :]
+    if not shapes.compatible(updates, want):
+        raise ValueError(
+            f"The outer {len(indices) - 1} dimensions of indices.shape={shapes.show(indices)} must match the outer "
+            f"dimensions of updates.shape={shapes.show(updates)}, and the inner ones those of shape={shapes.show(target)}"
+        )
+
+
+def _scatter_nd_shape(c: Inference) -> list[Shape]:
+    target = c.shape_value(2)
+    _check_updates(c.require_rank_at_least(0, 1), c.shape(1), target)
+    return [target]
+
+
+def _tensor_scatter_shape(c: Inference) -> list[Shape]:
+    _check_updates(c.require_rank_at_least(1, 1), c.shape(2), c.shape(0))
+    return [c.shape(0)]
+
+
+def _read(op: Operation, grad: Any) -> Any:
+    return apply(GATHER_ND, grad, op.inputs[1])
+
+
+def _update_grad(op: Operation, grad: Any) -> list[Any]:
+    _, indices, updates = op.inputs
+    kept = apply(TENSOR_SCATTER_UPDATE, grad, indices, apply_op("ZerosLike", updates))
+    return [kept, None, _read(op, grad)]
+
+
+_TENSOR_SCATTER = "tensor: T, indices: Tindices, updates: T -> output: T; Tindices: type(index)"
+SCATTER_ND = define(
+    "ScatterNd", "indices: Tindices, updates: T, shape: Tindices -> output: T; Tindices: type(index)",
+    shape=_scatter_nd_shape, kernel=scatter_nd_kernel,
+    grad=lambda op, g: [None, apply(GATHER_ND, g, op.inputs[0]), None], known_inputs=(2,),
+)  # fmt: skip
+TENSOR_SCATTER_UPDATE = define(
+    "TensorScatterUpdate", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("update"), grad=_update_grad,
+)  # fmt: skip
+TENSOR_SCATTER_ADD = define(
+    "TensorScatterAdd", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("add"),
+    grad=lambda op, g: [g, None, _read(op, g)],
+)  # fmt: skip
+TENSOR_SCATTER_SUB = define(
+    "TensorScatterSub", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("sub"),
+    grad=lambda op, g: [g, None, apply_op("Neg", _read(op, g))],
+)  # fmt: skip
+SCATTER_ND_NON_ALIASING_ADD = define(
+    "ScatterNdNonAliasingAdd", "input: T, indices: Tindices, updates: T -> output: T; Tindices: type(index)",
+    shape=_tensor_scatter_shape, kernel=scatter_kernel("add"), grad=lambda op, g: [g, None, _read(op, g)],
+)  # fmt: skip
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of ``shape`` with ``updates`` added at ``indices``."""
+    return apply(SCATTER_ND, indices, updates, shape, name=name)  # type: ignore[no-any-return]
+
+
+def tensor_scatter_update(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+
+
+def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+
+
+def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+
+
+def scatter_nd_non_aliasing_add(
+    input: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)  # type: ignore[no-any-return]
+
+
+# partition and stitch ---------------------------------------------------------------------------
+
+
+def _partition_shape(c: Inference) -> list[Shape]:
+    data, partitions, n = c.shape(0), c.shape(1), c.attr("num_partitions")
+    if data is None or partitions is None:
+        return [None] * n
+    if not shapes.compatible(data[: len(partitions)], partitions):
+        raise ValueError(f"data.shape must start with partitions.shape: {shapes.show(data)} and {shapes.show(partitions)}")  # fmt: skip
+    return [(None, *data[len(partitions) :])] * n
+
+
+def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
+    """Number the rows, partition the numbers as the data was, and stitch the gradients back by number."""
+    data, partitions = op.inputs
+    n = op._attrs["num_partitions"]
+    prefix = shape(partitions)
+    count = apply_op("Size", partitions)
+    numbers = apply_op("Reshape", apply_op("Range", const(0), count, const(1)), prefix)
+    places = apply(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
+    given = [
+        apply_op("ZerosLike", o) if g is None else convert_to_tensor(g)
+        for g, o in zip(grads, op.outputs)
+    ]
+    whole = apply(DYNAMIC_STITCH, list(places), given)
+    return [apply_op("Reshape", whole, shape(data)), None]
+
+
+DYNAMIC_PARTITION = define(
+    "DynamicPartition", "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int",
+    shape=_partition_shape, kernel=partition_kernel, grad=_partition_grad, data_dependent_shape=True,
+)  # fmt: skip
+
+
+def _stitch_shape(c: Inference) -> list[Shape]:
+    n = c.n_inputs // 2
+    inner: Shape = None
+    size: int | None = 0
+    for i in range(n):
+        index, data, value = c.shape(i), c.shape(n + i), c.value(i)
+        if index is not None and data is not None:
+            inner = shapes.merge(inner, data[len(index) :])
+        if value is None:
+            size = None
+        elif size is not None and value.size:
+            size = max(size, int(value.max()) + 1)
+    return [None if inner is None else (size, *inner)]
+
+
+def _stitch_grad(op: Operation, grad: Any) -> list[Any]:
+    n = op._attrs["N"]
+    grads = [apply(GATHER_V2, grad, ix, const(0)) for ix in op.inputs[:n]]
+    return [None] * n + grads
+
+
+_STITCH = "indices: N*int32, data: N*T -> merged: T"
+DYNAMIC_STITCH = define(
+    "DynamicStitch", _STITCH, shape=_stitch_shape, kernel=stitch_kernel, grad=_stitch_grad, data_dependent_shape=True,
+)  # fmt: skip
+PARALLEL_DYNAMIC_STITCH = define(
+    "ParallelDynamicStitch", _STITCH, shape=_stitch_shape, kernel=stitch_kernel, grad=_stitch_grad,
+    data_dependent_shape=True,
+)  # fmt: skip
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """Row i goes into the list entry ``partitions[i]``."""
+    return apply(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """``merged[indices[m][i]] = data[m][i]``; later entries win."""
+    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+
+
+def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+
+
+# masks and one-hot ------------------------------------------------------------------------------
+
+
+def _one_hot_shape(c: Inference) -> list[Shape]:
+    indices, depth, axis = c.shape(0), c.value(1), c.attr("axis")
+    if indices is None:
+        return [None]
+    if not -1 <= axis <= len(indices):
+        raise ValueError(f"axis must be >= -1 and <= {len(indices)}, but got {axis}")
+    if depth is not None and depth.item() < 0:
+        raise ValueError(f"depth must be non-negative, got {depth.item()}")
+    at = len(indices) if axis == -1 else axis
+    return [indices[:at] + (None if depth is None else depth.item(),) + indices[at:]]
+
+
+def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
+    """on and off each receive the gradient of the places that they fill."""
+    ones = apply_op("OneHot", op.inputs[0], op.inputs[1], const(1, grad._dtype), const(0, grad._dtype), axis=op._attrs["axis"])  # fmt: skip
+    on = apply_op("Mul", grad, ones)
+    axes = _all_axes(grad)
+    total = apply_op("Sum", grad, axes, keep_dims=False)
+    lit = apply_op("Sum", on, axes, keep_dims=False)
+    return [None, None, lit, apply_op("Sub", total, lit)]
+
+
+ONE_HOT = define(
+    "OneHot", "indices: TI, depth: int32, on_value: T, off_value: T -> output: T; axis: int=-1, TI: type(int)=int64",
+    shape=_one_hot_shape, kernel=one_hot_kernel, grad=_one_hot_grad, known_inputs=(1,),
+)  # fmt: skip
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """``on_value`` at the positions given, ``off_value`` elsewhere; an index outside [0, depth) gives no ``on_value``."""
+    wanted = _one_hot_dtype(on_value, off_value, dtype)
+    given = sum(v is not None and not isinstance(v, Tensor) for v in (on_value, off_value))
+    if given:
+        count_more(get_default_graph(), given)  # TF makes tensors of them twice
+    on = _with_dtype(1 if on_value is None else on_value, wanted)
+    off = _with_dtype(0 if off_value is None else off_value, wanted)
+    at = -1 if axis is None else axis
+    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")  # type: ignore[no-any-return]
+
+
+def _with_dtype(value: Any, dtype: DType) -> Any:
+    """A tensor as it is, a number as an array (which becomes a constant below the op)."""
+    return value if hasattr(value, "dtype") and hasattr(value, "op") else make_ndarray(value, dtype)
+
+
+def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
+    found = [_dtype_of(v) for v in (on, off) if v is not None]
+    if dtype is None:
+        if len(found) == 2 and found[0] is not found[1]:
+            raise TypeError(
+                f"dtype {found[0]} of on_value does not match dtype {found[1]} of off_value"
+            )
+        return found[0] if found else dtypes.float32
+    wanted = dtypes.as_dtype(dtype).base_dtype
+    for label, value in (("on_value", on), ("off_value", off)):
+        if hasattr(value, "dtype") and _dtype_of(value) is not wanted:
+            raise TypeError(
+                f"dtype {_dtype_of(value)} of {label} does not match dtype parameter {wanted}"
+            )
+    if wanted._kind in "sb" and (on is None or off is None):
+        raise TypeError(f"on_value and off_value must be given for a one_hot of type {wanted.name}")
+    return wanted
+
+
+def _dtype_of(value: Any) -> DType:
+    if hasattr(value, "dtype"):
+        return dtypes.as_dtype(value.dtype).base_dtype
+    return dtypes.FROM_NUMPY[make_ndarray(value, None).dtype]
+
+
+INVERT_PERMUTATION = define(
+    "InvertPermutation", "x: T -> y: T; T: type(index)=int32",
+    shape=lambda c: [c.require_rank(0, 1)], kernel=invert_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """``y[x[i]] = i``."""
+    return apply(INVERT_PERMUTATION, x, name=name)  # type: ignore[no-any-return]
+
+
+def _unravel_shape(c: Inference) -> list[Shape]:
+    indices, dims = c.shape(0), c.shape(1)
+    count = None if dims is None or len(dims) != 1 else dims[0]
+    if indices is None:
+        return [None]
+    return [(count,) if not indices else (count, *indices)]
+
+
+UNRAVEL_INDEX = define(
+    "UnravelIndex", "indices: Tidx, dims: Tidx -> output: Tidx; Tidx: type(index)=int32",
+    shape=_unravel_shape, kernel=unravel_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """Flat indices as coordinates, one row per dimension."""
+    return apply(UNRAVEL_INDEX, indices, dims, name=name)  # type: ignore[no-any-return]
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
+    """The slices whose mask is True, in order."""
+    with name_scope(name, "boolean_mask", [tensor, mask]):
+        tensor, mask = (
+            convert_to_tensor(tensor, name="tensor"),
+            convert_to_tensor(mask, name="mask"),
+        )
+        before = ops_counted(tensor._op.graph)
+        dims, mask_dims = tensor._shape, mask._shape
+        if mask_dims == ():
+            raise ValueError("mask cannot be scalar.")
+        if mask_dims is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is "
+                "ok, but shape=None is not."
+            )
+        at = 0 if axis is None else axis if isinstance(axis, int) else int(static_value(axis))
+        n = len(mask_dims)
+        if dims is not None and not shapes.compatible(dims[at : at + n], mask_dims):
+            raise ValueError(
+                f"Shapes {shapes.from_plain(dims[at : at + n])} and {mask.shape} are incompatible"
+            )
+        if n == 1:
+            flat = tensor
+        else:
+            full: Any = shape(tensor)
+            lead = apply_op("Prod", full[at : at + n], const([0]), keep_dims=False)
+            target = apply_op(
+                "ConcatV2",
+                [full[:at], apply_op("Reshape", lead, const([1])), full[at + n :]],
+                const(0),
+            )
+            flat = apply_op("Reshape", tensor, target)
+            if dims is not None:
+                known = shapes.num_elements(dims[at : at + n])
+                flat.set_shape(dims[:at] + (known,) + dims[at + n :])
+            mask = apply_op("Reshape", mask, const([-1]))
+        places = apply_op("Squeeze", apply_op("Where", mask), squeeze_dims=(1,))
+        result = gather(flat, places, axis=at)
+        count_as(tensor._op.graph, before, 27)
+        return result
+
+
+def boolean_mask_v2(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+    return boolean_mask(tensor, mask, name, axis)
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
+) -> Tensor:
+    """True at the first ``lengths[i]`` positions of row i."""
+    with name_scope(name, "SequenceMask", [lengths, maxlen]):
+        lengths = convert_to_tensor(lengths)
+        if maxlen is None:
+            longest = apply_op("Max", lengths, _all_axes(lengths), keep_dims=False)
+            maxlen = apply_op("Maximum", const(0, lengths._dtype), longest)
+        else:
+            maxlen = convert_to_tensor(maxlen)
+        if maxlen._rank() not in (0, None):
+            raise ValueError("maxlen must be scalar for sequence_mask")
+        row = apply_op("Range", const(0, maxlen._dtype), maxlen, const(1, maxlen._dtype))
+        column = apply_op("ExpandDims", lengths, const(-1))
+        if column._dtype._base is not maxlen._dtype._base:
+            column = apply_op("Cast", column, DstT=maxlen._dtype._base)
+        else:
+            count_more(column._op.graph, 1)  # TF casts in any case
+        mask = apply_op("Less", row, column)
+        if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
+            return mask  # type: ignore[no-any-return]
+        return apply_op("Cast", mask, DstT=dtype)  # type: ignore[no-any-return]
+
+
+# IndexedSlices as tensors -----------------------------------------------------------------------
+
+
+def _slices_to_tensor(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
+    if dtype is not None and dtype._base is not value.dtype._base:
+        raise ValueError(f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}")  # fmt: skip
+    if value.dense_shape is None:
+        raise ValueError(
+            f"Tensor conversion requested for IndexedSlices without dense_shape: {value}"
+        )
+    rows = value.dense_shape[0]
+    return apply_op("UnsortedSegmentSum", value.values, value.indices, rows, name=name)
+
+
+register_tensor_conversion_function(IndexedSlices, _slices_to_tensor)

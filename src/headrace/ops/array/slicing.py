@@ -1,0 +1,542 @@
+"""Slices of tensors: ``Slice``, ``StridedSlice`` and what ``tensor[...]`` builds.
+
+TensorFlow's strided slices and Python's agree in everything but the out-of-range index of a single element, so a kernel
+turns begin, end, strides and masks into a NumPy index and is done.
+
+    >>> x[1:, ..., tf.newaxis, -1]      # StridedSlice with an ellipsis, a new axis and a shrunk one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor, make_const
+from headrace.core.dtypes import as_dtype
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.infer import Inference, static_value
+from headrace.core.opdef import define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Dimension, Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.array_shape import const, invalid, shape
+
+__all__ = ["slice", "slice_helper", "strided_slice"]
+
+_py_slice = slice
+_MASKS = "begin_mask: int=0, end_mask: int=0, ellipsis_mask: int=0, new_axis_mask: int=0, shrink_axis_mask: int=0"
+_ALL = _py_slice(None)
+
+
+# Slice ------------------------------------------------------------------------------------------
+
+
+def _slice_shape(c: Inference) -> list[Shape]:
+    source, begin, size = (
+        c.shape(0),
+        known_elements(c.op._inputs[1]),
+        known_elements(c.op._inputs[2]),
+    )
+    n = None if source is None else len(source)
+    for i in (1, 2):
+        vector = c.require_rank(i, 1)
+        length = vector[0]  # type: ignore[index]
+        if n is not None and length is not None and length != n:
+            raise ValueError(f"Shape must be rank {length} but is rank {n}")
+        n = length if n is None else n
+    if n is None:
+        return [None]
+    dims = source or (None,) * n
+    begin, size = begin or [None] * n, size or [None] * n
+    return [tuple(_slice_dim(d, b, s) for d, b, s in zip(dims, begin, size))]
+
+
+def _slice_dim(d: int | None, begin: int | None, size: int | None) -> int | None:
+    if size is None:
+        return None
+    if size == -1:
+        return None if d is None or begin is None else d - begin
+    if d is not None and begin is not None and not (0 <= begin <= d and begin + size <= d):
+        raise ValueError(
+            f"Need value <= {d}, got {begin + size}: begin {begin} and size {size} leave the dimension"
+        )
+    return size
+
+
+def _slice_kernel(xp: Any, x: Any, begin: Any, size: Any) -> Any:
+    index = []
+    for i, (d, b, s) in enumerate(zip(x.shape, begin.tolist(), size.tolist())):
+        if not 0 <= b <= d:
+            raise invalid(f"Expected begin[{i}] in [0, {d}], but got {b}")
+        if s == -1:
+            s = d - b
+        elif not 0 <= s <= d - b:
+            raise invalid(f"Expected size[{i}] in [0, {d - b}], but got {s}")
+        index.append(_py_slice(b, b + s))
+    if len(index) != x.ndim or len(begin) != len(index) or len(size) != len(index):
+        raise invalid(
+            f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got shapes "
+            f"{shapes.show(begin.shape)} and {shapes.show(size.shape)} instead."
+        )
+    return x[tuple(index)] if index else x
+
+
+def _slice_grad(op: Operation, grad: Any) -> list[Any]:
+    """Zeros around: before as many as ``begin``, after what is left."""
+    x, begin, _ = op.inputs
+    known, at, out = shapes.known(x._shape), static_value(begin), shapes.known(op.outputs[0]._shape)
+    if known is not None and at is not None and out is not None:
+        after = [d - int(b) - o for d, b, o in zip(known, at, out)]
+        return [apply_op("Pad", grad, const([[int(b), a] for b, a in zip(at, after)])), None, None]
+    after_t = apply_op("Sub", apply_op("Sub", shape(x, out_type=begin._dtype), shape(op.outputs[0], out_type=begin._dtype)), begin)  # fmt: skip
+    return [apply_op("Pad", grad, apply_op("Pack", [begin, after_t], axis=1)), None, None]
+
+
+SLICE = define(
+    "Slice", "input: T, begin: Index, size: Index -> output: T; Index: type(index)",
+    shape=_slice_shape, kernel=_slice_kernel, grad=_slice_grad, view=True, known_inputs=(1, 2),
+)  # fmt: skip
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """``size`` elements from ``begin`` on, in every dimension; a size of -1 goes to the end."""
+    begin, size = _same_index_type(begin, size)
+    return apply(SLICE, input_, begin, size, name=name)  # type: ignore[no-any-return]
+
+
+def _same_index_type(*values: Any) -> list[Any]:
+    """Index arguments of one type: int64 if one of the tensors among them is."""
+    wide = any(getattr(v, "dtype", None) in (dtypes.int64, np.int64) for v in values)
+    if not wide:
+        return list(values)
+    return [_as_int64(v) for v in values]
+
+
+def _as_int64(value: Any) -> Tensor:
+    if isinstance(value, Tensor) and value._dtype._base is dtypes.int32:
+        return apply_op("Cast", value, DstT=dtypes.int64)  # type: ignore[no-any-return]
+    if isinstance(value, np.ndarray):
+        value = value.astype(np.int64)
+    return convert_to_tensor(value, dtypes.int64)
+
+
+# StridedSlice -----------------------------------------------------------------------------------
+
+
+def known_elements(vector: Tensor) -> list[int | None] | None:
+    """The elements of a vector as far as they are known, None if not even its length is."""
+    value = static_value(vector)
+    if value is not None:
+        return value.tolist() if value.ndim == 1 else None  # type: ignore[no-any-return]
+    if vector._op.type == "Pack" and vector._op._attrs["axis"] == 0 and vector._rank() == 1:
+        parts = [static_value(t) for t in vector._op._inputs]
+        return [None if p is None else int(p) for p in parts]
+    length = vector._shape[0] if vector._shape is not None and len(vector._shape) == 1 else None
+    return None if length is None else [None] * length
+
+
+def to_index(
+    begin: Sequence[int], end: Sequence[int], strides: Sequence[int],
+    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The NumPy index that a strided slice is. It always holds an ellipsis, so that NumPy answers with an array."""
+    index: list[Any] = []
+    for i, step in enumerate(strides):
+        bit = 1 << i
+        if ellipsis_mask & bit:
+            index.append(Ellipsis)
+        elif new_axis_mask & bit:
+            index.append(None)
+        elif shrink_axis_mask & bit:
+            if step <= 0:
+                raise invalid("only stride 1 allowed on non-range indexing.")
+            index.append(begin[i])
+        else:
+            if step == 0:
+                raise invalid(f"strides[{i}] must be non-zero")
+            first = None if begin_mask & bit else begin[i]
+            last = None if end_mask & bit else end[i]
+            index.append(_py_slice(first, last, step))
+    if not ellipsis_mask:
+        index.append(Ellipsis)
+    elif ellipsis_mask & (ellipsis_mask - 1):
+        raise invalid("Multiple ellipses in slice spec not allowed")
+    return tuple(index)
+
+
+def _strided_slice_kernel(
+    xp: Any, x: Any, begin: Any, end: Any, strides: Any, *,
+    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> Any:  # fmt: skip
+    index = to_index(
+        begin.tolist(), end.tolist(), strides.tolist(),
+        begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask,
+    )  # fmt: skip
+    try:
+        return x[index]
+    except IndexError:
+        raise _index_error(index, x.shape) from None
+
+
+def _index_error(index: tuple[Any, ...], dims: Sequence[int]) -> Exception:
+    used = sum(i is not None and i is not Ellipsis for i in index)
+    if used > len(dims):
+        return invalid(
+            f"Index out of range using input dim {len(dims)}; input has only {len(dims)} dims"
+        )
+    at = 0
+    for item in index:
+        if item is Ellipsis:
+            at += len(dims) - used
+        elif item is not None:
+            if isinstance(item, int) and not -dims[at] <= item < dims[at]:
+                real = item + dims[at] if item < 0 else item
+                return invalid(f"slice index {real} of dimension {at} out of bounds.")
+            at += 1
+    return invalid(f"slice {index} does not fit shape {shapes.show(tuple(dims))}")
+
+
+def _strided_shape(c: Inference) -> list[Shape]:
+    begin, end, strides = (known_elements(t) for t in c.op._inputs[1:4])
+    count = next((len(v) for v in (begin, end, strides) if v is not None), None)
+    source = c.shape(0)
+    if count is None:
+        return [None]
+    parts: list[Any] = [v if v is not None else [None] * count for v in (begin, end, strides)]
+    if any(len(p) != count for p in parts):
+        raise ValueError("Expected begin, end and strides to be 1D tensors of one length")
+    masks = [
+        c.attr(n)
+        for n in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    ]
+    return [_sliced(source, parts[0], parts[1], parts[2], *masks)]
+
+
+def _sliced(
+    source: Shape, begin: Sequence[Any], end: Sequence[Any], strides: Sequence[Any],
+    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> Shape:  # fmt: skip
+    count = len(strides)
+    if ellipsis_mask & (ellipsis_mask - 1):
+        raise ValueError("Multiple ellipses in slice spec not allowed")
+    if source is None:
+        return None
+    used = sum(
+        not ((ellipsis_mask | (new_axis_mask & ~ellipsis_mask)) >> i & 1) for i in range(count)
+    )
+    if used > len(source):
+        raise ValueError(
+            f"Index out of range using input dim {len(source)}; input has only {len(source)} dims"
+        )
+    out: list[int | None] = []
+    at = 0
+    for i in range(count):
+        bit = 1 << i
+        if ellipsis_mask & bit:
+            out.extend(source[at : at + len(source) - used])
+            at += len(source) - used
+            continue
+        if new_axis_mask & bit:
+            out.append(1)
+            continue
+        dim = source[at]
+        if shrink_axis_mask & bit:
+            _check_single(begin[i], strides[i], dim, at)
+        else:
+            first, last = (bool(begin_mask & bit), bool(end_mask & bit))
+            out.append(_length(dim, begin[i], end[i], strides[i], first, last, i))
+        at += 1
+    out.extend(source[at:])
+    return tuple(out)
+
+
+def _check_single(index: int | None, step: int | None, dim: int | None, at: int) -> None:
+    if step is not None and step <= 0:
+        raise ValueError("only stride 1 allowed on non-range indexing.")
+    if index is not None and dim is not None and not -dim <= index < dim:
+        raise ValueError(
+            f"slice index {index + dim if index < 0 else index} of dimension {at} out of bounds."
+        )
+
+
+def _length(
+    dim: int | None,
+    begin: int | None,
+    end: int | None,
+    step: int | None,
+    from_start: bool,
+    to_end: bool,
+    i: int,
+) -> int | None:
+    if step == 0:
+        raise ValueError(f"strides[{i}] must be non-zero")
+    if (
+        dim is None
+        or step is None
+        or (begin is None and not from_start)
+        or (end is None and not to_end)
+    ):
+        return None
+    chosen = _py_slice(None if from_start else begin, None if to_end else end, step)
+    return len(range(dim)[chosen])
+
+
+def _mask_attrs(op: Operation) -> dict[str, Any]:
+    return {k: v for k, v in op._attrs.items() if k.endswith("_mask")}
+
+
+def _strided_slice_grad(op: Operation, grad: Any) -> list[Any]:
+    x, begin, end, strides = op.inputs
+    size = shape(x, out_type=begin._dtype)
+    return [
+        apply(STRIDED_SLICE_GRAD, size, begin, end, strides, grad, **_mask_attrs(op)),
+        None,
+        None,
+        None,
+    ]
+
+
+STRIDED_SLICE = define(
+    "StridedSlice", "input: T, begin: Index, end: Index, strides: Index -> output: T; Index: type(index), " + _MASKS,
+    shape=_strided_shape, kernel=_strided_slice_kernel, grad=_strided_slice_grad, view=True, known_inputs=(1, 2, 3),
+)  # fmt: skip
+
+
+def _strided_slice_grad_kernel(
+    xp: Any, shape: Any, begin: Any, end: Any, strides: Any, dy: Any, *,
+    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> Any:  # fmt: skip
+    index = to_index(
+        begin.tolist(), end.tolist(), strides.tolist(),
+        begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask,
+    )  # fmt: skip
+    out = xp.zeros(shape.tolist(), dy.dtype)
+    try:
+        if xp.name != "numpy":
+            return xp.index_set(out, index, dy)
+        out[index] = dy
+    except (IndexError, ValueError):
+        raise invalid(
+            f"shape of dy was {shapes.show(dy.shape)}, which is not that of the slice of shape {shape.tolist()}"
+        ) from None
+    return out
+
+
+def _strided_slice_grad_grad(op: Operation, grad: Any) -> list[Any]:
+    _, begin, end, strides, _ = op.inputs
+    return [
+        None,
+        None,
+        None,
+        None,
+        apply(STRIDED_SLICE, grad, begin, end, strides, **_mask_attrs(op)),
+    ]
+
+
+STRIDED_SLICE_GRAD = define(
+    "StridedSliceGrad",
+    "shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T; Index: type(index), " + _MASKS,
+    shape=lambda c: [c.shape_value(0)], kernel=_strided_slice_grad_kernel, grad=_strided_slice_grad_grad,
+    known_inputs=(0, 1, 2, 3),
+)  # fmt: skip
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Python slices with explicit masks. On a variable the result has ``assign``."""
+    if strides is None:
+        begin = convert_to_tensor(begin)
+        from headrace.ops.array.array_shape import ones_like
+
+        strides = ones_like(begin)
+    masks = {
+        "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
+    }  # fmt: skip
+    begin, end, strides = _same_index_type(begin, end, strides)
+    out = apply(STRIDED_SLICE, input_, begin, end, strides, name=name, **masks)
+    if var is not None:
+        _attach_assign(out, var, begin, end, strides, masks)
+    return out  # type: ignore[no-any-return]
+
+
+def _attach_assign(
+    out: Tensor, var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, int]
+) -> None:
+    def assign(value: Any, name: str | None = None) -> Any:
+        """Write ``value`` into this slice of the variable."""
+        handle = getattr(var, "handle", None)
+        name = name or (out._op.name or "strided_slice") + "_assign"
+        if handle is not None:
+            value = convert_to_tensor(value, var.dtype)
+            op = apply_op(
+                "ResourceStridedSliceAssign", handle, begin, end, strides, value, name=name, **masks
+            )
+            return var._lazy_read(op)
+        return apply_op(
+            "StridedSliceAssign", var._ref(), begin, end, strides, value, name=name, **masks
+        )
+
+    out.assign = assign  # type: ignore[attr-defined]
+
+
+# tensor[...] ------------------------------------------------------------------------------------
+
+
+class _Spec:
+    """``begin``, ``end``, ``strides`` and masks of one ``tensor[...]``."""
+
+    __slots__ = ("begin", "begin_mask", "ellipsis_mask", "end", "end_mask", "new_axis_mask", "shrink_axis_mask", "strides")  # fmt: skip
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.begin: list[Any] = []
+        self.end: list[Any] = []
+        self.strides: list[Any] = []
+        self.begin_mask = self.end_mask = self.ellipsis_mask = self.new_axis_mask = (
+            self.shrink_axis_mask
+        ) = 0
+        for i, item in enumerate(items):
+            self._add(item, 1 << i)
+
+    def _add(self, item: Any, bit: int) -> None:
+        if isinstance(item, _py_slice):
+            self._add_slice(item, bit)
+        elif item is Ellipsis:
+            if self.ellipsis_mask:
+                raise ValueError("Multiple ellipses not allowed")
+            self._append(0, 0, 1)
+            self.ellipsis_mask = bit
+        elif item is None:
+            self._append(0, 0, 1)
+            self.new_axis_mask |= bit
+        else:
+            item = _index(item)
+            self._append(item, item + 1, 1)
+            self.shrink_axis_mask |= bit
+
+    def _add_slice(self, item: Any, bit: int) -> None:
+        first, last = _bound(item.start), _bound(item.stop)
+        if first is None:
+            self.begin_mask |= bit
+        if last is None:
+            self.end_mask |= bit
+        step = _bound(item.step)
+        self._append(
+            0 if first is None else first, 0 if last is None else last, 1 if step is None else step
+        )
+
+    def _append(self, begin: Any, end: Any, step: Any) -> None:
+        self.begin.append(begin)
+        self.end.append(end)
+        self.strides.append(step)
+
+
+def _bound(value: Any) -> Any:
+    if value is None or type(value) is int or isinstance(value, Tensor):
+        return value
+    if isinstance(value, Dimension):
+        return value.value
+    return _index(value)
+
+
+def _index(value: Any) -> Any:
+    """An index as an int or an integer tensor; TypeError for everything that TF 1.15 does not take."""
+    if type(value) is int:
+        return value
+    if not isinstance(value, Tensor) and getattr(value, "_as_graph_element", None) is not None:
+        value = convert_to_tensor(value)
+    if isinstance(value, Tensor):
+        if value._dtype._base._kind not in "iu" or value._rank() not in (0, None):
+            raise TypeError(_BAD_INDEX.format(value))
+        return value
+    if isinstance(value, Dimension):
+        return value.value
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise TypeError(_BAD_INDEX.format(repr(value)))
+    try:
+        return value.__index__()
+    except TypeError:
+        raise TypeError(_BAD_INDEX.format(repr(value))) from None
+
+
+_BAD_INDEX = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid "
+    "indices, got {}. For a mask use tf.boolean_mask, for a list of rows tf.gather."
+)
+
+
+def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
+    """``tensor[slice_spec]``; a boolean tensor or array is a mask."""
+    if _is_mask(slice_spec):
+        from headrace.ops.array.gathering import boolean_mask
+
+        return boolean_mask(tensor, slice_spec)
+    items = slice_spec if isinstance(slice_spec, (list, tuple)) else (slice_spec,)
+    spec = _Spec(items)
+    tensor = tensor if isinstance(tensor, Tensor) else convert_to_tensor(tensor)
+    graph: Graph = tensor._op.graph
+    if graph._is_eager:  # the tensor has no graph of its own: it is used here
+        graph = get_default_graph()
+    scope = graph.unique_name("strided_slice")
+    parts = _packed_parts(graph, spec, scope)
+    masks = {
+        "begin_mask": spec.begin_mask, "end_mask": spec.end_mask, "ellipsis_mask": spec.ellipsis_mask,
+        "new_axis_mask": spec.new_axis_mask, "shrink_axis_mask": spec.shrink_axis_mask,
+    }  # fmt: skip
+    out = apply(STRIDED_SLICE, tensor, *parts, name=scope + "/", **masks)
+    if var is not None:
+        _attach_assign(out, var, parts[0], parts[1], parts[2], masks)
+    return out  # type: ignore[no-any-return]
+
+
+def _is_mask(spec: Any) -> bool:
+    if isinstance(spec, Tensor):
+        return spec._dtype._base is dtypes.bool
+    return spec is True or spec is False or (isinstance(spec, np.ndarray) and spec.dtype == bool)
+
+
+def _packed_parts(graph: Graph, spec: _Spec, scope: str) -> list[Tensor]:
+    tensors = [
+        v for part in (spec.begin, spec.end, spec.strides) for v in part if isinstance(v, Tensor)
+    ]
+    names = (f"{scope}/stack", f"{scope}/stack_1", f"{scope}/stack_2")
+    lists = (spec.begin, spec.end, spec.strides)
+    if not tensors:
+        return [
+            make_const(graph, np.array(part, np.int32), dtypes.int32, graph._unique(name))
+            for part, name in zip(lists, names)
+        ]
+    wide = any(t._dtype._base is dtypes.int64 for t in tensors)
+    dtype = dtypes.int64 if wide else dtypes.int32
+    with name_scope(scope + "/", values=tensors[:1]):
+        return [
+            _packed(part, name, dtype) for part, name in zip(lists, ("stack", "stack_1", "stack_2"))
+        ]
+
+
+def _packed(part: list[Any], name: str, dtype: Any) -> Tensor:
+    items = [
+        apply_op("Cast", v, DstT=dtype)
+        if isinstance(v, Tensor) and v._dtype._base is not dtype
+        else v
+        for v in part
+    ]
+    return convert_to_tensor(items, as_dtype(dtype), name)
+
+
+Tensor._override_operator("__getitem__", slice_helper)

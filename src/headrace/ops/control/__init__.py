@@ -1,0 +1,1 @@
+"""Control flow, TensorArrays, assertions, Python functions as ops."""

@@ -1,0 +1,454 @@
+"""Assertions: ``tf.Assert`` and ``tf.assert_*``.
+
+What can be decided while building is: a check of constants or static shapes that fails raises at once. What remains is an
+Assert operation; put it before what it guards with ``tf.control_dependencies``.
+
+    >>> with tf.control_dependencies([tf.assert_positive(x)]): y = tf.log(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, shape_fns
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
+from headrace.core.infer import static_value
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.seeds import count_more
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array import basic
+from headrace.ops.array.array_shape import _all_axes, const, invalid, rank
+from headrace.ops.io.printing import summarize_value
+
+__all__ = [
+    "Assert", "add_check_numerics_ops", "assert_equal", "assert_equal_v2", "assert_greater", "assert_greater_equal",
+    "assert_greater_equal_v2", "assert_greater_v2", "assert_integer", "assert_integer_v2", "assert_less",
+    "assert_less_equal", "assert_less_equal_v2", "assert_less_v2", "assert_near", "assert_near_v2", "assert_negative",
+    "assert_negative_v2", "assert_non_negative", "assert_non_negative_v2", "assert_non_positive",
+    "assert_non_positive_v2", "assert_none_equal", "assert_none_equal_v2", "assert_positive", "assert_positive_v2",
+    "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_at_least_v2", "assert_rank_in",
+    "assert_rank_in_v2", "assert_rank_v2", "assert_same_float_dtype", "assert_scalar", "assert_shapes", "assert_type",
+    "assert_type_v2", "is_numeric_tensor",
+]  # fmt: skip
+
+
+def _assert_kernel(xp: Any, condition: Any, *data: Any, summarize: int) -> None:
+    if not condition:
+        parts = " ".join(f"[{summarize_value(d, summarize)}]" for d in data)
+        raise invalid(f"assertion failed: {parts}")
+
+
+ASSERT = define(
+    "Assert", "condition: bool, data: *T ->; summarize: int=3",
+    shape=shape_fns.no_outputs, kernel=_assert_kernel, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
+)  # fmt: skip
+
+
+def Assert(
+    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """Fails with ``data`` in the message if ``condition`` is false when it runs."""
+    attrs = {} if summarize is None else {"summarize": summarize}
+    made: Operation = apply(ASSERT, condition, list(data), name=name, **attrs)
+    if made is None:  # eager
+        return made
+    values = made._inputs[1:]
+    count_more(made.graph, sum(not isinstance(d, Tensor) for d in data))
+    if any(v._dtype._base not in (dtypes.string, dtypes.int32) for v in values):
+        # TF puts the op in a branch, and its inputs through Switches
+        outside = {made._inputs[0], *(d for d in data if isinstance(d, Tensor))}
+        count_more(made.graph, 8 + len(outside))
+    return made
+
+
+# two tensors ------------------------------------------------------------------------------------
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Tensor):
+        known = static_value(value)
+        return str(value.name if known is None else known)
+    return str(value)
+
+
+def _called(tensor: Tensor) -> str:
+    """How a message refers to a tensor: an eager one has no name."""
+    return str(getattr(tensor, "name", f"shape={tensor.shape} dtype={tensor.dtype.name}"))
+
+
+def _compared(
+    what: str, sign: str, op: str, compare: Callable[[Any, Any], Any],
+    x: Any, y: Any, data: Any, summarize: Any, message: Any, name: str | None,
+) -> Operation:  # fmt: skip
+    """The shared form of assert_equal, assert_less and so on."""
+    with name_scope(name, what, [x, y, data]):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x._dtype._base if not isinstance(y, Tensor) else None, name="y")
+        if data is None:
+            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({_called(x)}) = ", x, f"y ({_called(y)}) = ", y]  # fmt: skip
+            if message:
+                data.insert(0, message)
+        a, b = static_value(x), static_value(y)
+        if a is not None and b is not None and not np.all(compare(a, b)):
+            raise errors.InvalidArgumentError(
+                None, None, "\n".join(_describe(d) for d in data if not isinstance(d, str) or d)
+            )
+        held = apply_op(op, x, y)
+        return Assert(
+            apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
+        )
+
+
+def _pair(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -> Any:
+    def check(
+        x: Any,
+        y: Any,
+        data: Any = None,
+        summarize: Any = None,
+        message: Any = None,
+        name: str | None = None,
+    ) -> Operation:
+        return _compared(what, sign, op, compare, x, y, data, summarize, message, name)
+
+    def check_v2(
+        x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None
+    ) -> Operation:
+        return _compared(what, sign, op, compare, x, y, None, summarize, message, name)
+
+    for function, label in ((check, what), (check_v2, what + "_v2")):
+        function.__name__ = function.__qualname__ = label
+        function.__doc__ = f"Assert that ``x {sign} y`` holds for every element."
+    return check, check_v2
+
+
+assert_equal, assert_equal_v2 = _pair("assert_equal", "==", "Equal", np.equal)
+assert_none_equal, assert_none_equal_v2 = _pair("assert_none_equal", "!=", "NotEqual", np.not_equal)
+assert_less, assert_less_v2 = _pair("assert_less", "<", "Less", np.less)
+assert_less_equal, assert_less_equal_v2 = _pair(
+    "assert_less_equal", "<=", "LessEqual", np.less_equal
+)
+assert_greater, assert_greater_v2 = _pair("assert_greater", ">", "Greater", np.greater)
+assert_greater_equal, assert_greater_equal_v2 = _pair(
+    "assert_greater_equal", ">=", "GreaterEqual", np.greater_equal
+)
+
+
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
+) -> Operation:
+    """Assert ``|x - y| <= atol + rtol * |y|`` for every element; by default both are 10 eps."""
+    with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x._dtype._base, name="y")
+        wide = x._dtype.real_dtype.base_dtype
+        eps = 10 * (0.0078125 if wide is dtypes.bfloat16 else float(np.finfo(wide.np_dtype).eps))
+        rel = convert_to_tensor(eps if rtol is None else rtol, wide)
+        tol = convert_to_tensor(eps if atol is None else atol, wide)
+        absolute = "ComplexAbs" if x._dtype.is_complex else "Abs"
+        distance = apply_op(absolute, apply_op("Sub", x, y))
+        allowed = apply_op("Add", tol, apply_op("Mul", rel, apply_op(absolute, y)))
+        if data is None:
+            data = [message or "", "x and y not equal to tolerance rtol, atol:", f"x ({_called(x)}) = ", x, f"y ({_called(y)}) = ", y]  # fmt: skip
+        held = apply_op("LessEqual", distance, allowed)
+        return Assert(
+            apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
+        )
+
+
+def assert_near_v2(
+    x: Any, y: Any, rtol: Any = None, atol: Any = None, message: Any = None, summarize: Any = None,
+    name: str | None = None,
+) -> Operation:  # fmt: skip
+    return assert_near(x, y, rtol, atol, None, summarize, message, name)
+
+
+# the sign of a tensor ---------------------------------------------------------------------------
+
+
+def _signed(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -> Any:
+    def run(x: Any, data: Any, summarize: Any, message: Any, name: str | None) -> Operation:
+        with name_scope(name, what, [x, data]):
+            x = convert_to_tensor(x, name="x")
+            if data is None:
+                data = [
+                    f"Condition x {sign} 0 did not hold element-wise:",
+                    f"x ({_called(x)}) = ",
+                    x,
+                ]
+                if message:
+                    data.insert(0, message)
+            zero = convert_to_tensor(0, x._dtype._base)
+            return _compared(what, sign, op, compare, x, zero, data, summarize, message, what)
+
+    def check(
+        x: Any,
+        data: Any = None,
+        summarize: Any = None,
+        message: Any = None,
+        name: str | None = None,
+    ) -> Operation:
+        return run(x, data, summarize, message, name)
+
+    def check_v2(
+        x: Any, message: Any = None, summarize: Any = None, name: str | None = None
+    ) -> Operation:
+        return run(x, None, summarize, message, name)
+
+    for function, label in ((check, what), (check_v2, what + "_v2")):
+        function.__name__ = function.__qualname__ = label
+        function.__doc__ = f"Assert that ``x {sign} 0`` holds for every element."
+    return check, check_v2
+
+
+assert_negative, assert_negative_v2 = _signed("assert_negative", "<", "Less", np.less)
+assert_positive, assert_positive_v2 = _signed("assert_positive", ">", "Greater", np.greater)
+assert_non_negative, assert_non_negative_v2 = _signed(
+    "assert_non_negative", ">=", "GreaterEqual", np.greater_equal
+)
+assert_non_positive, assert_non_positive_v2 = _signed(
+    "assert_non_positive", "<=", "LessEqual", np.less_equal
+)
+
+
+# ranks and shapes -------------------------------------------------------------------------------
+
+
+def _checked_rank(
+    what: str, x: Any, wanted: Any, word: str, holds: Callable[[int, int], bool], op: str,
+    data: Any, summarize: Any, message: Any, name: str | None,
+) -> Operation:  # fmt: skip
+    with name_scope(name, what, [x, data]):
+        x = convert_to_tensor(x, name="x")
+        wanted = convert_to_tensor(wanted, name="rank")
+        if wanted._shape not in ((), None):
+            raise ValueError("Rank must be a scalar.")
+        need, have = static_value(wanted), x._rank()
+        if need is not None and have is not None:
+            if not holds(have, int(need)):
+                raise ValueError(f"{message or ''}.  Tensor {_called(x)} must have rank {word}{int(need)}.  Received rank {have}, shape {x.shape}")  # fmt: skip
+            count_more(x._op.graph, 2)  # TF makes the shape and checks the rank's type
+            return basic.no_op("static_checks_determined_all_ok")
+        if data is None:
+            data = [message or "", f"Tensor {_called(x)} must have rank {word}".rstrip(), wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
+        return Assert(apply_op(op, rank(x), wanted), data, summarize, "Assert")
+
+
+def assert_rank(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
+) -> Operation:
+    """Assert that ``x`` has so many dimensions."""
+    return _checked_rank(
+        "assert_rank", x, rank, "", int.__eq__, "Equal", data, summarize, message, name
+    )
+
+
+def assert_rank_v2(x: Any, rank: Any, message: Any = None, name: str | None = None) -> Operation:
+    return assert_rank(x, rank, message=message, name=name)
+
+
+def assert_rank_at_least(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
+) -> Operation:
+    return _checked_rank("assert_rank_at_least", x, rank, "at least ", int.__ge__, "GreaterEqual", data, summarize, message, name)  # fmt: skip
+
+
+def assert_rank_at_least_v2(
+    x: Any, rank: Any, message: Any = None, name: str | None = None
+) -> Operation:
+    return assert_rank_at_least(x, rank, message=message, name=name)
+
+
+def assert_rank_in(
+    x: Any,
+    ranks: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
+) -> Operation:
+    """Assert that the number of dimensions is one of several."""
+    with name_scope(name, "assert_rank_in", [x, data]):
+        x = convert_to_tensor(x, name="x")
+        wanted = [convert_to_tensor(r) for r in ranks]
+        known, have = [static_value(w) for w in wanted], x._rank()
+        if have is not None and all(k is not None for k in known):
+            allowed = tuple(int(k) for k in known)
+            if have not in allowed:
+                raise ValueError(f"{message or ''}.  Tensor {_called(x)} must have rank in {allowed}.  Received rank {have}, shape {x.shape}")  # fmt: skip
+            return basic.no_op("static_checks_determined_all_ok")
+        equal = apply_op("Equal", rank(x), apply_op("Pack", wanted))
+        if data is None:
+            data = [message or "", f"Tensor {_called(x)} must have rank in", *wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
+        return Assert(
+            apply_op("Any", equal, const([0]), keep_dims=False), data, summarize, "Assert"
+        )
+
+
+def assert_rank_in_v2(
+    x: Any, ranks: Any, message: Any = None, name: str | None = None
+) -> Operation:
+    return assert_rank_in(x, ranks, message=message, name=name)
+
+
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+    """The tensor itself; ValueError if it is known not to be a scalar."""
+    with name_scope(name, "assert_scalar", [tensor]):
+        scalar = convert_to_tensor(tensor)
+        if scalar._rank() not in (0, None):
+            raise ValueError(
+                f"{message or ''}Expected scalar shape for {_called(scalar)}, saw shape: {scalar.shape}."
+            )
+        return scalar
+
+
+def assert_shapes(
+    shapes_: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
+) -> Operation:
+    """Assert shapes given as pairs or a dict {tensor: (3, "N", None)}; a symbol means one size throughout."""
+    pairs = list(shapes_.items()) if isinstance(shapes_, dict) else list(shapes_)
+    sizes: dict[Any, tuple[Any, Any]] = {}
+    asserts: list[Operation] = []
+    with name_scope(name, "assert_shapes", [data]):
+        for x, wanted in pairs:
+            tensor = convert_to_tensor(x)
+            dims = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
+            asserts.append(assert_rank(tensor, len(dims), data, summarize, message))
+            for i, want in enumerate(dims):
+                if want is None or want == ".":
+                    continue
+                _check_size(tensor, i, want, sizes, asserts, message)
+        with control_dependencies(asserts):
+            return basic.no_op("shape_checks")
+
+
+def _check_size(
+    x: Tensor,
+    i: int,
+    want: Any,
+    sizes: dict[Any, tuple[Any, Any]],
+    asserts: list[Operation],
+    message: Any,
+) -> None:
+    static = None if x._shape is None else x._shape[i]
+    dynamic = apply_op("Shape", x)[i]
+    expected = (
+        (want, convert_to_tensor(want))
+        if isinstance(want, int)
+        else sizes.setdefault(want, (static, dynamic))
+    )
+    if static is not None and expected[0] is not None:
+        if static != expected[0]:
+            raise ValueError(f"{message or ''}.  Specified by tensor {_called(x)} dimension {i}.  Tensor {_called(x)} dimension {i} must have size {expected[0]}.  Received size {static}, shape {x.shape}")  # fmt: skip
+        return
+    asserts.append(Assert(apply_op("Equal", dynamic, expected[1]), [message or "", f"Tensor {_called(x)} dimension {i} must have size", expected[1], "Received shape: ", apply_op("Shape", x)]))  # fmt: skip
+
+
+# types ------------------------------------------------------------------------------------------
+
+
+def assert_type(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> Operation:
+    """TypeError at once if the tensor is of another type."""
+    with name_scope(name, "assert_type", [tensor]):
+        tensor = convert_to_tensor(tensor)
+        if tensor._dtype._base is not dtypes.as_dtype(tf_type).base_dtype:
+            raise TypeError(
+                f"{message or ''}  {_called(tensor)} must be of type {dtypes.as_dtype(tf_type)}"
+            )
+        return basic.no_op("statically_determined_correct_type")
+
+
+def assert_type_v2(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> Operation:
+    return assert_type(tensor, tf_type, message, name)
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+    with name_scope(name, "assert_integer", [x]):
+        x = convert_to_tensor(x, name="x")
+        if not x._dtype.is_integer:
+            raise TypeError(f'{message or ""}  Expected "x" to be integer type.  Found: {x._dtype}')
+        return basic.no_op("statically_determined_was_integer")
+
+
+def assert_integer_v2(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+    return assert_integer(x, message, name)
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """TypeError for tensors, arrays and strings: things that iterate but are not collections."""
+    single = (Tensor, np.ndarray, bytes, str)
+    if isinstance(values, single) or hasattr(values, "_graph_anchor"):
+        raise TypeError(
+            f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}'
+        )
+    if not hasattr(values, "__iter__"):
+        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    return isinstance(tensor, Tensor) and tensor._dtype._base._kind in "fiucq"
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
+    """The one floating type of all tensors; ValueError if they differ or it is not floating."""
+    found = None if dtype is None else dtypes.as_dtype(dtype)
+    for t in tensors or ():
+        if t is None:
+            continue
+        have = dtypes.as_dtype(t.dtype).base_dtype
+        if found is None:
+            found = have
+        elif found.base_dtype is not have:
+            raise ValueError(f"Tensor type mismatch: {t} has type {have}, expected {found}.")
+    found = found or dtypes.float32
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found}.")
+    return found
+
+
+def add_check_numerics_ops() -> Operation:
+    """An operation that checks every floating tensor of the graph for NaN and infinity."""
+    checks: list[Operation] = []
+    for op in get_default_graph().get_operations():
+        for out in op.outputs:
+            if out._dtype._base not in (dtypes.float16, dtypes.float32, dtypes.float64):
+                continue
+            if op._get_control_flow_context() is not None:
+                raise ValueError("`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations such as `tf.cond()` or `tf.while_loop()`.")  # fmt: skip
+            with control_dependencies([c for c in checks[-1:]]):
+                checks.append(
+                    apply_op("CheckNumerics", out, message=f"{op.name}:{out.value_index}").op
+                )
+    with control_dependencies(checks):
+        return basic.no_op("check_numerics")

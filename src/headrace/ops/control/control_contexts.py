@@ -1,0 +1,190 @@
+"""The contexts of ``tf.cond`` and ``tf.while_loop``: what happens when an op inside uses a tensor from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.core.build import apply, apply_op
+from headrace.core.contexts import CondBase, Context, WhileBase, frame_of
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.control.control_flow_ops import ENTER, REF_ENTER, REF_SWITCH, SWITCH
+
+__all__ = ["CondContext", "WhileContext", "in_context", "is_inside"]
+
+
+def is_inside(context: Context | None, container: Context) -> bool:
+    """Whether ``context`` is ``container`` or lies within it."""
+    while context is not None:
+        if context is container or _same_branch(context, container):
+            return True
+        context = context.outer_context
+    return False
+
+
+def _same_branch(a: Context, b: Context) -> bool:
+    return (
+        isinstance(a, CondBase)
+        and isinstance(b, CondBase)
+        and a.pred is b.pred
+        and a.branch == b.branch
+    )
+
+
+@contextmanager
+def in_context(graph: Graph, context: Context | None) -> Iterator[None]:
+    """Ops made inside belong to ``context``; control dependencies from outside do not reach in."""
+    old_context, old_controls = graph._context, graph._control_ops
+    graph._context = context
+    if context is not old_context:
+        graph._control_ops = ()
+    try:
+        yield
+    finally:
+        graph._context = old_context
+        graph._control_ops = old_controls
+
+
+class _Shared(Context):
+    """What both kinds do."""
+
+    def __init__(self, name: str, outer: Context | None) -> None:
+        super().__init__(name, outer)
+        self._entered: list[tuple[Graph, Context | None, Any]] = []
+        self.captured: dict[Tensor, Tensor] = {}
+        #: Set on contexts of backward loops: gives forward tensors their value of the matching iteration.
+        self.backward: Any = None
+
+    def Enter(self) -> None:
+        graph = get_default_graph()
+        self._entered.append((graph, graph._context, graph._control_ops))
+        graph._context = self
+
+    def Exit(self) -> None:
+        graph, context, controls = self._entered.pop()
+        graph._context = context
+        graph._control_ops = controls
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        if self.backward is not None:
+            tensor = self.backward.value(tensor)
+        if is_inside(tensor._op._context, self):
+            return tensor
+        found = self.captured.get(tensor)
+        if found is None:
+            outside = tensor
+            if self.outer_context is not None:
+                outside = self.outer_context.capture(tensor)
+                found = self.captured.get(outside)
+            if found is None:
+                found = self.bring_in(outside)
+            self.captured[tensor] = self.captured[outside] = found
+        return found
+
+    def bring_in(self, tensor: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class CondContext(_Shared, CondBase):
+    """One branch: outside tensors come in through a Switch."""
+
+    def __init__(
+        self, pred: Tensor, pivot: Tensor, branch: int, name: str, outer: Context | None
+    ) -> None:
+        super().__init__(name, outer)
+        self.pred = pred
+        self.pivot = pivot
+        self.branch = branch
+
+    def bring_in(self, tensor: Tensor) -> Tensor:
+        graph = tensor._op.graph
+        opdef = REF_SWITCH if tensor._dtype._is_ref else SWITCH
+        with in_context(graph, self.outer_context):
+            out: Tensor = apply(opdef, tensor, self.pred, name="Switch")[self.branch]
+        out._op.__dict__["_cond_context"] = self
+        return out
+
+    def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        # the Switch of this very branch is the way in: its output counts as inside
+        return tuple(t if self.is_own_switch(t) else self.capture(t) for t in inputs)
+
+    def is_own_switch(self, tensor: Tensor) -> bool:
+        context = tensor._op.__dict__.get("_cond_context")
+        return (
+            context is not None
+            and _same_branch(context, self)
+            and tensor._value_index == self.branch
+        )
+
+    def control_inputs_for(
+        self, op: Operation, controls: tuple[Operation, ...]
+    ) -> tuple[Operation, ...]:
+        frame = frame_of(self)
+        if frame is not None:  # TensorFlow drops what lies outside of the loop around this branch
+            controls = tuple(c for c in controls if frame_of(c._context) is frame)
+        if op._inputs or any(is_inside(c._context, self) for c in controls):
+            return controls
+        return (*controls, self.pivot._op)
+
+
+class WhileContext(_Shared, WhileBase):
+    """A loop: outside tensors come in as loop invariants through a constant Enter."""
+
+    def __init__(self, name: str, outer: Context | None, parallel_iterations: int = 10) -> None:
+        super().__init__(name, outer)
+        self.parallel_iterations = parallel_iterations
+        self.pivot: Operation | None = None
+        self.back_prop = True
+        self.invariants: dict[Tensor, Tensor] = {}  # inside -> outside
+
+    def enter(self, tensor: Tensor, is_constant: bool, name: str = "Enter") -> Tensor:
+        graph = tensor._op.graph
+        opdef = REF_ENTER if tensor._dtype._is_ref else ENTER
+        controls = tuple(c for c in graph._control_ops if self._is_around(c._context))
+        with in_context(graph, self.outer_context):
+            graph._control_ops = controls
+            out: Tensor = apply(
+                opdef, tensor, frame_name=self.name, is_constant=is_constant,
+                parallel_iterations=self.parallel_iterations, name=name,
+            )  # fmt: skip
+        out._op._context = self
+        return out
+
+    def bring_in(self, tensor: Tensor) -> Tensor:
+        out = self.enter(tensor, is_constant=True)
+        self.invariants[out] = tensor
+        return out
+
+    def control_inputs_for(
+        self, op: Operation, controls: tuple[Operation, ...]
+    ) -> tuple[Operation, ...]:
+        inside = [c for c in controls if frame_of(c._context) is self]
+        if len(inside) != len(controls):
+            inside += self._brought_in(c for c in controls if frame_of(c._context) is not self)
+        if not inside and not op._inputs and self.pivot is not None:
+            return (self.pivot,)
+        return tuple(inside)
+
+    def _brought_in(self, outside: Iterable[Operation]) -> list[Operation]:
+        """Operations that wait for those outside, through their first outputs.
+
+        One without outputs is left out, as in TensorFlow.
+        """
+        graph = get_default_graph()
+        with in_context(graph, self):
+            old, graph._control_ops = graph._control_ops, ()
+            try:
+                return [apply_op("Identity", c._outputs[0])._op for c in outside if c._outputs]
+            finally:
+                graph._control_ops = old
+
+    def _is_around(self, context: Context | None) -> bool:
+        """Whether a context lies around this loop, within the next loop outside."""
+        at, frame = self.outer_context, frame_of(self.outer_context)
+        while at is not context:
+            if at is None or at is frame:
+                return False
+            at = at.outer_context
+        return True

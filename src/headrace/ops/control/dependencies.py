@@ -1,0 +1,99 @@
+"""Ordering without data: group, tuple, with_dependencies."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.basic import identity, no_op
+
+__all__ = ["group", "tuple", "with_dependencies"]
+
+_tuple: Any = builtins.tuple
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """An operation that is done when all inputs are; it has no value."""
+    graph = get_default_graph()
+    if graph._is_eager:
+        return None  # type: ignore[return-value]  # what was to be done is done
+    ops = []
+    for item in _flat(inputs):
+        if item is None:
+            raise TypeError(
+                "Expected tf.group() expected Tensor objects not None with type '<class 'NoneType'>'"
+            )
+        ops.append(_operation(item))
+    if (
+        ops and not graph._is_function
+    ):  # a function waits for operations around it (core/func_graph.py)
+        graph = ops[0].graph
+    with graph.as_default(), graph.control_dependencies(ops):
+        return no_op(name or "group_deps")
+
+
+def _flat(items: Any) -> list[Any]:
+    out: list[Any] = []
+    for item in items:
+        if isinstance(item, (list, _tuple)) and not hasattr(item, "op"):
+            out.extend(_flat(item))
+        elif isinstance(item, dict):
+            out.extend(_flat(item.values()))
+        else:
+            out.append(item)
+    return out
+
+
+def _operation(item: Any) -> Operation:
+    if isinstance(item, Operation):
+        return item
+    if isinstance(item, Tensor):
+        return item._op
+    if hasattr(item, "handle") and hasattr(item, "op"):
+        return item.op  # type: ignore[no-any-return]  # of a resource variable: the write, not a read after it
+    if hasattr(item, "_as_graph_element"):
+        element = item._as_graph_element()
+        return element if isinstance(element, Operation) else element._op
+    if hasattr(item, "op"):
+        return item.op  # type: ignore[no-any-return]
+    raise TypeError(
+        f"Expected tf.group() expected Tensor objects not {item!r} with type '{type(item)}'"
+    )
+
+
+def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+    """``output_tensor``, available only after all ``dependencies`` are done."""
+    if get_default_graph()._is_eager:
+        return (
+            output_tensor if isinstance(output_tensor, IndexedSlices) else identity(output_tensor)
+        )
+    with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
+        ops = [_operation(d) for d in _flat(dependencies)]
+        with get_default_graph().control_dependencies(ops):
+            if isinstance(output_tensor, IndexedSlices):
+                return IndexedSlices(
+                    identity(output_tensor.values, name=scope),
+                    output_tensor.indices,
+                    output_tensor.dense_shape,
+                )
+            return identity(convert_to_tensor(output_tensor), name=scope)
+
+
+def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+    """The tensors, each available only when all of them are."""
+    if get_default_graph()._is_eager:
+        return list(tensors)
+    with name_scope(name, "tuple", [t for t in tensors if t is not None]) as scope:
+        ops = [_operation(t) for t in tensors if t is not None]
+        ops += [_operation(c) for c in control_inputs or []]
+        if not ops:
+            raise ValueError(f"Must have at least one Tensor: {tensors!r}")
+        gate = group(*ops)
+        out = [None if t is None else with_dependencies([gate], t) for t in tensors]
+        del scope
+        return out

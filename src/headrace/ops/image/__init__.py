@@ -1,0 +1,1 @@
+"""Ops of tf.image: decoding, encoding, resizing, colours, boxes."""

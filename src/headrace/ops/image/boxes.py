@@ -1,0 +1,345 @@
+"""Bounding boxes: non-maximum suppression, drawing, and random crops that keep enough of them.
+
+Boxes are [y1, x1, y2, x2], in units of the image's height and width.
+
+    >>> keep = tf.image.non_max_suppression(boxes, scores, max_output_size=10)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import invalid
+
+__all__ = [
+    "draw_bounding_boxes", "draw_bounding_boxes_v2", "non_max_suppression", "non_max_suppression_overlaps",
+    "non_max_suppression_padded", "non_max_suppression_with_scores",
+]  # fmt: skip
+
+# non-maximum suppression --------------------------------------------------------------------------
+
+
+def _overlaps(boxes: Any, i: int) -> Any:
+    """Intersection over union of box i with all boxes. Corners may come in either order."""
+    y1, y2 = np.minimum(boxes[:, 0], boxes[:, 2]), np.maximum(boxes[:, 0], boxes[:, 2])
+    x1, x2 = np.minimum(boxes[:, 1], boxes[:, 3]), np.maximum(boxes[:, 1], boxes[:, 3])
+    areas = (y2 - y1) * (x2 - x1)
+    height = np.maximum(np.minimum(y2, y2[i]) - np.maximum(y1, y1[i]), 0)
+    width = np.maximum(np.minimum(x2, x2[i]) - np.maximum(x1, x1[i]), 0)
+    common = height * width
+    shared = common / (areas + areas[i] - common)
+    return np.where((areas <= 0) | (areas[i] <= 0), 0, shared)
+
+
+def _suppressed(boxes: Any, scores: Any, limit: Any, iou: Any, least: Any = None) -> Any:
+    """Indices of the boxes that are kept, best first; of equal scores the earlier box."""
+    _check(boxes, scores, iou)
+    return _greedy(lambda i: _overlaps(boxes, i), scores, int(limit), float(iou), least)
+
+
+def _check(boxes: Any, scores: Any, iou: Any) -> None:
+    if boxes.ndim != 2 or boxes.shape[1] != 4:
+        raise invalid(f"boxes must have 4 columns, got shape {shapes.show(boxes.shape)}")
+    if scores.shape != boxes.shape[:1]:
+        raise invalid("scores has incompatible shape")
+    if not 0 <= float(iou) <= 1:
+        raise invalid("iou_threshold must be in [0, 1]")
+
+
+def _greedy(overlaps: Any, scores: Any, limit: int, threshold: float, least: Any) -> Any:
+    if limit < 0:
+        raise invalid("max_output_size must be non-negative")
+    order = np.argsort(-scores.astype(np.float64), kind="stable")
+    if least is not None:
+        order = order[scores[order] > least]
+    alive = np.zeros(len(scores), bool)
+    alive[order] = True
+    kept: list[int] = []
+    for i in order.tolist():
+        if len(kept) >= limit:
+            break
+        if alive[i]:
+            kept.append(i)
+            alive &= ~(overlaps(i) > threshold)
+    return np.array(kept, np.int32)
+
+
+def _nms_kernel(xp: Any, boxes: Any, scores: Any, limit: Any, *, iou_threshold: float) -> Any:
+    return _suppressed(boxes, scores, limit, iou_threshold)
+
+
+def _nms_v2_kernel(xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any) -> Any:
+    return _suppressed(boxes, scores, limit, iou)
+
+
+def _nms_v3_kernel(xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any, least: Any) -> Any:
+    return _suppressed(boxes, scores, limit, iou, least)
+
+
+def _nms_v4_kernel(
+    xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any, least: Any, *, pad_to_max_output_size: bool
+) -> Any:  # fmt: skip
+    kept = _suppressed(boxes, scores, limit, iou, least)
+    count = np.int32(len(kept))
+    return (_padded(kept, int(limit)) if pad_to_max_output_size else kept), count
+
+
+def _padded(values: Any, size: int) -> Any:
+    out = np.zeros(size, values.dtype)
+    out[: len(values)] = values
+    return out
+
+
+def _nms_v5_kernel(
+    xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any, least: Any, sigma: Any, *, pad_to_max_output_size: bool
+) -> Any:  # fmt: skip
+    _check(boxes, scores, iou)
+    if float(sigma) > 0:
+        kept, values = _soft(boxes, scores, int(limit), float(iou), float(least), float(sigma))
+    else:
+        kept = _suppressed(boxes, scores, limit, iou, least)
+        values = scores[kept]
+    count = np.int32(len(kept))
+    if pad_to_max_output_size:
+        kept, values = _padded(kept, int(limit)), _padded(values, int(limit))
+    return kept, values, count
+
+
+def _soft(
+    boxes: Any, scores: Any, limit: int, iou: float, least: float, sigma: float
+) -> tuple[Any, Any]:
+    """Soft suppression: a box loses score by its overlap with each better one, exp(-overlap² / (2 sigma))."""
+    current = scores.astype(np.float64)
+    alive = current > least
+    kept: list[int] = []
+    values: list[float] = []
+    while alive.any() and len(kept) < limit:
+        best = int(np.where(alive, current, -np.inf).argmax())
+        kept.append(best)
+        values.append(float(current[best]))
+        alive[best] = False
+        shared = _overlaps(boxes, best)
+        current = current * np.where(shared <= iou, np.exp(-shared * shared / (2 * sigma)), 0)
+        alive &= current > least
+    return np.array(kept, np.int32), np.array(values, scores.dtype)
+
+
+def _nms_overlaps_kernel(
+    xp: Any, overlaps: Any, scores: Any, limit: Any, threshold: Any, least: Any
+) -> Any:
+    return _greedy(lambda i: overlaps[i], scores, int(limit), float(threshold), least)
+
+
+def _kept_shape(n_scalars: int) -> Any:
+    def shape(c: Inference) -> list[Shape]:
+        c.require_rank(0, 2)
+        c.require_rank(1, 1)
+        for i in range(2, 2 + n_scalars):
+            c.require_rank(i, 0)
+        return [(None,)]
+
+    return shape
+
+
+def _maybe_padded_shape(n_vectors: int) -> Any:
+    def shape(c: Inference) -> list[Shape]:
+        c.require_rank(0, 2)
+        c.require_rank(1, 1)
+        limit = c.value(2) if c.attr("pad_to_max_output_size") else None
+        size = None if limit is None else int(limit)
+        return [(size,)] * n_vectors + [()]
+
+    return shape
+
+
+_T = "T: type(float)=float32"
+_THRESHOLD = f"{_T}, T_threshold: type(float)=float32"
+
+
+def _define(name: str, signature: str, kernel: Any, shape: Any) -> Any:
+    return define(
+        name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, host_only=True, data_dependent_shape=True
+    )  # fmt: skip
+
+
+NMS = _define(
+    "NonMaxSuppression",
+    "boxes: float32, scores: float32, max_output_size: int32 -> selected_indices: int32; iou_threshold: float=0.5",
+    _nms_kernel, _kept_shape(1),
+)  # fmt: skip
+NMS_V2 = _define(
+    "NonMaxSuppressionV2",
+    f"boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold -> selected_indices: int32; {_THRESHOLD}",
+    _nms_v2_kernel, _kept_shape(2),
+)  # fmt: skip
+NMS_V3 = _define(
+    "NonMaxSuppressionV3",
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, score_threshold: T_threshold -> "
+    f"selected_indices: int32; {_THRESHOLD}",
+    _nms_v3_kernel, _kept_shape(3),
+)  # fmt: skip
+NMS_V4 = _define(
+    "NonMaxSuppressionV4",
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, score_threshold: T_threshold -> "
+    f"selected_indices: int32, valid_outputs: int32; {_THRESHOLD}, pad_to_max_output_size: bool=False",
+    _nms_v4_kernel, _maybe_padded_shape(1),
+)  # fmt: skip
+NMS_V5 = _define(
+    "NonMaxSuppressionV5",
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, soft_nms_sigma: T -> "
+    f"selected_indices: int32, selected_scores: T, valid_outputs: int32; {_T}, pad_to_max_output_size: bool=False",
+    _nms_v5_kernel, _maybe_padded_shape(2),
+)  # fmt: skip
+NMS_OVERLAPS = _define(
+    "NonMaxSuppressionWithOverlaps",
+    "overlaps: float32, scores: float32, max_output_size: int32, overlap_threshold: float32, "
+    "score_threshold: float32 -> selected_indices: int32",
+    _nms_overlaps_kernel, _kept_shape(3),
+)  # fmt: skip
+
+
+def non_max_suppression(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = float("-inf"),
+    name: str | None = None,
+) -> Tensor:
+    """Indices of the best boxes, without those that overlap a better one too much."""
+    with name_scope(name, "non_max_suppression"):
+        iou = convert_to_tensor(iou_threshold, dtypes.float32, name="iou_threshold")
+        least = convert_to_tensor(score_threshold, dtypes.float32, name="score_threshold")
+        return apply(NMS_V3, boxes, scores, max_output_size, iou, least)  # type: ignore[no-any-return]
+
+
+def non_max_suppression_with_scores(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = float("-inf"),
+    soft_nms_sigma: Any = 0.0,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    with name_scope(name, "non_max_suppression_with_scores"):
+        found = apply(NMS_V5, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)  # fmt: skip
+        return found[0], found[1]
+
+
+def non_max_suppression_padded(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = float("-inf"),
+    pad_to_max_output_size: bool = False,
+    name: str | None = None,
+) -> Any:
+    with name_scope(name, "non_max_suppression_padded"):
+        return apply(
+            NMS_V4, boxes, scores, max_output_size, iou_threshold, score_threshold,
+            pad_to_max_output_size=pad_to_max_output_size,
+        )  # fmt: skip
+
+
+def non_max_suppression_overlaps(
+    overlaps: Any,
+    scores: Any,
+    max_output_size: Any,
+    overlap_threshold: Any = 0.5,
+    score_threshold: Any = float("-inf"),
+    name: str | None = None,
+) -> Tensor:
+    with name_scope(name, "non_max_suppression_overlaps"):
+        return apply(NMS_OVERLAPS, overlaps, scores, max_output_size, overlap_threshold, score_threshold)  # type: ignore[no-any-return]  # fmt: skip
+
+
+# drawing ------------------------------------------------------------------------------------------
+
+_COLORS = np.array(
+    [
+        [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0.5, 0, 0.5, 1],
+        [0.5, 0.5, 0, 1], [0.5, 0, 0, 1], [0, 0, 0.5, 1], [0, 1, 1, 1], [1, 0, 1, 1],
+    ],
+    np.float32,
+)  # fmt: skip
+
+
+def _draw(images: Any, boxes: Any, colors: Any) -> Any:
+    batch, height, width, depth = images.shape
+    if depth not in (1, 3, 4):
+        raise invalid("Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
+    out = images.copy()
+    if depth == 1:
+        colors = np.concatenate([np.ones_like(colors[:, :1]), colors[:, 1:]], axis=1)
+    scale = np.array([height - 1, width - 1, height - 1, width - 1], np.float32)
+    corners = (boxes * scale).astype(np.int64)
+    for b in range(batch):
+        for i, (y1, x1, y2, x2) in enumerate(corners[b].tolist()):
+            _draw_one(out[b], (y1, x1, y2, x2), colors[i % len(colors), :depth].astype(out.dtype))
+    return out
+
+
+def _draw_one(image: Any, box: tuple[int, int, int, int], color: Any) -> None:
+    """The four edges, as far as they lie in the image."""
+    height, width, _ = image.shape
+    y1, x1, y2, x2 = box
+    if y1 > y2 or x1 > x2 or y1 >= height or y2 < 0 or x1 >= width or x2 < 0:
+        return
+    rows = slice(max(y1, 0), min(y2, height - 1) + 1)
+    columns = slice(max(x1, 0), min(x2, width - 1) + 1)
+    if y1 >= 0:
+        image[y1, columns] = color
+    if y2 < height:
+        image[y2, columns] = color
+    if x1 >= 0:
+        image[rows, x1] = color
+    if x2 < width:
+        image[rows, x2] = color
+
+
+def _draw_kernel(xp: Any, images: Any, boxes: Any) -> Any:
+    return _draw(images, boxes, _COLORS)
+
+
+def _draw_v2_kernel(xp: Any, images: Any, boxes: Any, colors: Any) -> Any:
+    return _draw(images, boxes, colors if colors.size else _COLORS)
+
+
+def _draw_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 3)
+    return [c.require_rank(0, 4)]
+
+
+DRAW = define(
+    "DrawBoundingBoxes", "images: T, boxes: float32 -> output: T; T: type(float)=float32", shape=_draw_shape,
+    kernel=_draw_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
+)  # fmt: skip
+DRAW_V2 = define(
+    "DrawBoundingBoxesV2", "images: T, boxes: float32, colors: float32 -> output: T; T: type(float)=float32",
+    shape=_draw_shape, kernel=_draw_v2_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
+)  # fmt: skip
+
+
+def draw_bounding_boxes(
+    images: Any, boxes: Any, name: str | None = None, colors: Any = None
+) -> Tensor:
+    """The images of a batch with their boxes (batch x boxes x 4) drawn in."""
+    return draw_bounding_boxes_v2(images, boxes, colors, name)
+
+
+def draw_bounding_boxes_v2(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
+    if colors is None:
+        return apply(DRAW, images, boxes, name=name)  # type: ignore[no-any-return]
+    return apply(DRAW_V2, images, boxes, colors, name=name)  # type: ignore[no-any-return]

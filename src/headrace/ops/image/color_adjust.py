@@ -1,0 +1,172 @@
+"""Brightness, contrast, hue, saturation and gamma of images, given or random; ``per_image_standardization``.
+
+Adjustments are computed in floats; an integer image is converted and converted back.
+
+    >>> image = tf.image.random_brightness(image, max_delta=0.2)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import static_value
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import shape
+from headrace.ops.array.casting import cast
+from headrace.ops.image.color_convert import convert_image_dtype
+from headrace.ops.image.color_ops import ADJUST_CONTRAST, ADJUST_HUE, ADJUST_SATURATION
+from headrace.ops.image.encode import ENCODE_JPEG_VARIABLE_QUALITY, decode_jpeg
+from headrace.ops.image.image_check import at_least_3d
+from headrace.ops.math.reductions import reduce_mean, reduce_prod, reduce_std
+from headrace.ops.math.unary import rsqrt
+from headrace.ops.random.random_ops import random_uniform
+
+__all__ = [
+    "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_jpeg_quality", "adjust_saturation",
+    "per_image_standardization", "random_brightness", "random_contrast", "random_hue", "random_jpeg_quality",
+    "random_saturation",
+]  # fmt: skip
+
+
+def _as_float(image: Tensor, original: Any) -> Tensor:
+    """float16 and float32 stay, everything else becomes float32."""
+    if original in (dtypes.float16, dtypes.float32):
+        return image
+    return convert_image_dtype(image, dtypes.float32)
+
+
+def adjust_brightness(image: Any, delta: Any) -> Tensor:
+    """``delta`` added to all values, in the scale [0, 1]."""
+    with name_scope(None, "adjust_brightness", [image, delta]) as scope:
+        image = convert_to_tensor(image, name="image")
+        original = image.dtype.base_dtype
+        floats = _as_float(image, original)
+        step = cast(delta, floats.dtype.base_dtype)
+        brighter = apply_op("Add", floats, step, name=scope)
+        return convert_image_dtype(brighter, original, saturate=True)
+
+
+def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+    """Each channel's distance from its mean, multiplied."""
+    with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
+        images = convert_to_tensor(images, name="images")
+        original = images.dtype.base_dtype
+        out = apply(ADJUST_CONTRAST, _as_float(images, original), contrast_factor, name=scope)
+        return convert_image_dtype(out, original, saturate=True)
+
+
+def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+    """The hue of colours turned by ``delta`` of the circle."""
+    with name_scope(name, "adjust_hue", [image]):
+        image = convert_to_tensor(image, name="image")
+        original = image.dtype.base_dtype
+        out = apply(ADJUST_HUE, _as_float(image, original), delta)
+        return convert_image_dtype(out, original)
+
+
+def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+    with name_scope(name, "adjust_saturation", [image]):
+        image = convert_to_tensor(image, name="image")
+        original = image.dtype.base_dtype
+        out = apply(ADJUST_SATURATION, _as_float(image, original), saturation_factor)
+        return convert_image_dtype(out, original)
+
+
+def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+    """gain * image ** gamma, in the scale [0, 1]."""
+    with name_scope(None, "adjust_gamma", [image, gamma, gain]):
+        image = convert_to_tensor(image, name="image")
+        original = image.dtype.base_dtype
+        floats = _as_float(image, original)
+        known = static_value(gamma) if isinstance(gamma, Tensor) else gamma
+        if known is not None and float(known) < 0:
+            raise ValueError("Gamma should be a non-negative real number.")
+        out = apply_op("Mul", gain, apply_op("Pow", floats, gamma, name="pow"), name="mul")
+        return convert_image_dtype(out, original, saturate=True)
+
+
+def per_image_standardization(image: Any) -> Tensor:
+    """Each image with mean 0 and variance 1; a flat image is not blown up."""
+    with name_scope(None, "per_image_standardization", [image]) as scope:
+        image = convert_to_tensor(image, name="image")
+        image = at_least_3d(image)
+        original = image.dtype.base_dtype
+        image = _as_float(image, original)
+        dims: Any = shape(image)
+        count = reduce_prod(dims[-3:])
+        mean = reduce_mean(image, axis=[-1, -2, -3], keepdims=True)
+        deviation = reduce_std(image, axis=[-1, -2, -3], keepdims=True)
+        least = rsqrt(cast(count, image.dtype.base_dtype))
+        adjusted = apply_op("Maximum", deviation, least)
+        centered = apply_op("Sub", image, mean, name="sub")
+        out = apply_op("RealDiv", centered, adjusted, name=scope)
+        return convert_image_dtype(out, original, saturate=True)
+
+
+# random -------------------------------------------------------------------------------------------
+
+
+def _drawn(low: Any, high: Any, seed: int | None) -> Tensor:
+    return random_uniform([], low, high, seed=seed)
+
+
+def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+    """A random ``delta`` in [-max_delta, max_delta) added."""
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    return adjust_brightness(image, _drawn(-max_delta, max_delta, seed))
+
+
+def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+    if upper <= lower:
+        raise ValueError("upper must be > lower.")
+    if lower < 0:
+        raise ValueError("lower must be non-negative.")
+    return adjust_contrast(image, _drawn(lower, upper, seed))
+
+
+def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+    if max_delta > 0.5:
+        raise ValueError("max_delta must be <= 0.5.")
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    return adjust_hue(image, _drawn(-max_delta, max_delta, seed))
+
+
+def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+    if upper <= lower:
+        raise ValueError("upper must be > lower.")
+    if lower < 0:
+        raise ValueError("lower must be non-negative.")
+    return adjust_saturation(image, _drawn(lower, upper, seed))
+
+
+# JPEG noise ---------------------------------------------------------------------------------------
+
+
+def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+    """The image as it looks after saving it as JPEG."""
+    with name_scope(name, "adjust_jpeg_quality", [image]) as scope:
+        image = convert_to_tensor(image, name="image")
+        original = image.dtype.base_dtype
+        small = convert_image_dtype(image, dtypes.uint8)
+        quality = convert_to_tensor(jpeg_quality, dtypes.int32)
+        data = apply(ENCODE_JPEG_VARIABLE_QUALITY, small, quality)
+        last = image._shape[-1] if image._shape is not None else None
+        decoded = decode_jpeg(data, channels=last or 0)
+        return convert_image_dtype(decoded, original, name=scope)
+
+
+def random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+) -> Tensor:
+    if min(min_jpeg_quality, max_jpeg_quality) < 0 or max(min_jpeg_quality, max_jpeg_quality) > 100:
+        raise ValueError("jpeg encoding range must be between 0 and 100.")
+    if min_jpeg_quality >= max_jpeg_quality:
+        raise ValueError("`min_jpeg_quality` must be less than `max_jpeg_quality`.")
+    quality = random_uniform([], min_jpeg_quality, max_jpeg_quality, dtypes.int32, seed)
+    return adjust_jpeg_quality(image, quality)

@@ -1,0 +1,188 @@
+"""Colours: RGBToHSV, HSVToRGB, AdjustHue, AdjustSaturation, AdjustContrastv2.
+
+The last axis holds the channels. Hue, saturation and value are all in [0, 1].
+
+    >>> hsv = tf.image.rgb_to_hsv(images)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.infer import Inference
+from headrace.core.opdef import NO_GRADIENT_YET, define
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.array_shape import const, invalid
+
+__all__ = ["hsv_to_rgb", "rgb_to_hsv"]
+
+
+def _to_hsv(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+    red, green, blue = x[..., 0], x[..., 1], x[..., 2]
+    value = xp.maximum(xp.maximum(red, green), blue)
+    spread = value - xp.minimum(xp.minimum(red, green), blue)
+    one = x.dtype.type
+    saturation = xp.where(value > 0, spread / value, one(0))
+    norm = one(1 / 6) / spread
+    hue = xp.where(
+        red == value,
+        norm * (green - blue),
+        xp.where(green == value, norm * (blue - red) + one(2 / 6), norm * (red - green) + one(4 / 6)),
+    )  # fmt: skip
+    hue = xp.where(spread > 0, hue, one(0))
+    return xp.where(hue < 0, hue + one(1), hue), saturation, value
+
+
+def _to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
+    six = hue * hue.dtype.type(6)
+    parts = (abs(six - 3) - 1, 2 - abs(six - 2), 2 - abs(six - 4))
+    rest = 1 - saturation
+    return xp.stack([(rest + saturation * xp.clip(p, 0, 1)) * value for p in parts], axis=-1)
+
+
+def _three(x: Any) -> Any:
+    if x.ndim < 1 or x.shape[-1] != 3:
+        raise invalid(f"input must have 3 channels but instead has shape {shapes.show(x.shape)}")
+    return x
+
+
+def _rgb_to_hsv_kernel(xp: Any, x: Any) -> Any:
+    return xp.stack(_to_hsv(xp, _three(x)), axis=-1)
+
+
+def _hsv_to_rgb_kernel(xp: Any, x: Any) -> Any:
+    _three(x)
+    return _to_rgb(xp, x[..., 0], x[..., 1], x[..., 2])
+
+
+def _hue_kernel(xp: Any, x: Any, delta: Any) -> Any:
+    """The hue is a circle."""
+    wide = _three(x).astype(np.float32)
+    hue, saturation, value = _to_hsv(xp, wide)
+    hue = hue + np.float32(delta)
+    return _to_rgb(xp, hue - xp.floor(hue), saturation, value).astype(x.dtype)
+
+
+def _saturation_kernel(xp: Any, x: Any, scale: Any) -> Any:
+    wide = _three(x).astype(np.float32)
+    hue, saturation, value = _to_hsv(xp, wide)
+    saturation = xp.clip(saturation * np.float32(scale), 0, 1)
+    return _to_rgb(xp, hue, saturation, value).astype(x.dtype)
+
+
+def _contrast_kernel(xp: Any, x: Any, factor: Any) -> Any:
+    """Away from (or towards) the mean of each channel of each image."""
+    if x.ndim < 3:
+        raise invalid(f"input must be at least 3-D, got shape{shapes.show(x.shape)}")
+    mean = x.mean(axis=(-3, -2), keepdims=True, dtype=np.float32)
+    return ((x - mean) * np.float32(factor) + mean).astype(x.dtype, copy=False)
+
+
+# gradients ----------------------------------------------------------------------------------------
+
+
+def _mul(a: Any, b: Any) -> Any:
+    return apply_op("Mul", a, b)
+
+
+def _rgb_to_hsv_grad(op: Operation, g: Any) -> list[Any]:
+    """With v the largest and m the smallest channel: s = (v - m) / v, h = (next - last) / (6 (v - m)) + a third of i.
+
+    ``next`` and ``last`` are the channels after the largest one, number i. Where v = 0 or v = m nothing changes.
+    """
+    dtype = op._inputs[0]._dtype._base
+    rgb: Any = apply_op("Unpack", op._inputs[0], num=3, axis=-1)
+    d_hue, d_sat, d_value = apply_op("Unpack", g, num=3, axis=-1)
+    axis = const(-1)
+    top = _one_hot(apply_op("ArgMax", op._inputs[0], axis), dtype)
+    bottom = _one_hot(apply_op("ArgMin", op._inputs[0], axis), dtype)
+    value = apply_op("Maximum", apply_op("Maximum", rgb[0], rgb[1]), rgb[2])
+    least = apply_op("Minimum", apply_op("Minimum", rgb[0], rgb[1]), rgb[2])
+    spread = apply_op("Sub", value, least)
+    # hue: for the largest channel i, (c[i+1] - c[i+2]) / (6 spread)
+    unit = apply_op("DivNoNan", _mul(d_hue, const(1 / 6, dtype)), spread)
+    turns = [apply_op("Sub", rgb[(i + 1) % 3], rgb[(i + 2) % 3]) for i in range(3)]
+    turn = apply_op("AddN", [_mul(t, m) for t, m in zip(turns, top)])
+    d_spread = apply_op("Neg", apply_op("DivNoNan", _mul(unit, turn), spread))
+    d_spread = apply_op("AddV2", d_spread, apply_op("DivNoNan", d_sat, value))
+    shrink = apply_op("DivNoNan", _mul(d_sat, spread), apply_op("Square", value))
+    d_top = apply_op("Sub", apply_op("AddV2", d_value, d_spread), shrink)
+    out = []
+    for i in range(3):
+        around = _mul(unit, apply_op("Sub", top[(i + 2) % 3], top[(i + 1) % 3]))
+        own = apply_op("Sub", _mul(d_top, top[i]), _mul(d_spread, bottom[i]))
+        out.append(apply_op("AddV2", own, around))
+    return [apply_op("Pack", out, axis=-1)]
+
+
+def _one_hot(index: Any, dtype: Any) -> Any:
+    """Three masks."""
+    full = apply_op("OneHot", index, const(3), const(1, dtype), const(0, dtype), axis=-1)
+    return apply_op("Unpack", full, num=3, axis=-1)
+
+
+def _contrast_grad(op: Operation, g: Any) -> list[Any]:
+    """y = f (x - mean x) + mean x."""
+    x, factor = op._inputs
+    axes, dtype = const([-3, -2]), x._dtype._base
+    f = factor if dtype is dtypes.float32 else apply_op("Cast", factor, DstT=dtype)
+    mean_g = apply_op("Mean", g, axes, keep_dims=True)
+    d_x = apply_op("AddV2", _mul(apply_op("Sub", g, mean_g), f), mean_g)
+    centered = apply_op("Sub", x, apply_op("Mean", x, axes, keep_dims=True))
+    product = _mul(g, centered)
+    every = apply_op("Range", const(0), apply_op("Rank", product), const(1))
+    d_factor = apply_op("Sum", product, every, keep_dims=False)
+    if dtype is not dtypes.float32:
+        d_factor = apply_op("Cast", d_factor, DstT=dtypes.float32)
+    return [d_x, d_factor]
+
+
+# definitions --------------------------------------------------------------------------------------
+
+
+def _colors(c: Inference) -> list[Shape]:
+    shape = c.require_rank_at_least(0, 1)
+    if shape is not None and shape[-1] not in (3, None):
+        raise ValueError(f"Dimension must be 3 but is {shape[-1]}")
+    return [None if shape is None else (*shape[:-1], 3)]
+
+
+def _adjusted(c: Inference) -> list[Shape]:
+    c.require_rank(1, 0)
+    return [c.require_rank_at_least(0, 3)]
+
+
+RGB_TO_HSV = define(
+    "RGBToHSV", "images: T -> output: T; T: type(float)=float32", shape=_colors, kernel=_rgb_to_hsv_kernel,
+    grad=_rgb_to_hsv_grad,
+)  # fmt: skip
+HSV_TO_RGB = define(
+    "HSVToRGB", "images: T -> output: T; T: type(float)=float32", shape=_colors, kernel=_hsv_to_rgb_kernel,
+    grad=NO_GRADIENT_YET,
+)  # fmt: skip
+ADJUST_HUE = define(
+    "AdjustHue", "images: T, delta: float32 -> output: T; T: type(float)=float32", shape=_adjusted,
+    kernel=_hue_kernel, grad=NO_GRADIENT_YET,
+)  # fmt: skip
+ADJUST_SATURATION = define(
+    "AdjustSaturation", "images: T, scale: float32 -> output: T; T: type(float)=float32", shape=_adjusted,
+    kernel=_saturation_kernel, grad=NO_GRADIENT_YET,
+)  # fmt: skip
+ADJUST_CONTRAST = define(
+    "AdjustContrastv2", "images: T, contrast_factor: float32 -> output: T; T: type(float)=float32", shape=_adjusted,
+    kernel=_contrast_kernel, grad=_contrast_grad,
+)  # fmt: skip
+
+
+def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
+    """Red, green, blue in [0, 1] to hue, saturation, value in [0, 1]."""
+    return apply(RGB_TO_HSV, images, name=name)  # type: ignore[no-any-return]
+
+
+def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+    return apply(HSV_TO_RGB, images, name=name)  # type: ignore[no-any-return]

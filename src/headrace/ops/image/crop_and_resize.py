@@ -1,0 +1,224 @@
+"""CropAndResize and its gradients: boxes cut out of images, each resized to one size.
+
+Boxes are [y1, x1, y2, x2] in units of the image's height - 1 and width - 1; what lies outside is a given value.
+
+    >>> crops = tf.image.crop_and_resize(images, boxes, box_ind=[0, 0, 1], crop_size=[7, 7])
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.infer import Inference
+from headrace.core.opdef import NO_GRADIENT_YET, define
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.array_shape import invalid, one_of
+
+__all__ = ["crop_and_resize", "crop_and_resize_v1"]
+
+
+class _Axis(NamedTuple):
+    """Where the sample points of every box lie along one axis: boxes x points."""
+
+    low: Any  # the pixel at or before
+    high: Any  # the pixel at or after
+    weight: Any  # how far towards ``high``
+    inside: Any  # whether the point is in the image
+    share: Any  # points: how much the box's second edge moves each point, in pixels
+    nearest: Any
+
+
+def _axis(first: Any, second: Any, size: int, points: int) -> _Axis:
+    f4 = np.float32
+    last = f4(size - 1)
+    if points > 1:
+        share = np.arange(points, dtype=f4) / f4(points - 1)
+        step = (second - first) * last / f4(points - 1)
+        at = (first * last)[:, None] + np.arange(points, dtype=f4) * step[:, None]
+    else:
+        share = np.full(1, 0.5, f4)
+        at = (f4(0.5) * (first + second) * last)[:, None]
+    inside = (at >= 0) & (at <= last)
+    safe = np.where(inside, at, f4(0))
+    low = np.floor(safe)
+    # halves away from zero, as C's roundf
+    nearest = np.floor(safe + f4(0.5)).astype(np.int64)
+    high = np.ceil(safe).astype(np.int64)
+    return _Axis(
+        low.astype(np.int64), high, safe - low, inside, share, np.minimum(nearest, size - 1)
+    )
+
+
+def _axes(image_shape: Any, boxes: Any, box_ind: Any, crop: tuple[int, int]) -> tuple[_Axis, _Axis]:
+    batch, height, width, _ = image_shape
+    wrong = (box_ind < 0) | (box_ind >= batch)
+    if wrong.any():
+        bad = int(box_ind[wrong.argmax()])
+        reason = f"box_index has values outside [0, batch_size): {bad} is not in [0, {batch})"
+        raise errors.OutOfRangeError(None, None, reason)
+    y1, x1, y2, x2 = boxes.T
+    return _axis(y1, y2, height, crop[0]), _axis(x1, x2, width, crop[1])
+
+
+def _kernel(
+    xp: Any, image: Any, boxes: Any, box_ind: Any, crop_size: Any, *, method: str, extrapolation_value: float
+) -> Any:  # fmt: skip
+    crop = (int(crop_size[0]), int(crop_size[1]))
+    if min(crop) <= 0:
+        raise invalid("crop dimensions must be positive")
+    y, x = _axes(image.shape, boxes, box_ind, crop)
+    which = box_ind[:, None, None]
+    if method == "nearest":
+        out = image[which, y.nearest[:, :, None], x.nearest[:, None, :]].astype(np.float32)
+    else:
+        out = _corners_mixed(image, which, y, x)
+    inside = y.inside[:, :, None] & x.inside[:, None, :]
+    if not inside.all():
+        out[~inside] = extrapolation_value
+    return out
+
+
+def _corners(image: Any, which: Any, y: _Axis, x: _Axis) -> list[Any]:
+    """Top left, top right, bottom left, bottom right: boxes x height x width x channels, float32."""
+    return [
+        image[which, rows[:, :, None], columns[:, None, :]].astype(np.float32)
+        for rows in (y.low, y.high)
+        for columns in (x.low, x.high)
+    ]
+
+
+def _corners_mixed(image: Any, which: Any, y: _Axis, x: _Axis) -> Any:
+    top_left, top_right, low_left, low_right = _corners(image, which, y, x)
+    wx, wy = x.weight[:, None, :, None], y.weight[:, :, None, None]
+    top = top_left + (top_right - top_left) * wx
+    bottom = low_left + (low_right - low_left) * wx
+    return top + (bottom - top) * wy
+
+
+def _image_grad_kernel(
+    xp: Any, grads: Any, boxes: Any, box_ind: Any, image_size: Any, *, method: str, T: Any
+) -> Any:
+    shape = tuple(int(d) for d in image_size)
+    y, x = _axes(shape, boxes, box_ind, grads.shape[1:3])
+    out = np.zeros(shape, np.float32)
+    inside = (y.inside[:, :, None] & x.inside[:, None, :])[..., None]
+    g = np.where(inside, grads, np.float32(0))
+    which = box_ind[:, None, None]
+    if method == "nearest":
+        np.add.at(out, (which, y.nearest[:, :, None], x.nearest[:, None, :]), g)
+        return out.astype(T.np_dtype, copy=False)
+    wx, wy = x.weight[:, None, :, None], y.weight[:, :, None, None]
+    for rows, by_row in ((y.low, 1 - wy), (y.high, wy)):
+        for columns, by_column in ((x.low, 1 - wx), (x.high, wx)):
+            np.add.at(out, (which, rows[:, :, None], columns[:, None, :]), g * by_row * by_column)
+    return out.astype(T.np_dtype, copy=False)
+
+
+def _boxes_grad_kernel(
+    xp: Any, grads: Any, image: Any, boxes: Any, box_ind: Any, *, method: str
+) -> Any:
+    """An edge moves the points along its axis, each by its share; a point moves the value by the slope there."""
+    y, x = _axes(image.shape, boxes, box_ind, grads.shape[1:3])
+    top_left, top_right, low_left, low_right = _corners(image, box_ind[:, None, None], y, x)
+    wx, wy = x.weight[:, None, :, None], y.weight[:, :, None, None]
+    down = (1 - wx) * (low_left - top_left) + wx * (low_right - top_right)
+    right = (1 - wy) * (top_right - top_left) + wy * (low_right - low_left)
+    inside = (y.inside[:, :, None] & x.inside[:, None, :])[..., None]
+    g = np.where(inside, grads, np.float32(0))
+    by_row = (g * down).sum(axis=(2, 3), dtype=np.float32) * np.float32(image.shape[1] - 1)
+    by_column = (g * right).sum(axis=(1, 3), dtype=np.float32) * np.float32(image.shape[2] - 1)
+    parts = [
+        by_row @ (1 - y.share),
+        by_column @ (1 - x.share),
+        by_row @ y.share,
+        by_column @ x.share,
+    ]
+    return np.stack(parts, axis=1).astype(np.float32, copy=False)
+
+
+# shapes, gradients, definitions -------------------------------------------------------------------
+
+
+def _count(c: Inference, boxes: int, indices: int) -> int | None:
+    shape = c.require_rank(boxes, 2)
+    found = shapes.merge(c.shape(indices), (shape[0],)) if shape is not None else c.shape(indices)
+    shapes.merge(shape, (None, 4))
+    return found[0] if found else None
+
+
+def _crops_shape(c: Inference) -> list[Shape]:
+    image = c.require_rank(0, 4)
+    assert image is not None
+    size = c.shape_value(3) or (None, None)
+    return [(_count(c, 1, 2), size[0], size[1], image[3])]
+
+
+def _grad(op: Operation, g: Any) -> list[Any]:
+    image, boxes, box_ind = op._inputs[:3]
+    method = op._attrs["method"]
+    d_image = None
+    if image._dtype._base.is_floating:
+        size = apply_op("Shape", image)
+        d_image = apply_op("CropAndResizeGradImage", g, boxes, box_ind, size, T=image._dtype._base, method=method)  # fmt: skip
+    # TensorFlow has this derivative for bilinear sampling only, and takes it for both
+    d_boxes = apply_op("CropAndResizeGradBoxes", g, image, boxes, box_ind)
+    return [d_image, d_boxes, None, None]
+
+
+CROP_AND_RESIZE = define(
+    "CropAndResize",
+    "image: T, boxes: float32, box_ind: int32, crop_size: int32 -> crops: float32; T: type(real), "
+    "method: str='bilinear', extrapolation_value: float=0.0",
+    shape=_crops_shape, kernel=_kernel, grad=_grad, known_inputs=(3,), host_only=True,
+)  # fmt: skip
+define(
+    "CropAndResizeGradImage",
+    "grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T; T: type(float), "
+    "method: str='bilinear'",
+    shape=lambda c: [c.shape_value(3) or (None,) * 4], kernel=_image_grad_kernel, grad=NO_GRADIENT_YET,
+    known_inputs=(3,), host_only=True,
+)  # fmt: skip
+define(
+    "CropAndResizeGradBoxes",
+    "grads: float32, image: T, boxes: float32, box_ind: int32 -> output: float32; T: type(real), "
+    "method: str='bilinear'",
+    shape=lambda c: [c.shape(2)], kernel=_boxes_grad_kernel, grad=NO_GRADIENT_YET, host_only=True,
+)  # fmt: skip
+
+
+def crop_and_resize_v1(
+    image: Any,
+    boxes: Any,
+    box_ind: Any = None,
+    crop_size: Any = None,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    name: str | None = None,
+    box_indices: Any = None,
+) -> Tensor:
+    """A piece of an image for each box, all resized to ``crop_size``; float32."""
+    which = one_of("box_indices", box_indices, "box_ind", box_ind)
+    return apply(  # type: ignore[no-any-return]
+        CROP_AND_RESIZE, image, boxes, which, crop_size, method=method, extrapolation_value=extrapolation_value,
+        name=name,
+    )  # fmt: skip
+
+
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    name: str | None = None,
+) -> Tensor:
+    return crop_and_resize_v1(
+        image, boxes, box_indices, crop_size, method, extrapolation_value, name
+    )

@@ -1,0 +1,274 @@
+"""Arrays to image files: EncodeJpeg, EncodePng; and the wrappers for reading and writing image files.
+
+>>> data = tf.image.encode_png(image)
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import const, invalid
+from headrace.ops.image.decode import (
+    DECODE_AND_CROP_JPEG,
+    DECODE_BMP,
+    DECODE_GIF,
+    DECODE_JPEG,
+    DECODE_PNG,
+    EXTRACT_JPEG_SHAPE,
+)
+
+__all__ = [
+    "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg",
+    "encode_png", "extract_jpeg_shape", "is_jpeg",
+]  # fmt: skip
+
+
+def _string(data: bytes) -> Any:
+    out = np.empty((), object)
+    out[()] = data
+    return out
+
+
+def _picture(image: Any) -> Any:
+    """A Pillow image of height x width x channels uint8 values."""
+    from PIL import Image
+
+    mode = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[image.shape[2]]
+    return Image.fromarray(np.ascontiguousarray(image[:, :, 0] if mode == "L" else image), mode)
+
+
+def jpeg_bytes(
+    image: Any, quality: int, subsampling: int, progressive: bool = False, optimize: bool = False, **more: Any
+) -> bytes:  # fmt: skip
+    """``subsampling``: 2 halves the resolution of colours, 0 keeps it."""
+    if image.ndim != 3:
+        raise invalid(f"image must be 3-dimensional, got shape {shapes.show(image.shape)}")
+    if image.shape[2] not in (1, 3):
+        raise invalid("image must have 1 or 3 channels, got shape " + shapes.show(image.shape))
+    buffer = io.BytesIO()
+    _picture(image).save(
+        buffer, "JPEG", quality=quality, subsampling=subsampling, progressive=progressive, optimize=optimize, **more
+    )  # fmt: skip
+    return buffer.getvalue()
+
+
+def _jpeg_kernel(
+    xp: Any, image: Any, *, format: str, quality: int, progressive: bool, optimize_size: bool,
+    chroma_downsampling: bool, density_unit: str, x_density: int, y_density: int, xmp_metadata: str,
+) -> Any:  # fmt: skip
+    if not 0 <= quality <= 100:
+        raise invalid(f"quality must be in [0,100], got {quality}")
+    if format not in ("", "grayscale", "rgb"):
+        raise invalid(f"format must be '', grayscale or rgb, got {format}")
+    want = {"grayscale": 1, "rgb": 3}.get(format)
+    if want is not None and image.ndim == 3 and image.shape[2] != want:
+        raise invalid(f"format '{format}' expects {want} channel{'s' if want > 1 else ''}, got shape {shapes.show(image.shape)}")  # fmt: skip
+    scale = 1.0 if density_unit == "in" else 2.54
+    more: dict[str, Any] = {"dpi": (round(x_density * scale), round(y_density * scale))}
+    if xmp_metadata:
+        more["xmp"] = xmp_metadata.encode()
+    sampling = 2 if chroma_downsampling else 0
+    return _string(jpeg_bytes(image, quality, sampling, progressive, optimize_size, **more))
+
+
+def _variable_quality_kernel(xp: Any, image: Any, quality: Any) -> Any:
+    if not 0 <= int(quality) <= 100:
+        raise invalid(f"quality must be in [0,100], got {int(quality)}")
+    return _string(jpeg_bytes(image, int(quality), 2, dpi=(300, 300)))
+
+
+def _png_kernel(xp: Any, image: Any, *, compression: int) -> Any:
+    if image.ndim != 3 or not 1 <= image.shape[2] <= 4:
+        raise invalid(f"image must have 1, 2, 3, or 4 channels, got shape {shapes.show(image.shape)}")  # fmt: skip
+    if not -1 <= compression <= 9:
+        raise invalid(f"compression should be in [-1,9], got {compression}")
+    if image.dtype == np.uint16:
+        from headrace.ops.image.png16 import write_png
+
+        return _string(write_png(image, compression))
+    buffer = io.BytesIO()
+    more = {} if compression < 0 else {"compress_level": compression}
+    _picture(image).save(buffer, "PNG", **more)
+    return _string(buffer.getvalue())
+
+
+def _encode_shape(c: Inference) -> list[Shape]:
+    c.require_rank(0, 3)
+    return [()]
+
+
+ENCODE_JPEG = define(
+    "EncodeJpeg",
+    "image: uint8 -> contents: string; format: str='', quality: int=95, progressive: bool=False, "
+    "optimize_size: bool=False, chroma_downsampling: bool=True, density_unit: str='in', x_density: int=300, "
+    "y_density: int=300, xmp_metadata: str=''",
+    shape=_encode_shape, kernel=_jpeg_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
+)  # fmt: skip
+ENCODE_JPEG_VARIABLE_QUALITY = define(
+    "EncodeJpegVariableQuality", "images: uint8, quality: int32 -> contents: string",
+    shape=_encode_shape, kernel=_variable_quality_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
+)  # fmt: skip
+ENCODE_PNG = define(
+    "EncodePng", "image: T -> contents: string; compression: int=-1, T: type=uint8",
+    shape=_encode_shape, kernel=_png_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
+)  # fmt: skip
+
+
+def encode_jpeg(
+    image: Any,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """height x width x 1 or 3 values as a JPEG file."""
+    return apply(  # type: ignore[no-any-return]
+        ENCODE_JPEG, image, format=format, quality=quality, progressive=progressive, optimize_size=optimize_size,
+        chroma_downsampling=chroma_downsampling, density_unit=density_unit, x_density=x_density,
+        y_density=y_density, xmp_metadata=xmp_metadata, name=name,
+    )  # fmt: skip
+
+
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+    """height x width x channels values (uint8 or uint16) as a PNG file."""
+    tensor = image
+    if not isinstance(image, Tensor):
+        tensor = convert_to_tensor(image, None if hasattr(image, "dtype") else dtypes.uint8)
+    return apply(ENCODE_PNG, tensor, compression=compression, name=name)  # type: ignore[no-any-return]
+
+
+# reading ------------------------------------------------------------------------------------------
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """A JPEG file (a PNG or still GIF too) as height x width x channels values."""
+    return apply(  # type: ignore[no-any-return]
+        DECODE_JPEG, contents, channels=channels or 0, ratio=ratio, fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated, acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method, name=name,
+    )  # fmt: skip
+
+
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """The window [y, x, height, width] of a JPEG file."""
+    return apply(  # type: ignore[no-any-return]
+        DECODE_AND_CROP_JPEG, contents, crop_window, channels=channels or 0, ratio=ratio,
+        fancy_upscaling=fancy_upscaling, try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction, dct_method=dct_method, name=name,
+    )  # fmt: skip
+
+
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+) -> Tensor:
+    return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)  # type: ignore[no-any-return]
+
+
+def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+    """All frames of a GIF file: frames x height x width x 3."""
+    return apply(DECODE_GIF, contents, name=name)  # type: ignore[no-any-return]
+
+
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+    return apply(DECODE_BMP, contents, channels=channels or 0, name=name)  # type: ignore[no-any-return]
+
+
+def extract_jpeg_shape(
+    contents: Any, output_type: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    """[height, width, channels] of a JPEG file, from its head alone."""
+    return apply(EXTRACT_JPEG_SHAPE, contents, output_type=output_type, name=name)  # type: ignore[no-any-return]
+
+
+def _starts_with(contents: Any, text: bytes, name: str | None = None) -> Tensor:
+    start = apply_op("Substr", contents, const(0), const(len(text)))
+    return apply_op("Equal", start, const(text, dtypes.string), name=name)  # type: ignore[no-any-return]
+
+
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+    """Whether the file starts as JPEG files do."""
+    with name_scope(name, "is_jpeg"):
+        return _starts_with(contents, b"\xff\xd8\xff")
+
+
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """A file of any of the formats; a GIF gives frames x height x width x 3 unless ``expand_animations`` is False."""
+    from headrace.ops.control.control_flow import cond
+    from headrace.ops.image.color_convert import convert_image_dtype
+
+    want = dtypes.as_dtype(dtype)
+    if channels not in (None, 0, 1, 3, 4):
+        raise ValueError("channels must be in (None, 0, 1, 3, 4)")
+    n = channels or 0
+    first = dtypes.uint16 if want is dtypes.uint16 else dtypes.uint8
+    with name_scope(name, "decode_image"):
+        contents = convert_to_tensor(contents, dtypes.string)
+
+        def as_first(image: Any) -> Any:
+            return image if first is dtypes.uint8 else convert_image_dtype(image, first)
+
+        def still() -> Any:
+            # uint16 is asked for in vain where the file is a JPEG: read eight bits, then widen
+            if first is dtypes.uint8:
+                return apply(DECODE_PNG, contents, channels=n)
+            return cond(
+                is_jpeg(contents), lambda: as_first(apply(DECODE_PNG, contents, channels=n)),
+                lambda: apply(DECODE_PNG, contents, channels=n, dtype=first),
+            )  # fmt: skip
+
+        def gif() -> Any:
+            if n not in (0, 3):
+                return still()  # which says that a GIF has no such channels
+            frames: Any = as_first(apply(DECODE_GIF, contents))
+            return frames if expand_animations else frames[0]
+
+        def bmp() -> Any:
+            return as_first(apply(DECODE_BMP, contents, channels=n))
+
+        image = cond(
+            _starts_with(contents, b"BM"), bmp,
+            lambda: cond(_starts_with(contents, b"GIF"), gif, still),
+        )  # fmt: skip
+        return image if want is first else convert_image_dtype(image, want)  # type: ignore[no-any-return]

@@ -1,0 +1,287 @@
+"""Images turned, flipped, cut and padded, made of simple ops.
+
+Every function takes one image (height x width x channels) or a batch of them.
+
+    >>> image = tf.image.random_flip_left_right(tf.image.resize_image_with_crop_or_pad(image, 40, 40))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import static_value
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
+from headrace.ops.array.arranging import reverse
+from headrace.ops.array.array_shape import expand_dims, reshape, shape, squeeze, transpose
+from headrace.ops.array.casting import cast
+from headrace.ops.array.joining import pad, stack
+from headrace.ops.array.slicing import slice as slice_op
+from headrace.ops.control.control_flow import case, cond
+from headrace.ops.image.image_check import at_least_3d
+from headrace.ops.random.random_ops import random_uniform
+
+__all__ = [
+    "central_crop", "crop_to_bounding_box", "flip_left_right", "flip_up_down", "pad_to_bounding_box",
+    "random_flip_left_right", "random_flip_up_down", "resize_image_with_crop_or_pad", "rot90", "transpose_image",
+]  # fmt: skip
+
+# flips --------------------------------------------------------------------------------------------
+
+
+def _flip(image: Any, axis: int, scope: str) -> Tensor:
+    """``axis`` counts from an image's height."""
+    with name_scope(None, scope, [image]):
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        dims = image._rank()
+        if dims is None or dims == 3:
+            flipped = reverse(image, [axis])
+            if dims is None:
+                flipped.set_shape([None, None, None])
+            return flipped
+        if dims == 4:
+            return reverse(image, [axis + 1])
+        raise ValueError("'image' must have either 3 or 4 dimensions.")
+
+
+def flip_left_right(image: Any) -> Tensor:
+    """Mirrored, left and right exchanged."""
+    return _flip(image, 1, "flip_left_right")
+
+
+def flip_up_down(image: Any) -> Tensor:
+    """Upside down."""
+    return _flip(image, 0, "flip_up_down")
+
+
+def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Tensor:
+    with name_scope(None, scope_name, [image]) as scope:
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        dims = image._rank()
+        if dims is None or dims == 3:
+            chance = random_uniform([], 0, 1.0, seed=seed)
+            mirrored = apply_op("Less", chance, 0.5)
+            out = cond(mirrored, lambda: reverse(image, [axis]), lambda: image, name=scope)
+            out.set_shape(shapes.TensorShape([None, None, None]) if dims is None else image.shape)
+            return out  # type: ignore[no-any-return]
+        if dims != 4:
+            raise ValueError("'image' must have either 3 or 4 dimensions.")
+        whole: Any = shape(image)
+        size = whole[0]
+        chances = random_uniform([size], 0, 1.0, seed=seed)
+        flips: Any = apply_op("Round", reshape(chances, [size, 1, 1, 1]))
+        flips = cast(flips, image.dtype.base_dtype)
+        return flips * reverse(image, [axis + 1]) + (1 - flips) * image  # type: ignore[no-any-return]
+
+
+def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+    """Mirrored or not; each image of a batch by its own chance."""
+    return _random_flip(image, 1, seed, "random_flip_left_right")
+
+
+def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+    return _random_flip(image, 0, seed, "random_flip_up_down")
+
+
+def transpose_image(image: Any, name: str | None = None) -> Tensor:
+    """Rows and columns exchanged."""
+    with name_scope(name, "transpose", [image]):
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        dims = image._rank()
+        if dims is None or dims == 3:
+            return transpose(image, [1, 0, 2], name="transpose")
+        if dims == 4:
+            return transpose(image, [0, 2, 1, 3], name="transpose")
+        raise ValueError("'image' must have either 3 or 4 dimensions.")
+
+
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+    """Turned counter-clockwise, ``k`` times a quarter."""
+    with name_scope(name, "rot90", [image, k]) as scope:
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        k = convert_to_tensor(k, dtypes.int32, name="k")
+        if k._shape not in (None, ()):
+            raise ValueError(f"Shape {shapes.show(k._shape)} must have rank 0")
+        turns = apply_op("FloorMod", k, 4)
+        first = {3: 0, 4: 1, None: 0}.get(image._rank())
+        if first is None:
+            raise ValueError("'image' must have either 3 or 4 dimensions.")
+        known = static_value(turns)
+        ways = _turns(image, first)
+        if known is not None:
+            return ways[int(known)]()
+        pairs = [(apply_op("Equal", turns, i), ways[i]) for i in (1, 2, 3)]
+        out: Tensor = case(pairs, default=ways[0], exclusive=True, name=scope)
+        out.set_shape([None, None, image._shape[-1] if image._shape else None] if first == 0
+                      else [image._shape[0], None, None, image._shape[-1]])  # type: ignore[index]  # fmt: skip
+        return out
+
+
+def _turns(image: Tensor, first: int) -> list[Callable[[], Tensor]]:
+    """No turn, a quarter, a half, three quarters; ``first`` is the axis of the height."""
+    rows, columns = first, first + 1
+    swap = [1, 0, 2] if first == 0 else [0, 2, 1, 3]
+    return [
+        lambda: image,
+        lambda: transpose(reverse(image, [columns]), swap),
+        lambda: reverse(image, [rows, columns]),
+        lambda: reverse(transpose(image, swap), [columns]),
+    ]
+
+
+# cutting and padding ------------------------------------------------------------------------------
+
+
+def _known_size(image: Tensor) -> tuple[Any, Any]:
+    """Height and width: integers where they are known, else tensors."""
+    dims = image._shape
+    at = len(dims) - 3 if dims is not None else 0
+    known = (None, None) if dims is None else dims[at : at + 2]
+    if None not in known:
+        return known[0], known[1]
+    whole: Any = shape(image)
+    return tuple(whole[at + i] if d is None else d for i, d in enumerate(known))  # type: ignore[return-value]
+
+
+def _is_tensor(*values: Any) -> bool:
+    return any(isinstance(v, Tensor) for v in values)
+
+
+def central_crop(image: Any, central_fraction: float) -> Tensor:
+    """The middle of an image, a fraction of each side."""
+    with name_scope(None, "central_crop", [image]):
+        image = convert_to_tensor(image, name="image")
+        if central_fraction <= 0.0 or central_fraction > 1.0:
+            raise ValueError("central_fraction must be within (0, 1]")
+        if central_fraction == 1.0:
+            return image  # type: ignore[no-any-return]
+        image = at_least_3d(image)
+        dims = image._rank()
+        if dims not in (3, 4):
+            raise ValueError("`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = "
+                             f"{dims}.")  # fmt: skip
+        starts, sizes = zip(*(_central(d, central_fraction) for d in _known_size(image)))
+        lead = [0] if dims == 4 else []
+        begin = stack([*lead, *starts, 0])
+        size = stack([*([-1] if dims == 4 else []), *sizes, -1])
+        out = slice_op(image, begin, size)
+        known = [None if _is_tensor(s) else s for s in sizes]
+        out.set_shape([*image._shape[: dims - 3], *known, image._shape[-1]])  # type: ignore[index]
+        return out
+
+
+def _central(size: Any, fraction: float) -> tuple[Any, Any]:
+    """Start and length."""
+    if not isinstance(size, Tensor):
+        start = int((size - size * fraction) / 2)
+        return start, size - start * 2
+    floats: Any = cast(size, dtypes.float64)
+    begin: Any = cast((floats - floats * fraction) / 2, dtypes.int32)
+    return begin, size - begin * 2
+
+
+def _batched(image: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """``function`` of a batch, applied to an image or a batch."""
+    image = convert_to_tensor(image, name="image")
+    dims = image._rank()
+    if dims is not None and dims not in (3, 4):
+        raise ValueError("'image' must have either 3 or 4 dimensions.")
+    single = dims != 4  # of unknown rank: TensorFlow takes it for one image
+    if single:
+        image = expand_dims(image, 0)
+        image.set_shape([None] * 4)
+    out = function(at_least_3d(image))
+    return squeeze(out, axis=[0]) if single else out
+
+
+def crop_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """The part of an image from (offset_height, offset_width) on."""
+
+    def crop(batch: Tensor) -> Tensor:
+        height, width = _known_size(batch)
+        for what, value in (("offset_width", offset_width), ("offset_height", offset_height)):
+            if not _is_tensor(value) and value < 0:
+                raise ValueError(f"{what} must be >= 0.")
+        for what, value in (("target_width", target_width), ("target_height", target_height)):
+            if not _is_tensor(value) and value <= 0:
+                raise ValueError(f"{what} must be > 0.")
+        for what, whole, offset, target in (
+            ("width", width, offset_width, target_width), ("height", height, offset_height, target_height),
+        ):  # fmt: skip
+            if not _is_tensor(whole, offset, target) and whole < offset + target:
+                raise ValueError(f"{what} must be >= target + offset.")
+        begin = stack([0, offset_height, offset_width, 0])
+        size = stack([-1, target_height, target_width, -1])
+        out = slice_op(batch, begin, size)
+        return _with_size(out, batch, target_height, target_width)
+
+    with name_scope(None, "crop_to_bounding_box", [image]):
+        return _batched(image, crop)
+
+
+def _with_size(out: Tensor, batch: Tensor, height: Any, width: Any) -> Tensor:
+    known = [None if _is_tensor(d) else int(d) for d in (height, width)]
+    dims = batch._shape or (None,) * 4
+    out.set_shape([dims[0], *known, dims[-1]])
+    return out
+
+
+def pad_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """An image in the middle of zeros, at (offset_height, offset_width) of the target."""
+
+    def padded(batch: Tensor) -> Tensor:
+        height, width = _known_size(batch)
+        below = target_height - offset_height - height
+        beside = target_width - offset_width - width
+        for what, value in (("offset_height", offset_height), ("offset_width", offset_width)):
+            if not _is_tensor(value) and value < 0:
+                raise ValueError(f"{what} must be >= 0")
+        for what, value in (("width", beside), ("height", below)):
+            if not _is_tensor(value) and value < 0:
+                raise ValueError(f"{what} must be <= target - offset")
+        paddings = stack([0, 0, offset_height, below, offset_width, beside, 0, 0])
+        out = pad(batch, reshape(paddings, [4, 2]))
+        return _with_size(out, batch, target_height, target_width)
+
+    with name_scope(None, "pad_to_bounding_box", [image]):
+        return _batched(image, padded)
+
+
+def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+    """The middle of an image, or the image in the middle of zeros, in each direction."""
+
+    def resized(batch: Tensor) -> Tensor:
+        for what, value in (("target_width", target_width), ("target_height", target_height)):
+            if not _is_tensor(value) and value <= 0:
+                raise ValueError(f"{what} must be > 0.")
+        height, width = _known_size(batch)
+        cut_y, pad_y = _halves(height, target_height)
+        cut_x, pad_x = _halves(width, target_width)
+        cut = crop_to_bounding_box(
+            batch, cut_y, cut_x, _least(target_height, height), _least(target_width, width)
+        )
+        out = pad_to_bounding_box(cut, pad_y, pad_x, target_height, target_width)
+        return at_least_3d(_with_size(out, batch, target_height, target_width))
+
+    with name_scope(None, "resize_image_with_crop_or_pad", [image]):
+        return _batched(image, resized)
+
+
+def _halves(size: Any, target: Any) -> tuple[Any, Any]:
+    """Half of what is too much, half of what is missing."""
+    difference = target - size
+    if not _is_tensor(difference):
+        return max(-difference // 2, 0), max(difference // 2, 0)
+    return apply_op("Maximum", -difference // 2, 0), apply_op("Maximum", difference // 2, 0)
+
+
+def _least(a: Any, b: Any) -> Any:
+    return apply_op("Minimum", a, b) if _is_tensor(a, b) else min(a, b)

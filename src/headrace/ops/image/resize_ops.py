@@ -1,0 +1,191 @@
+"""ResizeBilinear, ResizeBicubic, ResizeArea, ResizeNearestNeighbor and their gradients.
+
+>>> small = tf.image.resize_bilinear(images, [32, 32])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core import shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.infer import Inference
+from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.numpy import resample
+from headrace.ops.array.array_shape import const, invalid
+
+__all__ = [
+    "resize_area", "resize_bicubic", "resize_bilinear", "resize_nearest_neighbor",
+]  # fmt: skip
+
+Resampler = Callable[..., Any]
+
+
+def _library(xp: Any) -> Any:
+    """Another array namespace brings its own functions of :mod:`headrace.kernels.numpy.resample`."""
+    return resample if xp.name == "numpy" else xp.resample
+
+
+def _checked(x: Any, size: Any) -> tuple[int, int]:
+    """The new height and width."""
+    if x.ndim != 4:
+        raise invalid(f"input must be 4-dimensional{shapes.show(x.shape)}")
+    height, width = int(size[0]), int(size[1])
+    if height <= 0 or width <= 0:
+        raise invalid("output dimensions must be positive")
+    if 0 in x.shape[1:3]:
+        raise invalid("input image must be of non-zero size")
+    return height, width
+
+
+def _kernel(name: str) -> Resampler:
+    def kernel(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+        return getattr(_library(xp), name)(
+            x, _checked(x, size), align_corners, _centers(align_corners, half_pixel_centers)
+        )
+
+    return kernel
+
+
+def _centers(align_corners: bool, half_pixel_centers: bool) -> bool:
+    if align_corners and half_pixel_centers:
+        raise invalid("If half_pixel_centers is True, align_corners must be False.")
+    return half_pixel_centers
+
+
+def _area_kernel(xp: Any, x: Any, size: Any, *, align_corners: bool) -> Any:
+    return _library(xp).area(x, _checked(x, size), align_corners)
+
+
+def _grad_kernel(name: str) -> Resampler:
+    def kernel(
+        xp: Any, g: Any, original: Any, *, align_corners: bool, half_pixel_centers: bool
+    ) -> Any:
+        size = (original.shape[1], original.shape[2])
+        out = getattr(_library(xp), name)(g, size, align_corners, half_pixel_centers)
+        return out.astype(original.dtype, copy=False)
+
+    return kernel
+
+
+def _nearest_grad_kernel(
+    xp: Any, g: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool
+) -> Any:
+    return _library(xp).nearest_grad(g, _checked(g, size), align_corners, half_pixel_centers)
+
+
+# shapes -------------------------------------------------------------------------------------------
+
+
+def _resized(c: Inference) -> list[Shape]:
+    image = c.require_rank(0, 4)
+    assert image is not None
+    shapes.merge(c.shape(1), (2,))
+    size = c.shape_value(1) or (None, None)
+    return [(image[0], size[0], size[1], image[3])]
+
+
+def _as_original(c: Inference) -> list[Shape]:
+    g, image = c.require_rank(0, 4), c.require_rank(1, 4)
+    assert g is not None and image is not None
+    return [(image[0] if image[0] is not None else g[0], *image[1:])]
+
+
+# gradients ----------------------------------------------------------------------------------------
+
+
+def _attrs(op: Operation) -> dict[str, Any]:
+    return {k: op._attrs[k] for k in ("align_corners", "half_pixel_centers")}
+
+
+def _through(grad_op: str) -> Callable[..., list[Any]]:
+    def grad(op: Operation, g: Any) -> list[Any]:
+        image = op._inputs[0]
+        if not image._dtype._base.is_floating:
+            return [None, None]
+        return [apply_op(grad_op, g, image, **_attrs(op)), None]
+
+    return grad
+
+
+def _back(forward_op: str) -> Callable[..., list[Any]]:
+    """The gradient of a resize's gradient is the resize."""
+
+    def grad(op: Operation, g: Any) -> list[Any]:
+        return [apply_op(forward_op, g, _size_of(op._inputs[0]), **_attrs(op)), None]
+
+    return grad
+
+
+def _size_of(tensor: Tensor) -> Any:
+    shape = tensor._shape
+    if shape is not None and None not in shape[1:3]:
+        return const(shape[1:3])
+    whole: Any = apply_op("Shape", tensor)
+    return whole[1:3]
+
+
+def _nearest_grad(op: Operation, g: Any) -> list[Any]:
+    return [apply_op("ResizeNearestNeighborGrad", g, _size_of(op._inputs[0]), **_attrs(op)), None]
+
+
+# definitions --------------------------------------------------------------------------------------
+
+_FLAGS = "align_corners: bool=False, half_pixel_centers: bool=False"
+
+
+def _define(name: str, function: str) -> OpDef:
+    define(
+        f"{name}Grad", f"grads: float32, original_image: T -> output: T; {_FLAGS}, T: type(float)",
+        shape=_as_original, kernel=_grad_kernel(f"{function}_grad"), grad=_back(name),
+    )  # fmt: skip
+    return define(
+        name, f"images: T, size: int32 -> resized_images: float32; {_FLAGS}, T: type(real)",
+        shape=_resized, kernel=_kernel(function), grad=_through(f"{name}Grad"), known_inputs=(1,),
+    )  # fmt: skip
+
+
+RESIZE_BILINEAR = _define("ResizeBilinear", "bilinear")
+RESIZE_BICUBIC = _define("ResizeBicubic", "bicubic")
+RESIZE_AREA = define(
+    "ResizeArea", "images: T, size: int32 -> resized_images: float32; align_corners: bool=False, T: type(real)",
+    shape=_resized, kernel=_area_kernel, grad=NO_GRADIENT_YET, known_inputs=(1,),
+)  # fmt: skip
+RESIZE_NEAREST_NEIGHBOR = define(
+    "ResizeNearestNeighbor", f"images: T, size: int32 -> resized_images: T; {_FLAGS}, T: type(real)",
+    shape=_resized, kernel=_kernel("nearest"), grad=_nearest_grad, known_inputs=(1,),
+)  # fmt: skip
+define(
+    "ResizeNearestNeighborGrad", f"grads: T, size: int32 -> output: T; {_FLAGS}, T: type(real)",
+    shape=_resized, kernel=_nearest_grad_kernel, grad=_back("ResizeNearestNeighbor"), known_inputs=(1,),
+)  # fmt: skip
+
+
+def resize_bilinear(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:  # fmt: skip
+    """Images of a batch to one size, mixing the four nearest pixels; float32."""
+    return apply(RESIZE_BILINEAR, images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)  # type: ignore[no-any-return]  # fmt: skip
+
+
+def resize_bicubic(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:  # fmt: skip
+    return apply(RESIZE_BICUBIC, images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)  # type: ignore[no-any-return]  # fmt: skip
+
+
+def resize_nearest_neighbor(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:  # fmt: skip
+    """The nearest pixel; the images' type."""
+    return apply(RESIZE_NEAREST_NEIGHBOR, images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)  # type: ignore[no-any-return]  # fmt: skip
+
+
+def resize_area(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean over the area that an output pixel covers; float32."""
+    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Ops that only rewriting makes, and helpers of gradient functions."""

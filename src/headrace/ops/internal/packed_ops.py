@@ -1,0 +1,84 @@
+"""Products and convolutions whose weights are kept packed: what the plan makes of them where the weights stay the same.
+
+They have no gradient and no wrapper, like the ops of ``fused_ops``. ``held`` is a :class:`~headrace.kernels.packed_weights.Held`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
+from headrace.core.shapes import Shape, show
+from headrace.kernels import packed_weights as packed
+from headrace.kernels.numpy import lstm_kernels as lstm
+from headrace.kernels.numpy import windowed
+from headrace.ops.linalg import matmul as linalg
+from headrace.ops.nn import conv_ops as nn_conv
+
+__all__ = ["HELD", "HELD_CONV2D", "HELD_LSTM_LAYER", "HELD_MATMUL", "holder"]
+
+
+def holder(held: Any) -> packed.Held:
+    """A layer's holder, which as a constant lies in an array."""
+    return held[()] if isinstance(held, np.ndarray) else held  # type: ignore[return-value]
+
+
+def _matmul_kernel(
+    xp: Any, a: Any, b: Any, held: Any, *args: Any, transpose_a: bool, transpose_b: bool, fused_ops: Any,
+    weights: str,
+) -> Any:  # fmt: skip
+    x, y = a.T if transpose_a else a, b.T if transpose_b else b
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
+        text = f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
+        raise errors.InvalidArgumentError(None, None, text)
+    activation = fused_ops[1] if len(fused_ops) > 1 else None
+    return packed.product(x, y, holder(held), args[0] if args else None, activation, weights)
+
+
+def _conv_kernel(xp: Any, x: Any, w: Any, held: Any, *args: Any, node: KernelNode) -> Any:
+    first = nn_conv.channels_first(node.attrs)
+    bias, add, relu = nn_conv.fused_parts(node, args, first)
+    x = nn_conv.to_last(x, first)
+    g = nn_conv.conv_geometry(node, x, w)
+    return nn_conv.from_last(windowed.conv_fused(x, w, g, bias, add, relu, holder(held)), first)
+
+
+def _matmul_shape(c: Inference) -> list[Shape]:
+    return linalg.MATMUL.shape(c)  # type: ignore[return-value]
+
+
+HELD = define(
+    "_Held", "weights: T -> held: variant; T: type",
+    shape=lambda c: [()], kernel=lambda xp, weights: packed.Held(), grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+HELD_MATMUL = define(
+    "_HeldMatMul",
+    "a: T, b: T, held: variant, args: num_args*T -> product: T; transpose_a: bool=False, transpose_b: bool=False, "
+    "T: type(float), fused_ops: list(str)=[], weights: str='float32'",
+    shape=_matmul_shape, kernel=_matmul_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def _lstm_kernel(xp: Any, *arrays: Any, N: int, order: Any, forget_bias: float) -> Any:
+    inputs, (h, c, kernel, bias, held) = arrays[:N], arrays[N:]
+    outputs, last = lstm.held_layer(
+        inputs, h, c, kernel, bias, holder(held), tuple(order), forget_bias
+    )
+    return (*outputs, last)
+
+
+HELD_LSTM_LAYER = define(
+    "_HeldLSTMLayer",
+    "inputs: N*T, h: T, c: T, kernel: T, bias: T, held: variant -> outputs: N*T, last: T; "
+    "N: int, order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, T: type(float)",
+    shape=lambda c: [None] * (c.attr("N") + 1), kernel=_lstm_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+HELD_CONV2D = define(
+    "_HeldConv2D",
+    "input: T, filter: T, held: variant, args: num_args*T -> output: T; " + nn_conv.ATTRS_2D + ", fused_ops: list(str)=[]",
+    shape=nn_conv.CONV2D.shape, kernel=_conv_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Parsing, decoding, files and printing."""

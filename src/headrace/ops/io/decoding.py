@@ -1,0 +1,223 @@
+"""Byte strings to tensors and back: padded raw bytes, compressed data, serialized tensors. (CSV: decoding_csv.)
+
+>>> tf.io.parse_tensor(tf.io.serialize_tensor([1.0, 2.0]), tf.float32)
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, shape_fns, shapes
+from headrace.core.build import apply
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import invalid
+from headrace.ops.strings.string_ops import decode_raw, mapped
+
+__all__ = ["decode_compressed", "decode_raw_v2", "parse_tensor", "serialize_tensor"]
+
+
+# raw bytes ----------------------------------------------------------------------------------------
+
+
+def _padded_kernel(xp: Any, x: Any, length: Any, *, out_type: Any, little_endian: bool) -> Any:
+    dtype, size = out_type.np_dtype, int(length)
+    if size <= 0:
+        raise invalid(f"fixed_length ({size}) must be greater than zero.")
+    if size % dtype.itemsize:
+        raise invalid(
+            f"fixed_length ({size}) must be a multiple of the size of out_type ({dtype.itemsize})"
+        )
+    rows = [s[:size].ljust(size, b"\0") for s in x.reshape(-1).tolist()]
+    flat = np.frombuffer(b"".join(rows), dtype if little_endian else dtype.newbyteorder(">"))
+    return flat.astype(dtype).reshape((*x.shape, size // dtype.itemsize))
+
+
+def _padded_shape(c: Inference) -> list[Shape]:
+    shape, size = c.shape(0), c.value(1)
+    item = c.attr("out_type").np_dtype.itemsize
+    if size is not None and int(size) % item:
+        raise ValueError(f"Dimension size must be evenly divisible by {item} but is {int(size)}")
+    if shape is None:
+        return [None]
+    return [(*shape, None if size is None else int(size) // item)]
+
+
+DECODE_PADDED_RAW = define(
+    "DecodePaddedRaw",
+    "input_bytes: string, fixed_length: int32 -> output: out_type; out_type: type, little_endian: bool=True",
+    shape=_padded_shape, kernel=_padded_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
+)  # fmt: skip
+
+
+def decode_raw_v2(
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The bytes of each string as a vector of numbers, cut or padded with zeros to ``fixed_length`` bytes if given."""
+    if fixed_length is None:
+        return decode_raw(input_bytes, out_type, little_endian, name)
+    return apply(  # type: ignore[no-any-return]
+        DECODE_PADDED_RAW, input_bytes, fixed_length, out_type=out_type, little_endian=little_endian, name=name
+    )  # fmt: skip
+
+
+# compressed data ----------------------------------------------------------------------------------
+
+_WINDOW_BITS = {"ZLIB": 15, "GZIP": 31}
+
+
+def _inflate(data: bytes, bits: int) -> bytes:
+    try:
+        return zlib.decompressobj(bits).decompress(data)
+    except zlib.error as error:
+        text = re.sub(r"Error (-\d+) while \w+ data: ", r"inflate() failed with error \1: ", str(error))  # fmt: skip
+        raise errors.DataLossError(None, None, text) from None
+
+
+def _compressed_kernel(xp: Any, x: Any, *, compression_type: str) -> Any:
+    if not compression_type:
+        return x
+    bits = _WINDOW_BITS.get(compression_type)
+    if bits is None:
+        raise invalid("Only ZLIB, GZIP or NONE are supported compressions")
+    return mapped(lambda s: _inflate(s, bits), x)
+
+
+DECODE_COMPRESSED = define(
+    "DecodeCompressed", "bytes: string -> output: string; compression_type: str=''",
+    shape=shape_fns.unchanged, kernel=_compressed_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, view=True,
+)  # fmt: skip
+
+
+def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+    """Strings decompressed: "ZLIB", "GZIP" or "" (as they are)."""
+    return apply(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)  # type: ignore[no-any-return]
+
+
+# serialized tensors -------------------------------------------------------------------------------
+# TensorProto {1: dtype, 2: TensorShapeProto {2: Dim {1: size}}*, 4: tensor_content, 8: string_val*}
+
+
+def _number(value: int) -> bytes:
+    """A variable-length integer of the wire format."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _part(tag: int, data: bytes) -> bytes:
+    return bytes([tag]) + _number(len(data)) + data
+
+
+def tensor_bytes(array: Any, dtype: dtypes.DType) -> bytes:
+    """A serialized TensorProto, byte for byte as TensorFlow writes it."""
+    dims = b"".join(_part(0x12, b"\x08" + _number(d) if d else b"") for d in array.shape)
+    head = b"\x08" + _number(dtype.as_datatype_enum) + _part(0x12, dims)
+    if dtype is dtypes.string:
+        return head + b"".join(_part(0x42, s) for s in array.reshape(-1).tolist())
+    content = np.ascontiguousarray(array).tobytes()
+    return head + (_part(0x22, content) if content else b"")
+
+
+def _serialize_kernel(xp: Any, x: Any, *, T: Any) -> Any:
+    out = np.empty((), object)
+    out[()] = tensor_bytes(np.asarray(x), T)
+    return out
+
+
+def _parse_kernel(xp: Any, serialized: Any, *, out_type: Any) -> Any:
+    if serialized.shape:
+        shown = shapes.show(serialized.shape)
+        raise invalid(f"Expected `serialized` to be a scalar, got shape: {shown}")
+    data = serialized.item()
+    message = _message(data)
+    have = dtypes.as_dtype(message.dtype)
+    if have is not out_type:
+        names = [_TYPE_NAMES.get(d, d.name) for d in (have, out_type)]
+        raise invalid(f"Type mismatch between parsed tensor ({names[0]}) and dtype ({names[1]})")
+    return _array(message, out_type)
+
+
+_TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}
+
+
+def _message(data: bytes) -> Any:
+    from google.protobuf.message import DecodeError
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+
+    message = TensorProto()
+    try:
+        message.ParseFromString(data)
+        if message.dtype:
+            return message
+    except DecodeError:
+        pass
+    text = data[:200].decode("utf-8", "backslashreplace")
+    raise invalid(f"Could not parse `serialized` as TensorProto: '{text}'")
+
+
+#: Where a TensorProto keeps the values of a type that it does not keep as raw bytes.
+_VALUES = {
+    "float64": "double_val", "float32": "float_val", "int64": "int64_val", "uint64": "uint64_val",
+    "uint32": "uint32_val", "bool": "bool_val",
+}  # fmt: skip
+
+
+def _array(message: Any, dtype: dtypes.DType) -> Any:
+    dims = [d.size for d in message.tensor_shape.dim]
+    if message.tensor_content:
+        return np.frombuffer(message.tensor_content, dtype.np_dtype).reshape(dims).copy()
+    if dtype is dtypes.string:
+        values: Any = np.empty(len(message.string_val), object)
+        values[:] = list(message.string_val)
+    elif dtype.is_complex:
+        pairs = message.scomplex_val if dtype is dtypes.complex64 else message.dcomplex_val
+        values = np.array(pairs, dtype.real_dtype.np_dtype).view(dtype.np_dtype)
+    elif dtype in (dtypes.float16, dtypes.bfloat16):
+        values = np.array(message.half_val, np.uint16).view(dtype.np_dtype)
+    else:
+        values = np.array(getattr(message, _VALUES.get(dtype.name, "int_val")), dtype.np_dtype)
+    return _filled(values, dims)
+
+
+def _filled(values: Any, dims: list[int]) -> Any:
+    """Fewer values than elements: the last one is repeated."""
+    count = int(np.prod(dims, dtype=np.int64))
+    if len(values) < count:
+        last = values[-1:] if len(values) else np.zeros(1, values.dtype)
+        values = np.concatenate([values, np.repeat(last, count - len(values))])
+    return values.reshape(dims)
+
+
+SERIALIZE_TENSOR = define(
+    "SerializeTensor", "tensor: T -> serialized: string", shape=shape_fns.scalar, kernel=_serialize_kernel,
+    grad=NOT_DIFFERENTIABLE, host_only=True,
+)  # fmt: skip
+PARSE_TENSOR = define(
+    "ParseTensor", "serialized: string -> output: out_type; out_type: type", shape=shape_fns.unknown,
+    kernel=_parse_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
+)  # fmt: skip
+
+
+def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+    """A tensor as a serialized TensorProto."""
+    return apply(SERIALIZE_TENSOR, tensor, name=name)  # type: ignore[no-any-return]
+
+
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
+    """The tensor that a serialized TensorProto holds."""
+    return apply(PARSE_TENSOR, serialized, out_type=out_type, name=name)  # type: ignore[no-any-return]

@@ -1,0 +1,130 @@
+"""Whole files in a graph: reading, writing, and finding them by a pattern.
+
+>>> image = tf.image.decode_png(tf.read_file("photo.png"))
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core.build import apply
+from headrace.core.graph import GraphKeys
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Tensor
+from headrace.ops.strings.string_ops import object_array
+
+__all__ = ["match_filenames_once", "matching_files", "read_file", "write_file"]
+
+
+def _contents(path: bytes) -> bytes:
+    """With as few calls of the system as possible: each gives the interpreter's lock away, and threads that read wait for it."""
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        size = os.fstat(file).st_size
+        data = os.read(file, size + 1) if size else b""
+        if size and len(data) == size:  # a read that is short is the end of an ordinary file
+            return data
+        parts = [data]
+        while parts[-1] or len(parts) == 1:
+            parts.append(os.read(file, 1 << 20))
+        return b"".join(parts)
+    finally:
+        os.close(file)
+
+
+def _read_kernel(xp: Any, filename: Any) -> Any:
+    path = filename.item()
+    out = np.empty((), object)
+    try:
+        out[()] = _contents(path)
+    except OSError as error:
+        raise errors.os_error(path, error) from None
+    return out
+
+
+def _write_kernel(xp: Any, filename: Any, contents: Any) -> tuple[()]:
+    path = filename.item()
+    try:
+        os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(contents.item())
+    except OSError as error:
+        raise errors.os_error(path, error) from None
+    return ()
+
+
+def _matching_kernel(xp: Any, pattern: Any) -> Any:
+    """Sorted; what fits two patterns is there twice. A folder that is not there is an error, as in TensorFlow; no file that fits is not."""
+    found: list[bytes] = []
+    for text in pattern.reshape(-1).tolist():
+        folder = os.path.dirname(text)
+        if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
+            raise errors.os_error(folder, FileNotFoundError(2, "No such file or directory"))
+        found += glob.glob(text)
+    return object_array(sorted(found), len(found))
+
+
+def _matching_shape(c: Inference) -> list[Shape]:
+    shape = c.shape(0)
+    if shape is not None and len(shape) > 1:
+        raise ValueError(f"Shape must be at most rank 1 but is rank {len(shape)}")
+    return [(None,)]
+
+
+def _scalar_inputs(n_outputs: int) -> Any:
+    def shape(c: Inference) -> list[Shape]:
+        for i in range(c.n_inputs):
+            c.require_rank(i, 0)
+        return [()] * n_outputs
+
+    return shape
+
+
+# A file may change between two runs: reading is neither folded nor shared.
+READ_FILE = define(
+    "ReadFile", "filename: string -> contents: string", shape=_scalar_inputs(1), kernel=_read_kernel,
+    grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
+)  # fmt: skip
+WRITE_FILE = define(
+    "WriteFile", "filename: string, contents: string -> ", shape=_scalar_inputs(0), kernel=_write_kernel,
+    grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
+)  # fmt: skip
+MATCHING_FILES = define(
+    "MatchingFiles", "pattern: string -> filenames: string", shape=_matching_shape, kernel=_matching_kernel,
+    grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
+)  # fmt: skip
+
+
+def read_file(filename: Any, name: str | None = None) -> Tensor:
+    """The contents of a file."""
+    return apply(READ_FILE, filename, name=name)  # type: ignore[no-any-return]
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
+    """Writes a file, making its folder if it is not there."""
+    return apply(WRITE_FILE, filename, contents, name=name)
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The names of the files that fit one or several patterns."""
+    return apply(MATCHING_FILES, pattern, name=name)  # type: ignore[no-any-return]
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
+    """The files that fit, found once and kept in a local variable."""
+    from headrace.variables.variable import Variable
+
+    with name_scope(name, "matching_filenames", [pattern]) as scope:
+        make: Any = Variable
+        return make(
+            initial_value=matching_files(pattern), trainable=False, name=scope, validate_shape=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+        )  # fmt: skip

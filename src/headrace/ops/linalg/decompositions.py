@@ -1,0 +1,435 @@
+"""Decompositions, solves, determinants and matrix functions.
+
+Gradients follow Giles (2008), "An extended collection of matrix derivative results", as TensorFlow's do.
+
+    tf.cholesky_solve(tf.cholesky(a), b)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import convert
+from headrace.core.build import apply, apply_op
+from headrace.core.dtypes import bfloat16, complex64, complex128, int32
+from headrace.core.opdef import GROUPS, NO_GRADIENT_YET, define
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.linalg import decomposition_kernels as kernels
+from headrace.ops.linalg.matmul import adjoint, matmul, matrix_transpose
+
+__all__ = [
+    "cholesky", "cholesky_solve", "expm", "logdet", "logm", "lu", "matrix_determinant", "matrix_inverse",
+    "matrix_rank", "matrix_solve", "matrix_solve_ls", "matrix_triangular_solve", "pinv", "qr", "self_adjoint_eig",
+    "self_adjoint_eigvals", "slogdet", "sqrtm", "svd",
+]  # fmt: skip
+
+GROUPS["half_single_double"] = (GROUPS["float"] or frozenset()) - {bfloat16}
+GROUPS["matrix"] = (GROUPS["inexact"] or frozenset()) - {bfloat16}
+GROUPS["complex"] = frozenset([complex64, complex128])
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def _inverse_grad(op: Operation, g: Any) -> list[Any]:
+    inverse = op._outputs[0]
+    if op._attrs["adjoint"]:
+        return [-matmul(inverse, matmul(adjoint(g), inverse))]
+    return [-matmul(inverse, matmul(g, inverse, adjoint_b=True), adjoint_a=True)]
+
+
+def _per_matrix(x: Any) -> Any:
+    """One number per matrix, with two axes added."""
+    return apply_op("ExpandDims", apply_op("ExpandDims", x, -1), -1)
+
+
+def _determinant_grad(op: Operation, g: Any) -> list[Any]:
+    inverse = apply_op("MatrixInverse", op._inputs[0], adjoint=True)
+    return [_per_matrix(g * op._outputs[0]) * inverse]
+
+
+def _log_determinant_grad(op: Operation, g_sign: Any, g: Any) -> list[Any]:
+    if g is None:
+        return [None]
+    return [_per_matrix(g) * apply_op("MatrixInverse", op._inputs[0], adjoint=True)]
+
+
+def _eye_like(x: Tensor) -> Any:
+    diagonal = apply_op("OnesLike", apply_op("MatrixDiagPart", x))
+    return apply_op("MatrixDiag", diagonal)
+
+
+def _halved_diagonal(x: Any) -> Any:
+    return apply_op("MatrixSetDiag", x, 0.5 * apply_op("MatrixDiagPart", x))
+
+
+def _band(x: Any, lower: int, upper: int) -> Any:
+    return apply_op("MatrixBandPart", x, lower, upper)
+
+
+def _cholesky_grad(op: Operation, g: Any) -> list[Any]:
+    low = op._outputs[0]
+    inverse = apply_op("MatrixTriangularSolve", low, _eye_like(low), lower=True)
+    middle = _band(_halved_diagonal(matmul(low, g, adjoint_a=True)), -1, 0)
+    out = matmul(matmul(inverse, middle, adjoint_a=True), inverse)
+    return [(out + adjoint(out)) * 0.5]
+
+
+def _zeros_if_none(g: Any, like: Tensor) -> Any:
+    return apply_op("ZerosLike", like) if g is None else g
+
+
+def _qr_grad(op: Operation, dq: Any, dr: Any) -> list[Any]:
+    q, r = op._outputs
+    if q._dtype._kind == "c":
+        raise NotImplementedError(f"QrGrad not implemented for dtype: {q.dtype}")
+    if r._shape is None or None in r._shape[-2:]:
+        raise NotImplementedError("QrGrad not implemented with dynamic shapes.")
+    if r._shape[-2] != r._shape[-1]:
+        raise NotImplementedError(
+            "QrGrad not implemented when ncols > nrows or full_matrices is true and ncols != nrows."
+        )
+    dq, dr = _zeros_if_none(dq, q), _zeros_if_none(dr, r)
+    qdq = matmul(q, dq, adjoint_a=True)
+    rdr = matmul(r, dr, adjoint_b=True)
+    lower = _band(qdq - adjoint(qdq) + rdr - adjoint(rdr), -1, 0)
+    return [matmul(q, dr + _times_inverse(lower, r)) + _times_inverse(dq - matmul(q, qdq), r)]
+
+
+def _times_inverse(x: Any, r: Any) -> Any:
+    """x r^-H for upper triangular r."""
+    return adjoint(apply_op("MatrixTriangularSolve", r, adjoint(x), lower=False))
+
+
+def _solve_grad(op: Operation, g: Any) -> list[Any]:
+    a, x = op._inputs[0], op._outputs[0]
+    flip = op._attrs["adjoint"]
+    grad_b = apply_op("MatrixSolve", a, g, adjoint=not flip)
+    grad_a = matmul(x, grad_b, adjoint_b=True) if flip else matmul(grad_b, x, adjoint_b=True)
+    return [-grad_a, grad_b]
+
+
+def _triangular_solve_grad(op: Operation, g: Any) -> list[Any]:
+    a, x = op._inputs[0], op._outputs[0]
+    flip, lower = op._attrs["adjoint"], op._attrs["lower"]
+    grad_b = apply_op("MatrixTriangularSolve", a, g, lower=lower, adjoint=not flip)
+    grad_a = -(matmul(x, grad_b, adjoint_b=True) if flip else matmul(grad_b, x, adjoint_b=True))
+    return [_band(grad_a, -1, 0) if lower else _band(grad_a, 0, -1), grad_b]
+
+
+def _least_squares_grad(op: Operation, g: Any) -> list[Any]:
+    a = op._inputs[0]
+    if not op._attrs["fast"]:
+        raise ValueError("Gradient not defined for fast=False")
+    if a._shape is None or a._shape[-2] is None or a._shape[-1] is None:
+        raise NotImplementedError("The gradient of matrix_solve_ls needs a matrix of known shape.")
+    if a._shape[-2] >= a._shape[-1]:
+        return [*_tall_least_squares_grad(op, g), None]
+    return [*_wide_least_squares_grad(op, g), None]
+
+
+def _gram_factor(op: Operation, tall: bool) -> Any:
+    """Cholesky factor of a^H a + weight I (or of a a^H + weight I)."""
+    a, _, weight = op._inputs
+    gram = matmul(a, a, adjoint_a=tall, adjoint_b=not tall)
+    eye = _eye_like(gram)
+    return apply_op("Cholesky", gram + apply_op("Cast", weight, DstT=a._dtype._base) * eye)
+
+
+def _cholesky_solve(low: Any, rhs: Any) -> Any:
+    half = apply_op("MatrixTriangularSolve", low, rhs, lower=True, adjoint=False)
+    return apply_op("MatrixTriangularSolve", low, half, lower=True, adjoint=True)
+
+
+def _tall_least_squares_grad(op: Operation, g: Any) -> tuple[Any, Any]:
+    """x = (a^H a + w)^-1 a^H b."""
+    a, b, x = op._inputs[0], op._inputs[1], op._outputs[0]
+    z = _cholesky_solve(_gram_factor(op, True), g)
+    xz = matmul(x, z, adjoint_b=True)
+    return matmul(b, z, adjoint_b=True) - matmul(a, xz + matrix_transpose(xz)), matmul(a, z)
+
+
+def _wide_least_squares_grad(op: Operation, g: Any) -> tuple[Any, Any]:
+    """x = a^H (a a^H + w)^-1 b."""
+    a, b = op._inputs[:2]
+    factor = _gram_factor(op, False)
+    grad_b = _cholesky_solve(factor, matmul(a, g))
+    inner = _cholesky_solve(factor, b)
+    through = matmul(grad_b, matmul(inner, a, adjoint_a=True))
+    direct = matmul(inner, g - matmul(a, grad_b, adjoint_a=True), adjoint_b=True)
+    return direct - through, grad_b
+
+
+def _reciprocal_gaps(values: Any) -> Any:
+    """f[i, j] = 1 / (values[j] - values[i]), zero on the diagonal; the added identity keeps it differentiable."""
+    gaps = apply_op("ExpandDims", values, -2) - apply_op("ExpandDims", values, -1)
+    safe = apply_op("Reciprocal", gaps + apply_op("MatrixDiag", apply_op("OnesLike", values)))
+    return apply_op("MatrixSetDiag", safe, apply_op("ZerosLike", values))
+
+
+def _eigh_grad(op: Operation, g_e: Any, g_v: Any) -> list[Any]:
+    e, v = op._outputs
+    diagonal = apply_op("MatrixDiag", _zeros_if_none(g_e, e))
+    if not op._attrs["compute_v"]:
+        v = apply_op("SelfAdjointEigV2", op._inputs[0], compute_v=True)[1]
+    elif g_v is not None:
+        diagonal = diagonal + _reciprocal_gaps(e) * matmul(v, g_v, adjoint_a=True)
+    out = matmul(v, matmul(diagonal, v, adjoint_b=True))
+    # the op reads the lower triangle only
+    return [_halved_diagonal(_band(out + adjoint(out), -1, 0))]
+
+
+def _svd_grad(op: Operation, g_s: Any, g_u: Any, g_v: Any) -> list[Any]:
+    a = op._inputs[0]
+    s, u, v = op._outputs
+    diagonal = apply_op("MatrixDiag", _zeros_if_none(g_s, s))
+    if not op._attrs["compute_uv"]:
+        _, u, v = apply_op("Svd", a, compute_uv=True)
+        return [matmul(u, matmul(diagonal, v, adjoint_b=True))]
+    if a._dtype._kind == "c":
+        raise NotImplementedError(
+            "SVD gradient is not implemented for complex types and compute_uv=True."
+        )
+    if a._shape is None or a._shape[-2] is None or a._shape[-1] is None:
+        raise NotImplementedError(
+            "SVD gradient has not been implemented for input with unknown inner matrix shape."
+        )
+    m, n = int(a._shape[-2]), int(a._shape[-1])
+    full = op._attrs["full_matrices"]
+    if full and abs(m - n) > 1:
+        raise NotImplementedError(
+            "svd gradient is not implemented for abs(m - n) > 1 when full_matrices is True"
+        )
+    g_u, g_v = _zeros_if_none(g_u, u), _zeros_if_none(g_v, v)
+    if m > n:  # the same for the transpose
+        return [matrix_transpose(_wide_svd_grad(n, m, full, s, v, u, diagonal, g_v, g_u))]
+    return [_wide_svd_grad(m, n, full, s, u, v, diagonal, g_u, g_v)]
+
+
+def _wide_svd_grad(
+    m: int, n: int, full: bool, s: Any, u: Any, v: Any, diagonal: Any, g_u: Any, g_v: Any
+) -> Any:
+    """For m <= n; v1 are the first m columns of v."""
+    gaps = _reciprocal_gaps(apply_op("Square", s))
+    scale = apply_op("MatrixDiag", s)
+    v1, g_v1 = (v[..., :, :m], g_v[..., :, :m]) if full and n > m else (v, g_v)
+    f_u = gaps * matmul(u, g_u, adjoint_a=True)
+    f_v = gaps * matmul(v1, g_v1, adjoint_a=True)
+    inner = diagonal + matmul(f_u + adjoint(f_u), scale) + matmul(scale, f_v + adjoint(f_v))
+    out = matmul(u, matmul(inner, v1, adjoint_b=True))
+    if m == n:
+        return out
+    g_v1_t = matrix_transpose(g_v1)
+    rest = g_v1_t - matmul(matmul(g_v1_t, v1), v1, adjoint_b=True)
+    if full:
+        v2, g_v2 = v[..., :, m:n], g_v[..., :, m:n]
+        rest = rest - matmul(matmul(v1, g_v2, adjoint_a=True), v2, adjoint_b=True)
+    u_over_s = matmul(u, apply_op("MatrixDiag", apply_op("Reciprocal", s)))
+    return out + matmul(u_over_s, rest)
+
+
+def _function_grad(op: Operation, g: Any) -> list[Any]:
+    """The derivative of a matrix function f at a in direction e is the upper right block of f([[a, e], [0, a]])."""
+    a = adjoint(op._inputs[0])
+    zero = apply_op("ZerosLike", a)
+    rows = [apply_op("ConcatV2", [a, g], -1), apply_op("ConcatV2", [zero, a], -1)]
+    blocks = apply_op(op.type, apply_op("ConcatV2", rows, -2))
+    right = apply_op("Split", -1, blocks, num_split=2)[1]
+    return [apply_op("Split", -2, right, num_split=2)[0]]
+
+
+# definitions ------------------------------------------------------------------------------------
+
+MATRIX_INVERSE = define(
+    "MatrixInverse", "input: T -> output: T; adjoint: bool=False, T: type(matrix)",
+    shape=kernels.same_square, kernel=kernels.inverse_kernel, grad=_inverse_grad,
+)  # fmt: skip
+MATRIX_DETERMINANT = define(
+    "MatrixDeterminant", "input: T -> output: T; T: type(matrix)",
+    shape=kernels.batch_only, kernel=kernels.determinant_kernel, grad=_determinant_grad,
+)  # fmt: skip
+LOG_MATRIX_DETERMINANT = define(
+    "LogMatrixDeterminant", "input: T -> sign: T, log_abs_determinant: T; T: type(matrix)",
+    shape=kernels.batch_only, kernel=kernels.log_determinant_kernel, grad=_log_determinant_grad,
+)  # fmt: skip
+CHOLESKY = define(
+    "Cholesky", "input: T -> output: T; T: type(matrix)",
+    shape=kernels.same_square, kernel=kernels.cholesky_kernel, grad=_cholesky_grad,
+)  # fmt: skip
+CHOLESKY_GRAD = define(
+    "CholeskyGrad", "l: T, grad: T -> output: T; T: type(half_single_double)",
+    shape=kernels.same_square, kernel=kernels.cholesky_grad_kernel, grad=NO_GRADIENT_YET,
+)  # fmt: skip
+QR = define(
+    "Qr", "input: T -> q: T, r: T; full_matrices: bool=False, T: type(matrix)",
+    shape=kernels.qr_shape, kernel=kernels.qr_kernel, grad=_qr_grad,
+)  # fmt: skip
+SVD = define(
+    "Svd", "input: T -> s: T, u: T, v: T; compute_uv: bool=True, full_matrices: bool=False, T: type(matrix)",
+    shape=kernels.svd_shape, kernel=kernels.svd_kernel, grad=_svd_grad,
+)  # fmt: skip
+SELF_ADJOINT_EIG_V2 = define(
+    "SelfAdjointEigV2", "input: T -> e: T, v: T; compute_v: bool=True, T: type(matrix)",
+    shape=kernels.eigh_shape, kernel=kernels.eigh_kernel, grad=_eigh_grad,
+)  # fmt: skip
+MATRIX_SOLVE = define(
+    "MatrixSolve", "matrix: T, rhs: T -> output: T; adjoint: bool=False, T: type(matrix)",
+    shape=kernels.solve_shape, kernel=kernels.solve_kernel, grad=_solve_grad,
+)  # fmt: skip
+MATRIX_TRIANGULAR_SOLVE = define(
+    "MatrixTriangularSolve",
+    "matrix: T, rhs: T -> output: T; lower: bool=True, adjoint: bool=False, T: type(matrix)",
+    shape=kernels.solve_shape, kernel=kernels.triangular_solve_kernel, grad=_triangular_solve_grad,
+)  # fmt: skip
+MATRIX_SOLVE_LS = define(
+    "MatrixSolveLs", "matrix: T, rhs: T, l2_regularizer: float64 -> output: T; T: type(matrix), fast: bool=True",
+    shape=kernels.least_squares_shape, kernel=kernels.least_squares_kernel, grad=_least_squares_grad, known_inputs=(2,),
+)  # fmt: skip
+MATRIX_EXPONENTIAL = define(
+    "MatrixExponential", "input: T -> output: T; T: type(matrix)",
+    shape=kernels.same_square, kernel=kernels.matrix_function("expm"), grad=_function_grad, host_only=True,
+)  # fmt: skip
+MATRIX_LOGARITHM = define(
+    "MatrixLogarithm", "input: T -> output: T; T: type(complex)",
+    shape=kernels.same_square, kernel=kernels.matrix_function("logm"), grad=_function_grad, host_only=True,
+)  # fmt: skip
+MATRIX_SQUARE_ROOT = define(
+    "MatrixSquareRoot", "input: T -> output: T; T: type(matrix)",
+    shape=kernels.same_square, kernel=kernels.matrix_function("sqrtm"), grad=_function_grad, host_only=True,
+)  # fmt: skip
+LU = define(
+    "Lu", "input: T -> lu: T, p: output_idx_type; T: type(matrix), output_idx_type: type(index)=int32",
+    shape=kernels.lu_shape, kernel=kernels.lu_kernel, grad=NO_GRADIENT_YET, host_only=True,
+)  # fmt: skip
+
+
+# what users call --------------------------------------------------------------------------------
+
+
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    """Inverses of square matrices (of their adjoints, with ``adjoint``)."""
+    return apply(MATRIX_INVERSE, input, adjoint=adjoint, name=name)
+
+
+def matrix_determinant(input: Any, name: str | None = None) -> Any:
+    return apply(MATRIX_DETERMINANT, input, name=name)
+
+
+def slogdet(input: Any, name: str | None = None) -> Any:
+    """Sign and logarithm of the absolute value of determinants."""
+    return apply(LOG_MATRIX_DETERMINANT, input, name=name)
+
+
+def cholesky(input: Any, name: str | None = None) -> Any:
+    """The lower triangular factor of a positive definite matrix."""
+    return apply(CHOLESKY, input, name=name)
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
+    """Solves ``a x = rhs``, given the Cholesky factor of ``a``."""
+    with name_scope(name, "cholesky_solve", [chol, rhs]):
+        return _cholesky_solve(chol, rhs)
+
+
+def logdet(matrix: Any, name: str | None = None) -> Any:
+    """The logarithm of the determinant of a positive definite matrix."""
+    with name_scope(name, "logdet", [matrix]):
+        logs = apply_op("Log", _real(apply_op("MatrixDiagPart", cholesky(matrix))))
+        return 2.0 * apply_op("Sum", logs, [-1])
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+    return apply(QR, input, full_matrices=full_matrices, name=name)
+
+
+def svd(
+    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """``s, u, v`` with ``tensor = u diag(s) v^H``, or ``s`` alone."""
+    s, u, v = apply(SVD, tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
+    return (_real(s), u, v) if compute_uv else _real(s)
+
+
+def _real(x: Any) -> Any:
+    """Singular values and eigenvalues have a real type, though the op gives them in the type of the matrix."""
+    return apply_op("Real", x, Tout=x._dtype._base.real_dtype) if x._dtype._kind == "c" else x
+
+
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
+    """Eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices; only the lower triangle is read."""
+    return apply(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)
+
+
+def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Any:
+    return apply(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]
+
+
+def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    return apply(MATRIX_SOLVE, matrix, rhs, adjoint=adjoint, name=name)
+
+
+def matrix_triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Any:
+    return apply(MATRIX_TRIANGULAR_SOLVE, matrix, rhs, lower=lower, adjoint=adjoint, name=name)
+
+
+def matrix_solve_ls(
+    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+) -> Any:
+    """Least squares; ``fast=False`` is the way for matrices that lack full rank (and takes no regularizer)."""
+    return apply(MATRIX_SOLVE_LS, matrix, rhs, l2_regularizer, fast=fast, name=name)
+
+
+def expm(input: Any, name: str | None = None) -> Any:
+    """The matrix exponential."""
+    return apply(MATRIX_EXPONENTIAL, input, name=name or "matrix_exponential")
+
+
+def logm(input: Any, name: str | None = None) -> Any:
+    return apply(MATRIX_LOGARITHM, input, name=name)
+
+
+def sqrtm(input: Any, name: str | None = None) -> Any:
+    return apply(MATRIX_SQUARE_ROOT, input, name=name)
+
+
+def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any:
+    return apply(LU, input, output_idx_type=output_idx_type, name=name)
+
+
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
+    """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as zero."""
+    with name_scope(name, "pinv", [a]):
+        a = convert.convert(a, name="a")
+        s, u, v = svd(a)
+        if rcond is None:
+            rcond = _default_cutoff(a, s)
+        rcond = apply_op("ExpandDims", convert.convert(rcond, s._dtype._base, "rcond"), -1)
+        large = apply_op("Greater", s, rcond * apply_op("Max", s, [-1], keep_dims=True))
+        inverse = apply_op("SelectV2", large, apply_op("Reciprocal", s), apply_op("ZerosLike", s))
+        scaled = v * apply_op("Cast", apply_op("ExpandDims", inverse, -2), DstT=a._dtype._base)
+        return matmul(scaled, u, adjoint_b=True)
+
+
+def _default_cutoff(a: Any, s: Any) -> Any:
+    """NumPy's 10 * max(m, n) * eps."""
+    eps = float(np.finfo(s._dtype._base.np_dtype).eps)
+    if a._shape is not None and None not in a._shape[-2:]:
+        return 10.0 * max(a._shape[-2:]) * eps
+    size = apply_op("Max", apply_op("Shape", a)[-2:], 0)
+    return 10.0 * eps * apply_op("Cast", size, DstT=s._dtype._base)
+
+
+def matrix_rank(
+    a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
+) -> Any:
+    """How many singular values are larger than ``tol``."""
+    with name_scope(name, "matrix_rank", [a]):
+        a = convert.convert(a, name="a")
+        s = svd(a, compute_uv=False)
+        if tol is None:
+            tol = _default_cutoff(a, s) * 0.1 * apply_op("Max", s, [-1], keep_dims=True)
+        return apply_op("Sum", apply_op("Cast", apply_op("Greater", s, tol), DstT=int32), [-1])

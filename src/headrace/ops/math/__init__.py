@@ -1,0 +1,1 @@
+"""Element-wise functions, comparisons, reductions, segments, transforms; Python's operators."""

@@ -1,0 +1,543 @@
+"""Element-wise functions of two tensors, with broadcasting: ``tf.add``, ``tf.pow``, ``tf.floordiv``; and sums of lists.
+
+Integers follow C: division by zero is an error where the graph runs, ``Div`` truncates, ``FloorDiv`` does not. Floating
+point ``FloorDiv`` is ``floor(x / y)``, which is not always Python's ``//``.
+
+    >>> mean = tf.add_n(losses) / len(losses)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, shape_fns, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert, convert_to_tensor
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.infer import Inference
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.internal import gradient_helpers as gu
+from headrace.ops.math.unary import again
+
+__all__ = [
+    "accumulate_n", "add", "add_n", "atan2", "div", "div_no_nan", "divide", "divide_no_nan", "floor_div", "floordiv",
+    "floormod", "maximum", "minimum", "mod", "mul", "multiply", "multiply_no_nan", "nextafter", "polyval", "pow",
+    "realdiv", "scalar_mul", "scalar_mul_v2", "squared_difference", "sub", "subtract", "truediv", "truncatediv",
+    "truncatemod", "xdivy", "xlogy",
+]  # fmt: skip
+
+_NUMBERS = GROUPS["number"] or frozenset()
+GROUPS["summable"] = _NUMBERS | {dtypes.string}  # Add joins strings
+GROUPS["addn"] = _NUMBERS | {dtypes.variant}
+
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _add(xp: Any, x: Any, y: Any) -> Any:
+    """The sum; strings are joined. Of two scalar strings NumPy makes plain bytes, which is no array."""
+    out = xp.add(x, y)
+    return np.asarray(out, object) if isinstance(out, bytes) else out
+
+
+def _check_divisor(xp: Any, y: Any) -> None:
+    if xp.name == "numpy" and not y.all():
+        raise errors.InvalidArgumentError(None, None, "Integer division by zero")
+
+
+def _truncated_div(xp: Any, x: Any, y: Any) -> Any:
+    """Division; of integers toward zero, as in C."""
+    kind = x.dtype.kind
+    if kind not in "iu":
+        return xp.divide(x, y)
+    _check_divisor(xp, y)
+    quotient = xp.floor_divide(x, y)
+    if kind == "i":  # the floor is one too low where the signs differ and something is left over
+        quotient = quotient + ((xp.bitwise_xor(x, y) < 0) & (xp.multiply(quotient, y) != x))
+    return quotient
+
+
+def _floor_div(xp: Any, x: Any, y: Any) -> Any:
+    if x.dtype.kind not in "iu":
+        return again(xp.floor, xp.divide(x, y))
+    _check_divisor(xp, y)
+    return xp.floor_divide(x, y)
+
+
+def _floor_mod(xp: Any, x: Any, y: Any) -> Any:
+    """The remainder with the sign of y."""
+    if x.dtype.kind in "iu":
+        _check_divisor(xp, y)
+        return xp.remainder(x, y)
+    r = xp.fmod(x, y)  # np.remainder gives the same five times slower
+    return xp.where((r != 0) & ((r < 0) != (y < 0)), r + y, r)
+
+
+def _truncated_mod(xp: Any, x: Any, y: Any) -> Any:
+    """The remainder with the sign of x."""
+    if x.dtype.kind in "iu":
+        _check_divisor(xp, y)
+    return xp.fmod(x, y)
+
+
+def _pow(xp: Any, x: Any, y: Any) -> Any:
+    kind = x.dtype.kind
+    if kind in "iu":
+        if xp.name == "numpy" and kind == "i" and (y < 0).any():
+            raise errors.InvalidArgumentError(
+                None, None, "Integers to negative integer powers are not allowed"
+            )
+    elif y.ndim == 0 and xp.name == "numpy":
+        special = _POWERS.get(y.item())
+        if special is not None:  # up to a hundred times faster than np.power
+            return special(x)
+    return xp.power(x, y)
+
+
+def _cube(x: Any) -> Any:
+    out = np.square(x)
+    out *= x
+    return out
+
+
+_POWERS: dict[Any, Callable[[Any], Any]] = {
+    1.0: np.positive,
+    2.0: np.square,
+    3.0: _cube,
+    4.0: lambda x: again(np.square, np.square(x)),
+    0.5: np.sqrt,
+    -1.0: np.reciprocal,
+    -2.0: lambda x: again(np.reciprocal, np.square(x)),
+}
+
+
+def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
+    d = xp.subtract(x, y)
+    return xp.multiply(d, xp.conjugate(d)) if d.dtype.kind == "c" else again(xp.square, d)
+
+
+def _zero_where(xp: Any, where: Any, value: Any) -> Any:
+    """``value``, freshly made, with 0 at the places in ``where``."""
+    if type(value) is not np.ndarray:
+        return xp.where(where, value.dtype.type(0), value)
+    np.copyto(value, 0, where=where)
+    return value
+
+
+def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    return _zero_where(xp, y == 0, xp.divide(x, y))
+
+
+def _mul_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    return _zero_where(xp, y == 0, xp.multiply(x, y))
+
+
+def _xdivy(xp: Any, x: Any, y: Any) -> Any:
+    return _zero_where(xp, x == 0, xp.divide(x, y))
+
+
+def _xlogy(xp: Any, x: Any, y: Any) -> Any:
+    return _zero_where(xp, x == 0, xp.multiply(x, xp.log(y)))
+
+
+def _add_n(xp: Any, *inputs: Any) -> Any:
+    first = inputs[0]
+    shape = first.shape
+    for i, other in enumerate(inputs):
+        if other.shape != shape:
+            raise errors.InvalidArgumentError(
+                None, None,
+                "Inputs to operation AddN of type AddN must have the same size and shape.  "
+                f"Input 0: {shapes.show(shape)} != input {i}: {shapes.show(other.shape)}",
+            )  # fmt: skip
+    if len(inputs) == 1:
+        return xp.positive(first)
+    total = xp.add(first, inputs[1])
+    for other in inputs[2:]:
+        total += other
+    return total
+
+
+def _add_n_shape(c: Inference) -> list[Shape]:
+    out: Shape = None
+    for i, shape in enumerate(c.shapes()):
+        try:
+            out = shapes.merge(out, shape)
+        except ValueError as error:
+            raise ValueError(f"{error}\n\tFrom merging shape {i - 1} with other shapes.") from None
+    return [out]
+
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def _inputs(op: Operation) -> tuple[Any, Any]:
+    """The two (conjugate) inputs."""
+    x, y = op._inputs
+    return gu.conj(x), gu.conj(y)
+
+
+def _add_grad(op: Operation, g: Any) -> list[Any]:
+    return gu.unbroadcast(op, g, g)
+
+
+def _sub_grad(op: Operation, g: Any) -> list[Any]:
+    gx, gy = gu.unbroadcast(op, g, g)
+    return [gx, gu.neg(gy)]
+
+
+def _mul_grad(op: Operation, g: Any) -> list[Any]:
+    x, y = _inputs(op)
+    return gu.unbroadcast(op, gu.mul(g, y), gu.mul(x, g))
+
+
+def _mul_no_nan_grad(op: Operation, g: Any) -> list[Any]:
+    x, y = op._inputs
+    return gu.unbroadcast(op, apply_op("MulNoNan", g, y), apply_op("MulNoNan", x, g))
+
+
+def _quotient_grad(divide: str) -> Callable[..., list[Any]]:
+    """d(x/y) = dx/y - x/y^2 dy, written with the division op itself."""
+
+    def grad(op: Operation, g: Any) -> list[Any]:
+        x, y = _inputs(op)
+        slope = apply_op(divide, apply_op(divide, gu.neg(x), y), y)
+        return gu.unbroadcast(op, apply_op(divide, g, y), gu.mul(g, slope))
+
+    return grad
+
+
+def _floor_mod_grad(op: Operation, g: Any) -> list[Any]:
+    x, y = _inputs(op)
+    return gu.unbroadcast(op, g, gu.mul(g, gu.neg(apply_op("FloorDiv", x, y))))
+
+
+def _truncated_mod_grad(op: Operation, g: Any) -> list[Any]:
+    # x = q y + z with an integer q: dz/dy = -q = (z - x) / y
+    x, y = op._inputs
+    return gu.unbroadcast(op, g, gu.mul(g, apply_op("Div", gu.sub(op._outputs[0], x), y)))
+
+
+def _pow_grad(op: Operation, g: Any) -> list[Any]:
+    x, y = _inputs(op)
+    z = gu.conj(op._outputs[0])
+    gx = gu.mul(gu.mul(g, y), apply_op("Pow", x, gu.sub(y, 1)))
+    # log only where it exists: a NaN in the branch that is not taken would spoil second derivatives
+    if x._dtype._kind == "c":
+        good = apply_op("NotEqual", x, 0)
+    else:
+        good = apply_op("Greater", x, 0)
+    safe = gu.select(good, x, apply_op("OnesLike", x))
+    log_x = gu.select(good, apply_op("Log", safe), gu.zeros_like(x))
+    return gu.unbroadcast(op, gx, gu.mul(gu.mul(g, z), log_x))
+
+
+def _choice_grad(compare: str) -> Callable[..., list[Any]]:
+    """Maximum, Minimum: the gradient goes to the input that was taken, to x if both are equal."""
+
+    def grad(op: Operation, g: Any) -> list[Any]:
+        x, y = op._inputs
+        zero = gu.zeros_like(g)
+        took_x = apply_op(compare, x, y)
+        return gu.unbroadcast(op, gu.select(took_x, g, zero), gu.select(took_x, zero, g))
+
+    return grad
+
+
+def _squared_difference_grad(op: Operation, g: Any) -> list[Any]:
+    x, y = op._inputs
+    gx, gy = gu.unbroadcast(op, *[gu.mul(gu.mul(g, 2), gu.sub(x, y))] * 2)
+    return [gx, gu.neg(gy)]
+
+
+def _not_zero(x: Any) -> Any:
+    return apply_op("Cast", apply_op("NotEqual", x, 0), DstT=x._dtype._base)
+
+
+def _xlogy_grad(op: Operation, g: Any) -> list[Any]:
+    x, y = op._inputs
+    by_x = apply_op("Xlogy", _not_zero(x), y)
+    by_y = apply_op("Xdivy", x, y)
+    return gu.unbroadcast(op, gu.mul(by_x, g), gu.mul(by_y, g))
+
+
+def _xdivy_grad(op: Operation, g: Any) -> list[Any]:
+    x, y = op._inputs
+    by_x = apply_op("Xdivy", _not_zero(x), y)
+    by_y = apply_op("Xdivy", gu.neg(x), gu.square(y))
+    return gu.unbroadcast(op, gu.mul(by_x, g), gu.mul(by_y, g))
+
+
+def _atan2_grad(op: Operation, g: Any) -> list[Any]:
+    y, x = op._inputs
+    scaled = gu.div(g, gu.add(gu.square(x), gu.square(y)))
+    return gu.unbroadcast(op, gu.mul(x, scaled), gu.mul(gu.neg(y), scaled))
+
+
+def _next_after_grad(op: Operation, g: Any) -> list[Any]:
+    return gu.unbroadcast(op, g, gu.zeros_like(g))
+
+
+# definitions ------------------------------------------------------------------------------------
+
+
+def _define(
+    op_type: str, types: str, grad: Any, ufunc: str | None = None, kernel: Any = None
+) -> OpDef:
+    return define(
+        op_type, f"x: T, y: T -> z: T; T: type({types})",
+        shape=shape_fns.broadcast, kernel=kernel, grad=grad, ufunc=ufunc, elementwise=True,
+    )  # fmt: skip
+
+
+ADD = _define("Add", "summable", _add_grad, kernel=_add)
+ADD_V2 = _define("AddV2", "number", _add_grad, "add")
+SUB = _define("Sub", "number", _sub_grad, "subtract")
+MUL = _define("Mul", "number", _mul_grad, "multiply")
+REAL_DIV = _define("RealDiv", "inexact", _quotient_grad("RealDiv"), "divide")
+DIV = _define("Div", "number", _quotient_grad("Div"), kernel=_truncated_div)
+TRUNCATE_DIV = _define("TruncateDiv", "number", NOT_DIFFERENTIABLE, kernel=_truncated_div)
+FLOOR_DIV = _define("FloorDiv", "real", NOT_DIFFERENTIABLE, kernel=_floor_div)
+FLOOR_MOD = _define("FloorMod", "real", _floor_mod_grad, kernel=_floor_mod)
+TRUNCATE_MOD = _define("TruncateMod", "real", _truncated_mod_grad, kernel=_truncated_mod)
+MOD = _define("Mod", "real", _truncated_mod_grad, kernel=_truncated_mod)
+POW = _define("Pow", "number", _pow_grad, kernel=_pow)
+MAXIMUM = _define("Maximum", "real", _choice_grad("GreaterEqual"), "maximum")
+MINIMUM = _define("Minimum", "real", _choice_grad("LessEqual"), "minimum")
+SQUARED_DIFFERENCE = _define(
+    "SquaredDifference", "number", _squared_difference_grad, kernel=_squared_difference
+)
+DIV_NO_NAN = _define("DivNoNan", "inexact", _quotient_grad("DivNoNan"), kernel=_div_no_nan)
+MUL_NO_NAN = _define("MulNoNan", "inexact", _mul_no_nan_grad, kernel=_mul_no_nan)
+XDIVY = _define("Xdivy", "inexact", _xdivy_grad, kernel=_xdivy)
+XLOGY = _define("Xlogy", "inexact", _xlogy_grad, kernel=_xlogy)
+ATAN2 = define(
+    "Atan2", "y: T, x: T -> z: T; T: type(float)",
+    shape=shape_fns.broadcast, ufunc="arctan2", grad=_atan2_grad, elementwise=True,
+)  # fmt: skip
+NEXT_AFTER = define(
+    "NextAfter", "x1: T, x2: T -> output: T; T: type(wide)=float32",
+    shape=shape_fns.broadcast, ufunc="nextafter", grad=_next_after_grad, elementwise=True,
+)  # fmt: skip
+ADD_N = define(
+    "AddN", "inputs: N*T -> sum: T; N: int, T: type(addn)",
+    shape=_add_n_shape, kernel=_add_n, grad=lambda op, g: [g] * len(op._inputs), elementwise=True,
+)  # fmt: skip
+ACCUMULATE_N = define(
+    "AccumulateNV2", "inputs: N*T -> sum: T; N: int, T: type(number), shape: shape",
+    shape=_add_n_shape, kernel=_add_n, grad=lambda op, g: [g] * len(op._inputs), elementwise=True,
+)  # fmt: skip
+
+
+# what users call --------------------------------------------------------------------------------
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(ADD, x, y, name=name)
+
+
+def subtract(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(SUB, x, y, name=name)
+
+
+def multiply(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(MUL, x, y, name=name)
+
+
+sub, mul = subtract, multiply  # before TF 1.0
+
+
+def _converted_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Both as tensors; a plain number takes x's type."""
+    x = convert_to_tensor(x, name="x")
+    y = convert(y, None, "y", x.dtype.base_dtype)
+    if x.dtype.base_dtype is not y.dtype.base_dtype:
+        raise TypeError(
+            f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}. Convert one with tf.cast."
+        )
+    return x, y
+
+
+_TRUE_QUOTIENT = {
+    dtypes.uint8: dtypes.float32, dtypes.int8: dtypes.float32, dtypes.uint16: dtypes.float32,
+    dtypes.int16: dtypes.float32, dtypes.int32: dtypes.float64, dtypes.int64: dtypes.float64,
+}  # fmt: skip
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Any:
+    """Division as in Python 3: small integers give float32, int32 and int64 give float64."""
+    if isinstance(x, Tensor) and x._dtype._kind in "fc":
+        return apply(REAL_DIV, x, y, name=name or "truediv")
+    with name_scope(name, "truediv", [x, y]) as scope:
+        x, y = _converted_pair(x, y)
+        base = x._dtype._base
+        if base._kind not in "fc":
+            if base not in _TRUE_QUOTIENT:
+                names = ", ".join(sorted(d.name for d in _TRUE_QUOTIENT))
+                raise TypeError(f"Invalid dtype {base!r} in __truediv__. Expected a float, a complex type or one of {names}.")  # fmt: skip
+            x, y = (apply_op("Cast", t, DstT=_TRUE_QUOTIENT[base]) for t in (x, y))
+        return apply(REAL_DIV, x, y, name=scope)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Any:
+    """Division as in Python 2: of integers with rounding down."""
+    with name_scope(name, "div", [x, y]) as scope:
+        x, y = _converted_pair(x, y)
+        return apply(REAL_DIV if x._dtype._kind in "fc" else FLOOR_DIV, x, y, name=scope)
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y``, as Python would have it: two plain numbers give a plain number."""
+    return x / y if name is None else truediv(x, y, name)
+
+
+def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(REAL_DIV, x, y, name=name)
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(FLOOR_DIV, x, y, name=name or "floordiv")
+
+
+def floor_div(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(FLOOR_DIV, x, y, name=name)
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
+    """Integer division toward zero."""
+    return apply(TRUNCATE_DIV, x, y, name=name)
+
+
+def floormod(x: Any, y: Any, name: str | None = None) -> Any:
+    """The remainder with the sign of y, as Python's ``%``."""
+    return apply(FLOOR_MOD, x, y, name=name)
+
+
+mod = floormod
+
+
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
+    """The remainder with the sign of x, as C's ``%``."""
+    return apply(TRUNCATE_MOD, x, y, name=name)
+
+
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y, and 0 where y is 0."""
+    return apply(DIV_NO_NAN, x, y, name=name or "div_no_nan")
+
+
+divide_no_nan = div_no_nan
+
+
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """x * y, and 0 where y is 0, even if x is infinite or NaN."""
+    return apply(MUL_NO_NAN, x, y, name=name or "multiply_no_nan")
+
+
+def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y, and 0 where x is 0."""
+    return apply(XDIVY, x, y, name=name)
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
+    """x * log(y), and 0 where x is 0."""
+    return apply(XLOGY, x, y, name=name)
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(POW, x, y, name=name)
+
+
+def maximum(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(MAXIMUM, x, y, name=name)
+
+
+def minimum(x: Any, y: Any, name: str | None = None) -> Any:
+    return apply(MINIMUM, x, y, name=name)
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
+    """(x - y)^2."""
+    return apply(SQUARED_DIFFERENCE, x, y, name=name)
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Any:
+    """The angle of the point (x, y)."""
+    return apply(ATAN2, y, x, name=name)
+
+
+def nextafter(x1: Any, x2: Any, name: str | None = None) -> Any:
+    """The floating point number next to x1 in the direction of x2."""
+    return apply(NEXT_AFTER, x1, x2, name=name)
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """A scalar times a tensor or IndexedSlices, which stay IndexedSlices."""
+    scalar = convert(scalar, x.dtype.base_dtype, "scalar")
+    if scalar._shape != ():
+        raise ValueError(f"Only scalar multiply works, got shape {scalar.get_shape()}")
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(apply(MUL, scalar, x.values, name=name), x.indices, x.dense_shape)
+    return apply(MUL, scalar, x, name=name)
+
+
+scalar_mul_v2 = scalar_mul
+
+
+def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
+    wanted = f"{function}: inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape"
+    single = isinstance(inputs, (Tensor, str, bytes)) or not isinstance(inputs, Iterable)
+    items = [] if single else list(inputs)
+    if not items:
+        raise ValueError(wanted)
+    dtype = next((t.dtype.base_dtype for t in items if isinstance(t, Tensor)), None)
+    try:
+        return [t if isinstance(t, Tensor) else convert(t, None, "inputs", dtype) for t in items]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{wanted}: {error}") from error
+
+
+def add_n(inputs: Any, name: str | None = None) -> Any:
+    """The sum of tensors of one shape. IndexedSlices among them are made dense."""
+    tensors = _list_of_tensors(inputs, "add_n")
+    if len(tensors) == 1:
+        return apply_op("Identity", tensors[0], name=name) if name else tensors[0]
+    return apply(ADD_N, tensors, name=name)
+
+
+def accumulate_n(
+    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Any:
+    """Like ``add_n``, with the shape and type to be checked."""
+    tensors = _list_of_tensors(inputs, "accumulate_n")
+    dtype = tensors[0].dtype.base_dtype
+    if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) is not dtype:
+        raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {dtype}")
+    merged = shapes.to_plain(shape)
+    for tensor in tensors:
+        merged = shapes.merge(merged, tensor._shape)
+    if len(tensors) == 1:
+        return apply_op("Identity", tensors[0], name=name) if name else tensors[0]
+    return apply(ACCUMULATE_N, tensors, shape=merged, name=name)
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
+    """The polynomial with the given coefficients, the highest power first, at x."""
+    if not isinstance(coeffs, list):
+        raise ValueError(f"Argument coeffs must be list type found {type(coeffs)}.")
+    with name_scope(name, "polyval", [x, *coeffs]):
+        x = convert_to_tensor(x, name="x")
+        if not coeffs:
+            return gu.zeros_like(x)
+        total: Any = convert_to_tensor(coeffs[0], name="coeff_0")
+        for i, coefficient in enumerate(coeffs[1:]):
+            term = convert_to_tensor(coefficient, name=f"coeff_{i + 1}")
+            total = apply(ADD_V2, term, apply(MUL, total, x, name="mul"), name="add")
+        return total

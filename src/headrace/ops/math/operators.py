@@ -1,0 +1,166 @@
+"""Python's operators on tensors: ``x + 1``, ``2 / x``, ``-x``, ``x[1:]``.
+
+``install()`` puts them on :class:`Tensor`; ``OPERATORS`` has the same functions by name for other classes that compute
+with tensors (variables, which pass their value). A plain number gets the type of the tensor beside it. ``x == y`` stays
+identity, as in TF 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert
+from headrace.core.opdef import OpDef
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
+from headrace.ops.math import binary as math_binary
+from headrace.ops.math import comparison
+from headrace.ops.math import unary as math_unary
+from headrace.ops.math.unary import is_sparse
+
+__all__ = ["OPERATORS", "install"]
+
+Operator = Callable[..., Any]
+
+
+def _gives_way(y: Any, reflected: str) -> bool:
+    """Whether y is of a class of its own that may know how to compute with a tensor."""
+    kind = type(y)
+    return (
+        kind.__module__ not in ("builtins", "numpy")
+        and hasattr(kind, reflected)
+        and not isinstance(y, Tensor)
+    )
+
+
+def _forward(build: Callable[[Any, Any], Any], short: str) -> Operator:
+    reflected = f"__r{short}__"
+
+    def operator(x: Any, y: Any) -> Any:
+        try:
+            return build(x, y)
+        except (TypeError, ValueError):
+            if _gives_way(y, reflected):
+                return NotImplemented
+            raise
+
+    return operator
+
+
+def _pair(opdef: OpDef, short: str, name: str | None = None) -> dict[str, Operator]:
+    """``x op y`` and ``y op x`` for an op that keeps the type."""
+    name = name or short
+
+    def forward(x: Any, y: Any) -> Any:
+        return apply(opdef, x, y, name=name)
+
+    def backward(y: Any, x: Any) -> Any:
+        return apply(opdef, x, y, T=y.dtype.base_dtype, name=name)
+
+    return {f"__{short}__": _forward(forward, short), f"__r{short}__": backward}
+
+
+# the ones with rules of their own ---------------------------------------------------------------
+
+
+def _add_op(dtype: Any) -> OpDef:
+    return math_binary.ADD if dtype._kind == "s" else math_binary.ADD_V2
+
+
+def _add(x: Any, y: Any) -> Any:
+    return apply(_add_op(x.dtype), x, y, name="add")
+
+
+def _radd(y: Any, x: Any) -> Any:
+    return apply(_add_op(y.dtype), x, y, T=y.dtype.base_dtype, name="add")
+
+
+def _mul(x: Any, y: Any) -> Any:
+    if not isinstance(y, Tensor) and is_sparse(
+        y
+    ):  # only where y has values is there anything to multiply
+        values = apply_op("SparseDenseCwiseMul", y.indices, y.values, y.dense_shape, x, name="mul")
+        return type(y)(y.indices, values, y.dense_shape)
+    return apply(math_binary.MUL, x, y, name="mul")
+
+
+def _rmul(y: Any, x: Any) -> Any:
+    return apply(math_binary.MUL, x, y, T=y.dtype.base_dtype, name="mul")
+
+
+def _reflected_with_scope(function: Callable[..., Any], default_name: str) -> Operator:
+    """``y op x`` for a function that makes several ops."""
+
+    def operator(y: Any, x: Any) -> Any:
+        with name_scope(None, default_name, [x, y]) as scope:
+            return function(convert(x, y.dtype.base_dtype, "x"), y, name=scope)
+
+    return operator
+
+
+def _matmul(a: Any, b: Any, name: str = "matmul") -> Any:
+    from headrace.ops.linalg.matmul import matmul
+
+    return matmul(a, b, name=name)
+
+
+def _logical(opdef: OpDef, short: str) -> dict[str, Operator]:
+    def forward(x: Any, y: Any) -> Any:
+        return apply(opdef, x, y, name=short)
+
+    def backward(y: Any, x: Any) -> Any:
+        return apply(opdef, x, y, name=short)
+
+    return {f"__{short}__": _forward(forward, short), f"__r{short}__": backward}
+
+
+def _xor(x: Any, y: Any) -> Any:
+    with name_scope(None, "xor", [x, y]) as scope:
+        return comparison.logical_xor(x, convert(y, x.dtype.base_dtype, "y"), name=scope)
+
+
+def _getitem(x: Any, spec: Any, var: Any = None) -> Any:
+    from headrace.ops.array.slicing import slice_helper
+
+    return slice_helper(x, spec, var)
+
+
+OPERATORS: dict[str, Operator] = {
+    "__add__": _forward(_add, "add"),
+    "__radd__": _radd,
+    **_pair(math_binary.SUB, "sub"),
+    "__mul__": _forward(_mul, "mul"),
+    "__rmul__": _rmul,
+    "__truediv__": _forward(math_binary.truediv, "truediv"),
+    "__rtruediv__": _reflected_with_scope(math_binary.truediv, "truediv"),
+    "__div__": _forward(math_binary.div, "div"),
+    "__rdiv__": _reflected_with_scope(math_binary.div, "div"),
+    **_pair(math_binary.FLOOR_DIV, "floordiv"),
+    **_pair(math_binary.FLOOR_MOD, "mod"),
+    **_pair(math_binary.POW, "pow"),
+    "__matmul__": _forward(_matmul, "matmul"),
+    "__rmatmul__": _reflected_with_scope(_matmul, "matmul"),
+    **_logical(comparison.LOGICAL_AND, "and"),
+    **_logical(comparison.LOGICAL_OR, "or"),
+    "__xor__": _forward(_xor, "xor"),
+    "__rxor__": _reflected_with_scope(comparison.logical_xor, "xor"),
+    "__lt__": comparison.less,
+    "__le__": comparison.less_equal,
+    "__gt__": comparison.greater,
+    "__ge__": comparison.greater_equal,
+    "__invert__": comparison.logical_not,
+    "__neg__": math_unary.negative,
+    "__abs__": math_unary.abs,
+    "__getitem__": _getitem,
+}
+
+
+def install() -> None:
+    """Give Tensor its operators."""
+    for name, function in OPERATORS.items():
+        Tensor._override_operator(name, function)
+
+
+install()

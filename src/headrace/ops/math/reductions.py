@@ -1,0 +1,504 @@
+"""Reductions and scans: Sum, Mean, Max, ArgMax, Cumsum and their like.
+
+Axes arrive as a tensor (a scalar or a vector, negative ones count from the end). A reduction keeps the dtype of its
+input. A gradient is broadcast back, never tiled.
+
+    tf.reduce_mean(x, axis=[1, 2])  # ops: Const (the axes), Mean
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import convert, shape_fns, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.dtypes import as_dtype, bfloat16, int32, int64, string
+from headrace.core.dtypes import bool as bool_
+from headrace.core.graph import get_default_graph
+from headrace.core.infer import Inference, static_value
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.math import reduction_kernels as kernels
+
+__all__ = [
+    "arg_max", "arg_min", "argmax", "argmax_v2", "argmin", "argmin_v2", "count_nonzero", "count_nonzero_v2", "cumprod",
+    "cumsum", "cumulative_logsumexp", "l2_loss", "reduce_all", "reduce_any", "reduce_euclidean_norm",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum",
+    "reduce_variance",
+]  # fmt: skip
+
+GROUPS["half_single_double"] = (GROUPS["float"] or frozenset()) - {bfloat16}
+
+# shapes -----------------------------------------------------------------------------------------
+
+
+def _reduced(c: Inference) -> list[Shape]:
+    rank = c.rank(1)
+    if rank is not None and rank > 1:
+        raise ValueError(f"Shape must be at most rank 1 but is rank {rank}")
+    return shape_fns.reduction(c)
+
+
+def _without_axis(c: Inference) -> list[Shape]:
+    shape, axis = c.shape(0), c.value(1)
+    if shape is None:
+        return [None]
+    if axis is None:
+        return [(None,) * (len(shape) - 1)]
+    a = int(axis)
+    if not -len(shape) <= a < len(shape):
+        raise ValueError(f"Dimension ({a}) must be in the range [{-len(shape)}, {len(shape)}), where {len(shape)} is the number of dimensions in the input.")  # fmt: skip
+    a %= len(shape)
+    return [shape[:a] + shape[a + 1 :]]
+
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def shape_tensor(x: Tensor) -> Any:
+    """The shape of a tensor as something an op takes for a shape: a list if it is known, else a tensor."""
+    known = x._shape
+    return apply_op("Shape", x) if known is None or None in known else list(known)
+
+
+def _for_broadcast(op: Operation, value: Any) -> Any:
+    """A tensor of the output's shape, shaped so that it broadcasts against the reduced input."""
+    x, axes = op._inputs
+    if op._attrs["keep_dims"]:
+        return value
+    at, shape = static_value(axes), x._shape
+    if at is None or shape is None:
+        return apply_op("Reshape", value, _kept_shape(x, axes))
+    gone = sorted({int(a) % len(shape) for a in at.reshape(-1)})
+    if gone == list(range(len(gone))):  # leading axes: broadcasting adds them by itself
+        return value
+    kept = [1 if i in gone else d for i, d in enumerate(shape)]
+    if None not in kept:
+        return apply_op("Reshape", value, kept)
+    for a in gone:
+        value = apply_op("ExpandDims", value, a)
+    return value
+
+
+def _kept_shape(x: Tensor, axes: Tensor) -> Any:
+    """The shape of the output with reduced axes kept, when rank or axes are known only at run time."""
+    rank = apply_op("Rank", x)
+    where = _counted_from_front(axes, rank)
+    ones = apply_op("OnesLike", where)
+    return apply_op(
+        "DynamicStitch", [apply_op("Range", 0, rank, 1), where], [apply_op("Shape", x), ones]
+    )
+
+
+def _counted_from_front(axes: Tensor, rank: Any) -> Any:
+    flat = apply_op("Cast", apply_op("Reshape", axes, [-1]), DstT=int32)
+    return apply_op(
+        "FloorMod", flat, apply_op("Maximum", rank, 1)
+    )  # a scalar has no axes, but no modulus either
+
+
+def _spread(op: Operation, g: Any) -> Any:
+    x = op._inputs[0]
+    g = _for_broadcast(op, g)
+    if x._shape is not None and None not in x._shape and g._shape == x._shape:
+        return g
+    return apply_op("BroadcastTo", g, shape_tensor(x))
+
+
+def _sum_grad(op: Operation, g: Any) -> list[Any]:
+    return [_spread(op, g), None]
+
+
+def _mean_grad(op: Operation, g: Any) -> list[Any]:
+    x, y = op._inputs[0], op._outputs[0]
+    n, m = shapes.num_elements(x._shape), shapes.num_elements(y._shape)
+    factor: Any
+    if n is not None and m is not None:
+        factor = n // max(m, 1)
+    elif m == 1:
+        factor = apply_op("Cast", apply_op("Size", x), DstT=g.dtype)
+    else:
+        outputs = apply_op("Maximum", apply_op("Size", y), 1)
+        factor = apply_op("Cast", apply_op("FloorDiv", apply_op("Size", x), outputs), DstT=g.dtype)
+    return [_spread(op, apply_op("RealDiv", g, factor)), None]
+
+
+def _extreme_grad(op: Operation, g: Any) -> list[Any]:
+    """Equal elements share the gradient equally."""
+    x, axes = op._inputs
+    y = _for_broadcast(op, op._outputs[0])
+    chosen = apply_op("Cast", apply_op("Equal", y, x), DstT=g.dtype)
+    count = apply_op("Sum", chosen, axes, keep_dims=True)
+    return [apply_op("RealDiv", chosen, count) * _for_broadcast(op, g), None]
+
+
+def _prod_grad(op: Operation, g: Any) -> list[Any]:
+    """g times the product of the other elements, from both sides: exact where elements are zero."""
+    x, axes = op._inputs
+    at, rank = static_value(axes), None if x._shape is None else len(x._shape)
+    if at is not None and rank is not None and (at.size <= 1 or rank == 1):
+        others = _product_of_others(x, int(at.reshape(-1)[0]) if at.size else None)
+    else:
+        others = _product_of_others_nd(x, axes)
+    return [_for_broadcast(op, g) * others, None]
+
+
+def _product_of_others(x: Any, axis: int | None) -> Any:
+    if axis is None:
+        return apply_op("OnesLike", x)
+    if x.dtype.base_dtype.is_complex:
+        x = apply_op("Conj", x)
+    left = apply_op("Cumprod", x, axis, exclusive=True)
+    return left * apply_op("Cumprod", x, axis, exclusive=True, reverse=True)
+
+
+def _product_of_others_nd(x: Tensor, axes: Tensor) -> Any:
+    """Several axes: brought to the front and joined to one."""
+    rank = apply_op("Rank", x)
+    gone = _counted_from_front(axes, rank)
+    stay = apply_op("ListDiff", apply_op("Range", 0, rank, 1), gone)[0]
+    order = apply_op("ConcatV2", [gone, stay], 0)
+    moved = apply_op("Transpose", x, order)
+    sizes = [
+        apply_op("Prod", apply_op("GatherV2", apply_op("Shape", x), part, 0), 0)
+        for part in (gone, stay)
+    ]
+    joined = apply_op("Reshape", moved, apply_op("Pack", sizes))
+    others = apply_op("Reshape", _product_of_others(joined, 0), apply_op("Shape", moved))
+    back = apply_op("Transpose", others, apply_op("InvertPermutation", order))
+    back.set_shape(x.shape)
+    return back
+
+
+def _euclidean_norm_grad(op: Operation, g: Any) -> list[Any]:
+    y = _for_broadcast(op, op._outputs[0])
+    return [op._inputs[0] * apply_op("RealDiv", _for_broadcast(op, g), y), None]  # type: ignore[operator]
+
+
+def _cumsum_grad(op: Operation, g: Any) -> list[Any]:
+    a = op._attrs
+    return [
+        apply_op("Cumsum", g, op._inputs[1], exclusive=a["exclusive"], reverse=not a["reverse"]),
+        None,
+    ]
+
+
+def _cumprod_grad(op: Operation, g: Any) -> list[Any]:
+    x, axis = op._inputs
+    a = op._attrs
+    inner = apply_op(
+        "Cumsum", op._outputs[0] * g, axis, exclusive=a["exclusive"], reverse=not a["reverse"]
+    )
+    return [apply_op("RealDiv", inner, x), None]
+
+
+def _cumulative_logsumexp_grad(op: Operation, g: Any) -> list[Any]:
+    """The gradient's positive and negative part are summed in the log domain, apart."""
+    x, axis = op._inputs
+    a, lowest = op._attrs, float(op._inputs[0]._dtype._base.min)
+
+    def part(positive: Any) -> Any:
+        log = apply_op(
+            "SelectV2", apply_op("Greater", positive, 0.0), apply_op("Log", positive), lowest
+        )
+        scan = apply_op(
+            "CumulativeLogsumexp",
+            log - op._outputs[0],
+            axis,
+            exclusive=a["exclusive"],
+            reverse=not a["reverse"],
+        )
+        return apply_op("Exp", scan + x)
+
+    return [part(g) - part(-g), None]
+
+
+# definitions ------------------------------------------------------------------------------------
+
+_REDUCTION = "input: T, reduction_indices: Tidx -> output: T; keep_dims: bool=False, T: type(number), Tidx: type(index)=int32"
+_BOOL_REDUCTION = "input: bool, reduction_indices: Tidx -> output: bool; keep_dims: bool=False, Tidx: type(index)=int32"
+_ARG = (
+    "input: T, dimension: Tidx -> output: output_type; T: type(number), Tidx: type(index)=int32, "
+    "output_type: type(index)=int64"
+)
+_SCAN = "x: T, axis: Tidx -> out: T; exclusive: bool=False, reverse: bool=False, T: type(number), Tidx: type(index)=int32"
+
+
+def _define_reduction(name: str, kernel: Any, grad: Any, signature: str = _REDUCTION) -> OpDef:
+    return define(name, signature, shape=_reduced, kernel=kernel, grad=grad, known_inputs=(1,))
+
+
+SUM = _define_reduction("Sum", kernels.sum_kernel, _sum_grad)
+MEAN = _define_reduction("Mean", kernels.mean_kernel, _mean_grad)
+PROD = _define_reduction("Prod", kernels.prod_kernel, _prod_grad)
+MAX = _define_reduction("Max", kernels.max_kernel, _extreme_grad)
+MIN = _define_reduction("Min", kernels.min_kernel, _extreme_grad)
+EUCLIDEAN_NORM = _define_reduction(
+    "EuclideanNorm", kernels.euclidean_norm_kernel, _euclidean_norm_grad
+)
+ALL = _define_reduction("All", kernels.all_kernel, NOT_DIFFERENTIABLE, _BOOL_REDUCTION)
+ANY = _define_reduction("Any", kernels.any_kernel, NOT_DIFFERENTIABLE, _BOOL_REDUCTION)
+ARG_MAX = define(
+    "ArgMax",
+    _ARG,
+    shape=_without_axis,
+    kernel=kernels.argmax_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(1,),
+)
+ARG_MIN = define(
+    "ArgMin",
+    _ARG,
+    shape=_without_axis,
+    kernel=kernels.argmin_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(1,),
+)
+
+
+def _define_scan(name: str, kernel: Any, grad: Any, signature: str = _SCAN) -> OpDef:
+    return define(
+        name, signature, shape=shape_fns.unchanged, kernel=kernel, grad=grad, known_inputs=(1,)
+    )
+
+
+CUMSUM = _define_scan("Cumsum", kernels.cumsum_kernel, _cumsum_grad)
+CUMPROD = _define_scan("Cumprod", kernels.cumprod_kernel, _cumprod_grad)
+CUMULATIVE_LOGSUMEXP = _define_scan(
+    "CumulativeLogsumexp", kernels.cumulative_logsumexp_kernel, _cumulative_logsumexp_grad,
+    _SCAN.replace("type(number)", "type(half_single_double)"),
+)  # fmt: skip
+L2_LOSS = define(
+    "L2Loss", "t: T -> output: T; T: type(float)",
+    shape=shape_fns.scalar, kernel=kernels.l2_loss_kernel, grad=lambda op, g: [op._inputs[0] * g],
+)  # fmt: skip
+
+
+# what users call --------------------------------------------------------------------------------
+
+
+def one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
+    """The value of an argument that has an older name."""
+    if deprecated is None:
+        return value
+    if value is not None:
+        raise ValueError(f"Cannot specify both '{old}' and '{new}'")
+    return deprecated
+
+
+def _reduce(opdef: OpDef, x: Any, axis: Any, keep: Any, name: str | None, old_axis: Any = None, old_keep: Any = None) -> Any:  # fmt: skip
+    axis = one_of("axis", axis, "reduction_indices", old_axis)
+    keep = bool(one_of("keepdims", keep, "keep_dims", old_keep))
+    if not isinstance(x, Tensor):
+        x = convert.convert(x, name="input_tensor")
+    if axis is not None:
+        return apply(opdef, x, axis, keep_dims=keep, name=name)
+    out = apply(opdef, x, _all_axes(x), keep_dims=keep, name=name)
+    if not keep and out._shape is None:
+        out.set_shape(())
+    return out
+
+
+def _all_axes(x: Tensor) -> Any:
+    if x._shape is None:
+        return apply_op("Range", 0, apply_op("Rank", x), 1, name="range")
+    graph = get_default_graph()
+    return convert.make_const(
+        graph, np.arange(len(x._shape), dtype=np.int32), int32, graph._full_name("Const")
+    )
+
+
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None,
+) -> Any:  # fmt: skip
+    """The sum over some axes, or over all."""
+    return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None,
+) -> Any:  # fmt: skip
+    """The mean over some axes; of integers it is rounded towards zero."""
+    return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None,
+) -> Any:  # fmt: skip
+    return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_max(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None,
+) -> Any:  # fmt: skip
+    return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_min(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None,
+) -> Any:  # fmt: skip
+    return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def _booleans(x: Any) -> Any:
+    """The type is fixed, so it is the type of what has none, such as an empty list."""
+    return convert.convert(x, bool_) if isinstance(x, (list, tuple, bool)) else x
+
+
+def reduce_all(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None,
+) -> Any:  # fmt: skip
+    return _reduce(ALL, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_any(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None,
+) -> Any:  # fmt: skip
+    return _reduce(ANY, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
+
+
+def reduce_logsumexp(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None,
+) -> Any:  # fmt: skip
+    """log(sum(exp(x))), without overflow."""
+    axis = one_of("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    with name_scope(name, "ReduceLogSumExp", [input_tensor]):
+        x = convert.convert(input_tensor, name="input_tensor")
+        raw = reduce_max(x, axis, True)
+        finite = apply_op("SelectV2", apply_op("IsFinite", raw), raw, apply_op("ZerosLike", raw))
+        top = apply_op("StopGradient", finite)
+        out = apply_op("Log", reduce_sum(apply_op("Exp", x - top), axis, keep))  # type: ignore[operator]
+        if not keep:
+            top = apply_op("Reshape", top, shape_tensor(out))
+        return apply_op("Add", out, top)
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    with name_scope(name or "reduce_variance"):
+        x: Any = convert.convert(input_tensor)
+        squares = apply_op("Square", x - reduce_mean(x, axis, True))
+        return reduce_mean(squares, axis, keepdims)
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    with name_scope(name or "reduce_std"):
+        return apply_op("Sqrt", reduce_variance(input_tensor, axis, keepdims))
+
+
+def count_nonzero(
+    input_tensor: Any = None, axis: Any = None, keepdims: Any = None, dtype: Any = int64, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None, input: Any = None,
+) -> Any:  # fmt: skip
+    """How many elements differ from zero (for strings: from the empty one)."""
+    keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
+    axis = one_of("axis", axis, "reduction_indices", reduction_indices)
+    return count_nonzero_v2(
+        one_of("input_tensor", input_tensor, "input", input), axis, keep, dtype, name
+    )
+
+
+def count_nonzero_v2(
+    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = int64, name: str | None = None
+) -> Any:
+    with name_scope(name, "count_nonzero", [input]):
+        x = convert.convert(input, name="input")
+        if x._dtype._base is bool_:
+            differs: Any = x
+        else:
+            differs = apply_op("NotEqual", x, b"" if x._dtype._base is string else _zero(x))
+        total = reduce_sum(apply_op("Cast", differs, DstT=int64), axis, keepdims)
+        return total if as_dtype(dtype) is int64 else apply_op("Cast", total, DstT=dtype)
+
+
+def _zero(x: Tensor) -> Any:
+    return np.zeros((), x._dtype._base.np_dtype)
+
+
+def argmax(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = int64,
+) -> Any:
+    """The index of the largest value along an axis (0 if none is given); of equal ones the first."""
+    axis = one_of("axis", axis, "dimension", dimension)
+    return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+def argmin(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = int64,
+) -> Any:
+    axis = one_of("axis", axis, "dimension", dimension)
+    return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+def argmax_v2(
+    input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
+) -> Any:
+    return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+def argmin_v2(
+    input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
+) -> Any:
+    return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
+    return apply(ARG_MAX, input, dimension, output_type=output_type, name=name)
+
+
+def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
+    return apply(ARG_MIN, input, dimension, output_type=output_type, name=name)
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """Running sums along an axis."""
+    return apply(CUMSUM, x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    return apply(CUMPROD, x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    return apply(CUMULATIVE_LOGSUMEXP, x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def l2_loss(t: Any, name: str | None = None) -> Any:
+    """Half the sum of squares."""
+    return apply(L2_LOSS, t, name=name)

@@ -1,0 +1,308 @@
+"""Signals: frames, windows, short-time Fourier transforms, cosine transforms, mel spectra (``tf.signal``).
+
+Built from other ops, so that everything has gradients. Framing is a gather with constant indices, and its adjoint, adding
+overlapping frames, a segment sum.
+
+    spectrogram = tf.abs(tf.signal.stft(audio, frame_length=400, frame_step=160))
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace.core import convert, dtypes
+from headrace.core.build import apply_op
+from headrace.core.infer import static_value
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Tensor
+from headrace.ops.math.fft import irfft, rfft
+
+__all__ = [
+    "dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
+    "linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft",
+]  # fmt: skip
+
+
+def _known(value: Any) -> int | None:
+    """A Python int, if the value is known while building."""
+    if isinstance(value, Tensor):
+        value = static_value(value)
+    return None if value is None else int(value)
+
+
+def _required(value: Any, what: str) -> int:
+    found = _known(value)
+    if found is None:
+        raise ValueError(f"{what} must be known when the graph is built.")
+    return found
+
+
+# windows ----------------------------------------------------------------------------------------
+
+
+def _raised_cosine(
+    name: str | None, default: str, length: Any, periodic: bool, dtype: Any, a: float, b: float
+) -> Any:
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {kind}")
+    with name_scope(name, default, [length, periodic]):
+        n = _known(length)
+        if n is not None:
+            last = max(n - 1 + (1 - n % 2 if periodic else 0), 1)
+            values = a - b * np.cos(2 * np.pi * np.arange(n) / last) if n > 1 else np.ones(n)
+            return convert.convert(values.astype(kind.np_dtype))
+        size: Any = convert.convert(length, dtypes.int32)
+        last = size - 1 + (1 - apply_op("FloorMod", size, 2) if periodic else 0)
+        count = apply_op("Cast", apply_op("Range", 0, size, 1), DstT=kind)
+        return a - b * apply_op("Cos", 2 * np.pi * count / apply_op("Cast", last, DstT=kind))
+
+
+def hann_window(
+    window_length: Any, periodic: bool = True, dtype: Any = dtypes.float32, name: str | None = None
+) -> Any:
+    return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
+
+
+def hamming_window(
+    window_length: Any, periodic: bool = True, dtype: Any = dtypes.float32, name: str | None = None
+) -> Any:
+    return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
+
+
+def inverse_stft_window_fn(
+    frame_step: Any, forward_window_fn: Any = hann_window, name: str | None = None
+) -> Any:
+    """A window for ``inverse_stft`` with which it undoes ``stft``."""
+
+    def window(frame_length: Any, dtype: Any) -> Any:
+        with name_scope(name, "inverse_stft_window_fn", [forward_window_fn]):
+            length, step = (
+                _required(frame_length, "frame_length"),
+                _required(frame_step, "frame_step"),
+            )
+            forward = forward_window_fn(length, dtype=dtype)
+            overlaps = -(-length // step)
+            squares = apply_op("Pad", apply_op("Square", forward), [[0, overlaps * step - length]])
+            total = apply_op("Sum", apply_op("Reshape", squares, [overlaps, step]), [0])
+            return forward / apply_op("Tile", total, [overlaps])[:length]
+
+    return window
+
+
+# frames -----------------------------------------------------------------------------------------
+
+
+def frame(
+    signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False, pad_value: Any = 0, axis: int = -1,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Overlapping pieces of an axis, on a new axis before it."""
+    with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
+        x = convert.convert(signal, name="signal")
+        if x._shape is None:
+            raise ValueError("tf.signal.frame needs a signal of known rank.")
+        at = int(axis) % len(x._shape)
+        length, step = _required(frame_length, "frame_length"), _required(frame_step, "frame_step")
+        size: Any = x._shape[at]
+        if size is None:
+            size = apply_op("Shape", x)[at]
+        count = -(-size // step) if pad_end else _at_least_zero(1 + (size - length) // step)
+        if pad_end:
+            x = _padded_end(x, at, _at_least_zero(length + step * (count - 1) - size), pad_value)
+        return apply_op("GatherV2", x, _frame_indices(count, length, step), at)
+
+
+def _at_least_zero(value: Any) -> Any:
+    return max(value, 0) if isinstance(value, int) else apply_op("Maximum", value, 0)
+
+
+def _padded_end(x: Tensor, axis: int, missing: Any, value: Any) -> Any:
+    rank = len(x._shape or ())
+    rows: list[Any] = [[0, 0] for _ in range(rank)]
+    rows[axis] = [0, missing]
+    pads = (
+        rows if isinstance(missing, int) else apply_op("Pack", [apply_op("Pack", r) for r in rows])
+    )
+    out = apply_op("PadV2", x, pads, convert.convert(value, x._dtype._base))
+    out.set_shape([None if i == axis else d for i, d in enumerate(x._shape or ())])
+    return out
+
+
+def _frame_indices(count: Any, length: int, step: int) -> Any:
+    """[count, length]: where each element of each frame comes from."""
+    within = np.arange(length, dtype=np.int32)
+    if isinstance(count, int):
+        return np.arange(count, dtype=np.int32)[:, None] * step + within
+    starts = apply_op("Range", 0, count, 1) * step
+    return apply_op("ExpandDims", starts, 1) + within
+
+
+def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Any:
+    """The signal that frames add up to: [..., frames, frame_length] -> [..., samples]."""
+    with name_scope(name, "overlap_and_add", [signal, frame_step]):
+        x = convert.convert(signal, name="signal")
+        if x._shape is None or x._shape[-1] is None:
+            raise ValueError("overlap_and_add needs a signal of known rank and frame length.")
+        rank, length, step = len(x._shape), x._shape[-1], _required(frame_step, "frame_step")
+        count: Any = x._shape[-2]
+        if count is None:
+            count = apply_op("Shape", x)[-2]
+        samples = (count - 1) * step + length
+        front = apply_op("Transpose", x, [rank - 2, rank - 1, *range(rank - 2)]) if rank > 2 else x
+        total = apply_op("UnsortedSegmentSum", front, _frame_indices(count, length, step), samples)
+        return apply_op("Transpose", total, [*range(1, rank - 1), 0]) if rank > 2 else total
+
+
+# short-time transforms --------------------------------------------------------------------------
+
+
+def _enclosing_power_of_two(n: int) -> int:
+    return 1 << (n - 1).bit_length()
+
+
+def stft(
+    signals: Any, frame_length: Any, frame_step: Any, fft_length: Any = None, window_fn: Any = hann_window,
+    pad_end: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Fourier transforms of windowed, overlapping frames: [..., samples] -> [..., frames, fft_length // 2 + 1]."""
+    with name_scope(name, "stft", [signals, frame_length, frame_step]):
+        length = _required(frame_length, "frame_length")
+        size = _enclosing_power_of_two(length) if fft_length is None else fft_length
+        frames = frame(signals, length, frame_step, pad_end=pad_end)
+        if window_fn is not None:
+            frames = frames * window_fn(length, dtype=frames.dtype)
+        return rfft(frames, [size])
+
+
+def inverse_stft(
+    stfts: Any, frame_length: Any, frame_step: Any, fft_length: Any = None, window_fn: Any = hann_window,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    with name_scope(name, "inverse_stft", [stfts]):
+        length = _required(frame_length, "frame_length")
+        size = (
+            _enclosing_power_of_two(length)
+            if fft_length is None
+            else _required(fft_length, "fft_length")
+        )
+        frames = irfft(stfts, [size])
+        if length > size:
+            frames = _padded_end(frames, len(frames._shape) - 1, length - size, 0)
+        elif length < size:
+            frames = frames[..., :length]
+        if window_fn is not None:
+            frames = frames * window_fn(length, dtype=frames.dtype)
+        return overlap_and_add(frames, frame_step)
+
+
+# cosine transforms and mel spectra --------------------------------------------------------------
+
+
+def dct(
+    input: Any,
+    type: int = 2,
+    n: Any = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """The cosine transform of type I, II or III over the last axis; ``norm="ortho"`` makes II and III orthogonal."""
+    _check_dct(type, n, axis, norm)
+    with name_scope(name, "dct", [input]):
+        x: Any = convert.convert(input, dtypes.float32)
+        size = _required(None if x._shape is None else x._shape[-1], "The last axis")
+        if type == 1:
+            return apply_op("Real", rfft(apply_op("ConcatV2", [x, x[..., -2:0:-1]], -1)))
+        turn = np.exp(1j * np.pi * np.arange(size) / (2 * size)).astype(np.complex64)
+        first, other = (
+            (0.5 / math.sqrt(size), 0.5 * math.sqrt(2 / size))
+            if type == 2
+            else (math.sqrt(size), math.sqrt(size / 2))
+        )
+        weights = np.full(size, other, np.float32)
+        weights[0] = first
+        if type == 2:
+            out = apply_op(
+                "Real", rfft(x, [2 * size])[..., :size] * (2 * turn.conj()).astype(np.complex64)
+            )
+            return out * weights if norm == "ortho" else out
+        x = x * (weights if norm == "ortho" else np.float32(size))
+        spectrum = apply_op("Complex", x, apply_op("ZerosLike", x)) * (2 * turn).astype(
+            np.complex64
+        )
+        return irfft(spectrum, [2 * size])[..., :size]
+
+
+def _check_dct(type: int, n: Any, axis: int, norm: str | None) -> None:
+    if axis != -1:
+        raise NotImplementedError(f"axis must be -1. Got: {axis}")
+    if n is not None:
+        raise NotImplementedError("The DCT length argument is not implemented.")
+    if type not in (1, 2, 3):
+        raise ValueError("Only Types I, II and III (I)DCT are supported.")
+    if norm not in (None, "ortho"):
+        raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+    if type == 1 and norm == "ortho":
+        raise ValueError("Normalization is not supported for the Type-I DCT.")
+
+
+def idct(
+    input: Any,
+    type: int = 2,
+    n: Any = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """The inverse of ``dct`` (but for a factor, unless ``norm="ortho"``)."""
+    _check_dct(type, n, axis, norm)
+    return dct(input, {1: 1, 2: 3, 3: 2}[type], n, axis, norm, name)
+
+
+def _mel(hertz: Any) -> Any:
+    return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
+
+
+def linear_to_mel_weight_matrix(
+    num_mel_bins: int = 20, num_spectrogram_bins: int = 129, sample_rate: Any = 8000, lower_edge_hertz: float = 125.0,
+    upper_edge_hertz: float = 3800.0, dtype: Any = dtypes.float32, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Triangular bands of equal width on the mel scale, as a [num_spectrogram_bins, num_mel_bins] matrix."""
+    with name_scope(name, "linear_to_mel_weight_matrix"):
+        rate = (
+            float(static_value(sample_rate))
+            if isinstance(sample_rate, Tensor)
+            else float(sample_rate)
+        )
+        if (
+            num_mel_bins <= 0
+            or rate <= 0
+            or not 0 <= lower_edge_hertz < upper_edge_hertz <= rate / 2
+        ):
+            raise ValueError(
+                f"Need num_mel_bins > 0 and 0 <= lower_edge_hertz < upper_edge_hertz <= sample_rate / 2, got "
+                f"{num_mel_bins}, {lower_edge_hertz}, {upper_edge_hertz} and sample rate {rate}."
+            )
+        # the bin of frequency zero has no place on the mel scale: it gets a row of zeros
+        bins = _mel(np.linspace(0.0, rate / 2, num_spectrogram_bins)[1:])[:, None]
+        edges = np.linspace(_mel(lower_edge_hertz), _mel(upper_edge_hertz), num_mel_bins + 2)
+        low, center, high = edges[:-2], edges[1:-1], edges[2:]
+        weights = np.maximum(
+            0, np.minimum((bins - low) / (center - low), (high - bins) / (high - center))
+        )
+        return convert.convert(
+            np.pad(weights, [[1, 0], [0, 0]]).astype(dtypes.as_dtype(dtype).np_dtype)
+        )
+
+
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Any:
+    with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
+        x = convert.convert(log_mel_spectrograms)
+        bins = _required(None if x._shape is None else x._shape[-1], "The number of mel bins")
+        if bins == 0:
+            raise ValueError(f"num_mel_bins must be positive. Got: {x}")
+        return dct(x) * np.float32(1 / math.sqrt(2 * bins))

@@ -1,0 +1,302 @@
+"""Special functions: error function, gamma family, zeta, incomplete beta, Bessel.
+
+SciPy computes them in float32 and float64; half and bfloat16 go through float32.
+
+    >>> p = 0.5 * tf.erfc(-x / np.sqrt(2))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import shape_fns, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import Inference
+from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation
+from headrace.ops.internal import gradient_helpers as gu
+
+__all__ = [
+    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "betainc", "digamma", "erf", "erfc", "igamma", "igammac",
+    "lbeta", "lgamma", "polygamma", "zeta",
+]  # fmt: skip
+
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _special(function: str) -> Callable[..., Any]:
+    def kernel(xp: Any, x: Any) -> Any:
+        f = getattr(xp, function)
+        if x.dtype.itemsize > 2:
+            return f(x)
+        return f(x.astype(np.float32)).astype(x.dtype)
+
+    return kernel
+
+
+def _igamma(xp: Any, a: Any, x: Any) -> Any:
+    return xp.where(a > 0, xp.gammainc(a, x), x.dtype.type("nan"))
+
+
+def _igammac(xp: Any, a: Any, x: Any) -> Any:
+    return xp.where(a > 0, xp.gammaincc(a, x), x.dtype.type("nan"))
+
+
+#: Central differences of order 8: weights of f(a + kh) - f(a - kh), k = 1...4.
+_STENCIL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+
+
+def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
+    """dP(a, x)/da.
+
+    There is no closed form. P and Q = 1 - P are smooth in a, so a difference of high order in float64 is good to about
+    ten digits; the smaller of the two is taken, so that nothing cancels in the tails.
+    """
+    dtype = x.dtype
+    a, x = xp.asarray(a, np.float64), xp.asarray(x, np.float64)
+    h = xp.minimum(a / 8, 0.02 * xp.maximum(1.0, xp.sqrt(a)))
+    by_p, by_q = 0.0, 0.0
+    for k, weight in enumerate(_STENCIL, 1):
+        high, low = a + k * h, a - k * h
+        by_p = by_p + weight * (xp.gammainc(high, x) - xp.gammainc(low, x))
+        by_q = by_q - weight * (xp.gammaincc(high, x) - xp.gammaincc(low, x))
+    return (xp.where(x < a, by_p, by_q) / h).astype(dtype)
+
+
+def _polygamma(xp: Any, a: Any, x: Any) -> Any:
+    """(-1)^(a+1) a! zeta(a+1, x); digamma for a = 0, NaN where a is not a natural number."""
+    n = xp.asarray(a)
+    factorial = xp.exp(xp.gammaln(n + 1))
+    odd = xp.fmod(n, 2) == 1
+    value = xp.where(odd, factorial, -factorial) * xp.zeta(n + 1, x)
+    value = xp.where(n == 0, xp.digamma(x), value)
+    return xp.where((n >= 0) & (n == xp.floor(n)), value, value.dtype.type("nan"))
+
+
+def _betainc_shape(c: Inference) -> list[Shape]:
+    """Scalars, and otherwise one shape."""
+    out: Shape = ()
+    for shape in c.shapes():
+        if shape == ():
+            continue
+        if out == ():
+            out = shape
+        elif out is None or shape is None:
+            out = out if shape is None else shape
+        elif len(out) != len(shape):
+            raise ValueError(f"Shapes must be equal rank, but are {len(out)} and {len(shape)}")
+        else:
+            out = shapes.merge(out, shape)
+    return [out if all(s is not None for s in c.shapes()) or out != () else None]
+
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def _call(op_type: str, *inputs: Any) -> Any:
+    return apply_op(op_type, *inputs)
+
+
+def _gaussian(x: Any) -> Any:
+    """2 / sqrt(pi) exp(-x^2)."""
+    return gu.mul(_call("Exp", gu.neg(gu.square(x))), 2 / math.sqrt(math.pi))
+
+
+def _erf_grad(op: Operation, g: Any) -> list[Any]:
+    return [gu.mul(g, _gaussian(op._inputs[0]))]
+
+
+def _erfc_grad(op: Operation, g: Any) -> list[Any]:
+    return [gu.neg(gu.mul(g, _gaussian(op._inputs[0])))]
+
+
+def _lgamma_grad(op: Operation, g: Any) -> list[Any]:
+    return [gu.mul(g, _call("Digamma", op._inputs[0]))]
+
+
+def _digamma_grad(op: Operation, g: Any) -> list[Any]:
+    x = op._inputs[0]
+    one = convert_to_tensor(1, dtype=x.dtype.base_dtype)
+    return [gu.mul(g, _call("Polygamma", one, x))]
+
+
+def _bessel_i0e_grad(op: Operation, g: Any) -> list[Any]:
+    x = op._inputs[0]
+    slope = gu.sub(_call("BesselI1e", x), gu.mul(_call("Sign", x), op._outputs[0]))
+    return [gu.mul(g, slope)]
+
+
+def _bessel_i1e_grad(op: Operation, g: Any) -> list[Any]:
+    # i0e - y (sign x + 1/x), which is 1/2 at 0
+    x, y = op._inputs[0], op._outputs[0]
+    ones = _call("OnesLike", x)
+    away = _call("Greater", _call("Abs", x), float(np.finfo(np.float32).eps))
+    safe = gu.select(away, x, ones)
+    slope = gu.sub(
+        _call("BesselI0e", safe), gu.mul(y, gu.add(_call("Sign", safe), _call("Reciprocal", safe)))
+    )
+    return [gu.mul(g, gu.select(away, slope, gu.mul(ones, 0.5)))]
+
+
+def _igamma_partials(op: Operation) -> tuple[Any, Any]:
+    a, x = op._inputs
+    by_a = _call("IgammaGradA", a, x)
+    log_by_x = gu.sub(gu.add(gu.neg(x), gu.mul(gu.sub(a, 1), _call("Log", x))), _call("Lgamma", a))
+    return by_a, _call("Exp", log_by_x)
+
+
+def _igamma_grad(op: Operation, g: Any) -> list[Any]:
+    by_a, by_x = _igamma_partials(op)
+    return gu.unbroadcast(op, gu.mul(by_a, g), gu.mul(by_x, g))
+
+
+def _igammac_grad(op: Operation, g: Any) -> list[Any]:
+    return [gu.neg(d) for d in _igamma_grad(op, g)]
+
+
+def _zeta_grad(op: Operation, g: Any) -> list[Any]:
+    x, q = op._inputs
+    by_q = gu.mul(gu.neg(x), _call("Zeta", gu.add(x, 1), q))
+    return gu.unbroadcast(op, None, gu.mul(by_q, g))
+
+
+def _polygamma_grad(op: Operation, g: Any) -> list[Any]:
+    n, x = op._inputs
+    return gu.unbroadcast(op, None, gu.mul(_call("Polygamma", gu.add(n, 1), x), g))
+
+
+def _betainc_grad(op: Operation, g: Any) -> list[Any]:
+    """By x only, as TensorFlow: x^(a-1) (1-x)^(b-1) / B(a, b)."""
+    a, b, x = op._inputs
+    log_beta = gu.sub(gu.add(_call("Lgamma", a), _call("Lgamma", b)), _call("Lgamma", gu.add(a, b)))
+    powers = gu.add(
+        gu.mul(gu.sub(b, 1), _call("Log1p", gu.neg(x))), gu.mul(gu.sub(a, 1), _call("Log", x))
+    )
+    slope = gu.mul(_call("Exp", gu.sub(powers, log_beta)), g)
+    return [None, None, gu.reduce_to(x, op._outputs[0], slope, None)[0]]
+
+
+# definitions ------------------------------------------------------------------------------------
+
+
+def _define(op_type: str, function: str, grad: Any) -> OpDef:
+    return define(
+        op_type, "x: T -> y: T; T: type(float)",
+        shape=shape_fns.unchanged, kernel=_special(function), grad=grad, elementwise=True,
+    )  # fmt: skip
+
+
+def _define_pair(op_type: str, inputs: str, kernel: Callable[..., Any], grad: Any) -> OpDef:
+    return define(
+        op_type, f"{inputs} -> z: T; T: type(wide)",
+        shape=shape_fns.broadcast, kernel=kernel, grad=grad, elementwise=True,
+    )  # fmt: skip
+
+
+ERF = _define("Erf", "erf", _erf_grad)
+ERFC = _define("Erfc", "erfc", _erfc_grad)
+LGAMMA = _define("Lgamma", "gammaln", _lgamma_grad)
+DIGAMMA = _define("Digamma", "digamma", _digamma_grad)
+BESSEL_I0E = _define("BesselI0e", "i0e", _bessel_i0e_grad)
+BESSEL_I1E = _define("BesselI1e", "i1e", _bessel_i1e_grad)
+IGAMMA = _define_pair("Igamma", "a: T, x: T", _igamma, _igamma_grad)
+IGAMMAC = _define_pair("Igammac", "a: T, x: T", _igammac, _igammac_grad)
+IGAMMA_GRAD_A = _define_pair("IgammaGradA", "a: T, x: T", _igamma_grad_a, NO_GRADIENT_YET)
+ZETA = _define_pair("Zeta", "x: T, q: T", lambda xp, x, q: xp.zeta(x, q), _zeta_grad)
+POLYGAMMA = _define_pair("Polygamma", "a: T, x: T", _polygamma, _polygamma_grad)
+BETAINC = define(
+    "Betainc", "a: T, b: T, x: T -> z: T; T: type(wide)",
+    shape=_betainc_shape, kernel=lambda xp, a, b, x: xp.betainc(a, b, x), grad=_betainc_grad, elementwise=True,
+)  # fmt: skip
+
+
+# what users call --------------------------------------------------------------------------------
+
+
+def erf(x: Any, name: str | None = None) -> Any:
+    """The Gauss error function."""
+    return apply(ERF, x, name=name)
+
+
+def erfc(x: Any, name: str | None = None) -> Any:
+    """1 - erf(x)."""
+    return apply(ERFC, x, name=name)
+
+
+def lgamma(x: Any, name: str | None = None) -> Any:
+    """log |gamma(x)|."""
+    return apply(LGAMMA, x, name=name)
+
+
+def digamma(x: Any, name: str | None = None) -> Any:
+    """The derivative of lgamma."""
+    return apply(DIGAMMA, x, name=name)
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
+    """The a-th derivative of digamma."""
+    return apply(POLYGAMMA, a, x, name=name)
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Any:
+    """The Hurwitz zeta function."""
+    return apply(ZETA, x, q, name=name)
+
+
+def igamma(a: Any, x: Any, name: str | None = None) -> Any:
+    """The lower regularized incomplete gamma function P(a, x)."""
+    return apply(IGAMMA, a, x, name=name)
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Any:
+    """The upper regularized incomplete gamma function, 1 - P(a, x)."""
+    return apply(IGAMMAC, a, x, name=name)
+
+
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:
+    """The regularized incomplete beta integral."""
+    return apply(BETAINC, a, b, x, name=name)
+
+
+def bessel_i0e(x: Any, name: str | None = None) -> Any:
+    """exp(-|x|) times the modified Bessel function of order 0."""
+    return apply(BESSEL_I0E, x, name=name)
+
+
+def bessel_i1e(x: Any, name: str | None = None) -> Any:
+    """exp(-|x|) times the modified Bessel function of order 1."""
+    return apply(BESSEL_I1E, x, name=name)
+
+
+def _unscaled(scaled: OpDef, default_name: str, x: Any, name: str | None) -> Any:
+    with name_scope(name, default_name, [x]):
+        x = convert_to_tensor(x, name="x")
+        return gu.mul(_call("Exp", _call("Abs", x)), apply(scaled, x))
+
+
+def bessel_i0(x: Any, name: str | None = None) -> Any:
+    """The modified Bessel function of order 0."""
+    return _unscaled(BESSEL_I0E, "bessel_i0", x, name)
+
+
+def bessel_i1(x: Any, name: str | None = None) -> Any:
+    """The modified Bessel function of order 1."""
+    return _unscaled(BESSEL_I1E, "bessel_i1", x, name)
+
+
+def lbeta(x: Any, name: str | None = None) -> Any:
+    """log |Beta(x)| along the last axis."""
+    with name_scope(name, "lbeta", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        last = np.array([-1], np.int32)
+        log_product = apply_op("Sum", apply(LGAMMA, x), last, keep_dims=False)
+        log_total = apply(LGAMMA, apply_op("Sum", x, last, keep_dims=False))
+        return apply_op("Sub", log_product, log_total, name=scope)

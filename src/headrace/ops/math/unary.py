@@ -1,0 +1,437 @@
+"""Element-wise functions of one tensor: ``tf.exp``, ``tf.sqrt``, ``tf.sigmoid`` and their like.
+
+Most kernels are one NumPy ufunc. The constants in the others are integers: a Python float would turn bfloat16 into
+float32. Derivatives that TensorFlow computes from the output have their own ops (``TanhGrad(y, dy)``).
+Complex derivatives need the conjugate of ``y``: as in TensorFlow ``SqrtGrad``, ``RsqrtGrad`` and ``ReciprocalGrad`` take
+it themselves, ``TanhGrad`` and ``SigmoidGrad`` are given it.
+
+    >>> y = tf.sigmoid(x, name="gate")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shape_fns
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.accel import ask
+from headrace.ops.internal import gradient_helpers as gu
+
+__all__ = [
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "complex_abs", "cos", "cosh", "exp", "expm1",
+    "floor", "inv", "log", "log1p", "log_sigmoid", "neg", "negative", "reciprocal", "reciprocal_no_nan", "rint",
+    "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+]  # fmt: skip
+
+GROUPS["complex"] = frozenset((dtypes.complex64, dtypes.complex128))
+GROUPS["wide"] = frozenset((dtypes.float32, dtypes.float64))
+
+Grad = Callable[..., list[Any]]
+
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def again(ufunc: Callable[..., Any], fresh: Any) -> Any:
+    """``ufunc(fresh)``, written over ``fresh`` where that is an array of our own making."""
+    return ufunc(fresh, out=fresh) if type(fresh) is np.ndarray else ufunc(fresh)
+
+
+def _conjugate(xp: Any, y: Any) -> Any:
+    return xp.conjugate(y) if y.dtype.kind == "c" else y
+
+
+def _one_minus(xp: Any, fresh: Any) -> Any:
+    if type(fresh) is np.ndarray:
+        return xp.subtract(1, fresh, out=fresh)
+    return xp.subtract(1, fresh)
+
+
+#: Elements from which the kernel library computes gradients of smooth functions.
+_LARGE = 1 << 15
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    # exp overflows to inf for very negative x, which gives the right 0; small results keep their relative accuracy
+    y = again(xp.exp, xp.negative(x))
+    y += 1
+    return again(xp.reciprocal, y)
+
+
+def _rsqrt(xp: Any, x: Any) -> Any:
+    return again(xp.reciprocal, xp.sqrt(x))
+
+
+def _round(xp: Any, x: Any) -> Any:
+    return xp.positive(x) if x.dtype.kind in "iu" else xp.rint(x)
+
+
+def _tanh_grad(xp: Any, y: Any, dy: Any) -> Any:
+    if y.size >= _LARGE and xp.name == "numpy":
+        result = ask("gradient", "TanhGrad", y, dy)
+        if result is not None:
+            return result
+    t = _one_minus(xp, xp.square(y))
+    t *= dy
+    return t
+
+
+def _sigmoid_grad(xp: Any, y: Any, dy: Any) -> Any:
+    if y.size >= _LARGE and xp.name == "numpy":
+        result = ask("gradient", "SigmoidGrad", y, dy)
+        if result is not None:
+            return result
+    t = xp.subtract(1, y)
+    t *= y
+    t *= dy
+    return t
+
+
+def _sqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
+    t = xp.divide(dy, _conjugate(xp, y))
+    t /= 2
+    return t
+
+
+def _rsqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
+    y = _conjugate(xp, y)
+    t = xp.square(y)
+    t *= y
+    t *= dy
+    t /= -2
+    return t
+
+
+def _reciprocal_grad(xp: Any, y: Any, dy: Any) -> Any:
+    t = xp.square(_conjugate(xp, y))
+    t *= dy
+    return again(xp.negative, t)
+
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def _x(op: Operation) -> Any:
+    """The (conjugate) input."""
+    return gu.conj(op._inputs[0])
+
+
+def _y(op: Operation) -> Any:
+    """The (conjugate) output."""
+    return gu.conj(op._outputs[0])
+
+
+def _times(derivative: Callable[[Operation], Any]) -> Grad:
+    """The gradient ``g * derivative(op)``."""
+    return lambda op, g: [gu.mul(g, derivative(op))]
+
+
+def _from_output(grad_op: str) -> Grad:
+    """A gradient that has its own op, which takes the conjugate: ``SqrtGrad(y, dy)``."""
+    return lambda op, g: [apply_op(grad_op, op._outputs[0], g)]
+
+
+def _from_conjugate(grad_op: str) -> Grad:
+    """A gradient that has its own op, which is given the conjugate: ``TanhGrad(y, dy)``."""
+    return lambda op, g: [apply_op(grad_op, _y(op), g)]
+
+
+def _call(op_type: str, x: Any) -> Any:
+    return apply_op(op_type, x)
+
+
+def _reciprocal(x: Any) -> Any:
+    return apply_op("Reciprocal", x)
+
+
+def _arc_slope(op: Operation) -> Any:
+    """1 / sqrt(1 - x^2)."""
+    return _reciprocal(_call("Sqrt", gu.sub(1, gu.square(_x(op)))))
+
+
+def _complex_abs_gradient(op: Operation, g: Any) -> list[Any]:
+    # x / |x|, and 0 where x is 0
+    dtype = op._inputs[0]._dtype._base
+    zero = gu.zeros_like(g)
+    wide = apply_op("Complex", g, zero, Tout=dtype)
+    size = apply_op("Complex", op._outputs[0], zero, Tout=dtype)
+    return [apply_op("DivNoNan", gu.mul(wide, op._inputs[0]), size)]
+
+
+def _tanh_grad_gradient(op: Operation, g: Any) -> list[Any]:
+    # z = dy (1 - y^2)
+    y, dy = (gu.conj(t) for t in op._inputs)
+    return [gu.mul(gu.mul(gu.mul(g, -2), dy), y), apply_op("TanhGrad", y, g)]
+
+
+def _sigmoid_grad_gradient(op: Operation, g: Any) -> list[Any]:
+    # z = dy y (1 - y)
+    y, dy = (gu.conj(t) for t in op._inputs)
+    both = gu.mul(g, dy)
+    return [gu.sub(both, gu.mul(gu.mul(both, 2), y)), apply_op("SigmoidGrad", y, g)]
+
+
+def _sqrt_grad_gradient(op: Operation, g: Any) -> list[Any]:
+    # z = dy / (2 conj(y))
+    over = gu.div(g, op._inputs[0])
+    return [gu.neg(gu.mul(gu.conj(over), op._outputs[0])), gu.mul(over, 0.5)]
+
+
+def _rsqrt_grad_gradient(op: Operation, g: Any) -> list[Any]:
+    # z = -dy conj(y)^3 / 2
+    y, dy = gu.conj(op._inputs[0]), op._inputs[1]
+    return [gu.mul(gu.mul(gu.mul(gu.conj(g), -1.5), dy), gu.square(y)), apply_op("RsqrtGrad", y, g)]
+
+
+def _reciprocal_grad_gradient(op: Operation, g: Any) -> list[Any]:
+    # z = -dy conj(y)^2
+    y, dy = gu.conj(op._inputs[0]), op._inputs[1]
+    return [gu.mul(gu.mul(gu.mul(gu.conj(g), -2), dy), y), apply_op(op.type, y, g)]
+
+
+# definitions ------------------------------------------------------------------------------------
+
+
+def _define(op_type: str, ufunc: str, grad: Any, types: str = "inexact") -> OpDef:
+    return define(
+        op_type, f"x: T -> y: T; T: type({types})",
+        shape=shape_fns.unchanged, ufunc=ufunc, grad=grad, elementwise=True,
+    )  # fmt: skip
+
+
+def _define_kernel(
+    op_type: str, kernel: Callable[..., Any], grad: Any, types: str = "inexact"
+) -> OpDef:
+    return define(
+        op_type, f"x: T -> y: T; T: type({types})",
+        shape=shape_fns.unchanged, kernel=kernel, grad=grad, elementwise=True,
+    )  # fmt: skip
+
+
+def _define_grad(op_type: str, kernel: Callable[..., Any], grad: Any) -> OpDef:
+    return define(
+        op_type, "y: T, dy: T -> z: T; T: type(inexact)",
+        shape=shape_fns.same_shape_inputs, kernel=kernel, grad=grad, elementwise=True,
+    )  # fmt: skip
+
+
+NEG = _define("Neg", "negative", lambda op, g: [gu.neg(g)], "number")
+ABS = _define("Abs", "absolute", _times(lambda op: _call("Sign", op._inputs[0])), "real")
+COMPLEX_ABS = define(
+    "ComplexAbs", "x: T -> y: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
+    shape=shape_fns.unchanged, ufunc="absolute", grad=_complex_abs_gradient, elementwise=True,
+)  # fmt: skip
+SIGN = _define("Sign", "sign", lambda op, g: [gu.zeros_like(op._inputs[0])], "number")
+RECIPROCAL = _define("Reciprocal", "reciprocal", _from_output("ReciprocalGrad"))
+INV = _define("Inv", "reciprocal", _from_output("InvGrad"))
+SQUARE = _define("Square", "square", lambda op, g: [gu.mul(g, gu.mul(_x(op), 2))], "number")
+SQRT = _define("Sqrt", "sqrt", _from_output("SqrtGrad"))
+RSQRT = _define_kernel("Rsqrt", _rsqrt, _from_output("RsqrtGrad"))
+EXP = _define("Exp", "exp", _times(_y))
+EXPM1 = _define("Expm1", "expm1", _times(lambda op: _call("Exp", _x(op))))
+LOG = _define("Log", "log", _times(lambda op: _reciprocal(_x(op))))
+LOG1P = _define("Log1p", "log1p", _times(lambda op: _reciprocal(gu.add(1, _x(op)))))
+SIN = _define("Sin", "sin", _times(lambda op: _call("Cos", _x(op))))
+COS = _define("Cos", "cos", lambda op, g: [gu.neg(gu.mul(g, _call("Sin", _x(op))))])
+TAN = _define("Tan", "tan", _times(lambda op: gu.square(_reciprocal(_call("Cos", _x(op))))))
+ASIN = _define("Asin", "arcsin", _times(_arc_slope))
+ACOS = _define("Acos", "arccos", lambda op, g: [gu.neg(gu.mul(g, _arc_slope(op)))])
+ATAN = _define("Atan", "arctan", _times(lambda op: _reciprocal(gu.add(1, gu.square(_x(op))))))
+SINH = _define("Sinh", "sinh", _times(lambda op: _call("Cosh", _x(op))))
+COSH = _define("Cosh", "cosh", _times(lambda op: _call("Sinh", _x(op))))
+TANH = _define("Tanh", "tanh", _from_conjugate("TanhGrad"))
+ASINH = _define("Asinh", "arcsinh", lambda op, g: [gu.div(g, _call("Cosh", _y(op)))])
+ACOSH = _define("Acosh", "arccosh", lambda op, g: [gu.div(g, _call("Sinh", _y(op)))])
+ATANH = _define("Atanh", "arctanh", _times(lambda op: _reciprocal(gu.sub(1, gu.square(_x(op))))))
+SIGMOID = _define_kernel("Sigmoid", _sigmoid, _from_conjugate("SigmoidGrad"))
+FLOOR = _define("Floor", "floor", NOT_DIFFERENTIABLE, "float")
+CEIL = _define("Ceil", "ceil", NOT_DIFFERENTIABLE, "float")
+RINT = _define("Rint", "rint", NOT_DIFFERENTIABLE, "float")
+ROUND = _define_kernel("Round", _round, NOT_DIFFERENTIABLE, "number")
+
+TANH_GRAD = _define_grad("TanhGrad", _tanh_grad, _tanh_grad_gradient)
+SIGMOID_GRAD = _define_grad("SigmoidGrad", _sigmoid_grad, _sigmoid_grad_gradient)
+SQRT_GRAD = _define_grad("SqrtGrad", _sqrt_grad, _sqrt_grad_gradient)
+RSQRT_GRAD = _define_grad("RsqrtGrad", _rsqrt_grad, _rsqrt_grad_gradient)
+RECIPROCAL_GRAD = _define_grad("ReciprocalGrad", _reciprocal_grad, _reciprocal_grad_gradient)
+INV_GRAD = _define_grad("InvGrad", _reciprocal_grad, _reciprocal_grad_gradient)
+
+
+# what users call --------------------------------------------------------------------------------
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether x is a SparseTensor (the class lives higher up)."""
+    return (
+        not isinstance(x, Tensor) and hasattr(x, "dense_shape") and not isinstance(x, IndexedSlices)
+    )
+
+
+def _on_values(opdef: OpDef, x: Any, name: str | None) -> Any:
+    """An op that maps 0 to 0 applies to the values of a SparseTensor."""
+    if is_sparse(x):
+        return type(x)(x.indices, apply(opdef, x.values, name=name), x.dense_shape)
+    return apply(opdef, x, name=name)
+
+
+def abs(x: Any, name: str | None = None) -> Any:
+    """The absolute value; of a complex tensor the modulus, as a real tensor."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None and isinstance(x, (complex, list, tuple)):
+        x = convert_to_tensor(x, name="x")
+        dtype = x.dtype
+    if not getattr(dtype, "is_complex", getattr(dtype, "kind", "") == "c"):
+        return _on_values(ABS, x, name)
+    return complex_abs(x, name)
+
+
+def complex_abs(x: Any, name: str | None = None) -> Any:
+    if is_sparse(x):
+        return type(x)(x.indices, complex_abs(x.values, name), x.dense_shape)
+    if not isinstance(x, Tensor):
+        x = convert_to_tensor(x, name="x")
+    return apply(COMPLEX_ABS, x, Tout=gu.real_dtype(x), name=name or "Abs")
+
+
+def negative(x: Any, name: str | None = None) -> Any:
+    return _on_values(NEG, x, name)
+
+
+neg = negative  # before TF 1.0
+
+
+def sign(x: Any, name: str | None = None) -> Any:
+    """-1, 0 or 1; for complex numbers x / |x|."""
+    return _on_values(SIGN, x, name)
+
+
+def square(x: Any, name: str | None = None) -> Any:
+    return _on_values(SQUARE, x, name)
+
+
+def sqrt(x: Any, name: str | None = None) -> Any:
+    return _on_values(SQRT, x, name)
+
+
+def tanh(x: Any, name: str | None = None) -> Any:
+    return _on_values(TANH, x, name)
+
+
+def sigmoid(x: Any, name: str | None = None) -> Any:
+    """1 / (1 + exp(-x))."""
+    return apply(SIGMOID, x, name=name)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Any:
+    """log(sigmoid(x)), without loss for large negative x."""
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        return apply(NEG, apply_op("Softplus", apply(NEG, x)), name=scope)
+
+
+def reciprocal(x: Any, name: str | None = None) -> Any:
+    return apply(RECIPROCAL, x, name=name)
+
+
+inv = reciprocal  # before TF 1.0
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
+    """1 / x, and 0 where x is 0."""
+    with name_scope(name, "reciprocal_no_nan", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        one = convert_to_tensor(1, dtype=x.dtype.base_dtype, name="one")
+        return apply_op("DivNoNan", one, x, name=scope)
+
+
+def round(x: Any, name: str | None = None) -> Any:
+    """To the nearest integer, halves to the even one. Integers are returned as they are."""
+    x = convert_to_tensor(x, name="x")
+    return x if x.dtype.is_integer else apply(ROUND, x, name=name)
+
+
+def rsqrt(x: Any, name: str | None = None) -> Any:
+    """1 / sqrt(x)."""
+    return apply(RSQRT, x, name=name)
+
+
+def exp(x: Any, name: str | None = None) -> Any:
+    return apply(EXP, x, name=name)
+
+
+def expm1(x: Any, name: str | None = None) -> Any:
+    """exp(x) - 1, accurate near 0."""
+    return apply(EXPM1, x, name=name)
+
+
+def log(x: Any, name: str | None = None) -> Any:
+    return apply(LOG, x, name=name)
+
+
+def log1p(x: Any, name: str | None = None) -> Any:
+    """log(1 + x), accurate near 0."""
+    return apply(LOG1P, x, name=name)
+
+
+def sin(x: Any, name: str | None = None) -> Any:
+    return apply(SIN, x, name=name)
+
+
+def cos(x: Any, name: str | None = None) -> Any:
+    return apply(COS, x, name=name)
+
+
+def tan(x: Any, name: str | None = None) -> Any:
+    return apply(TAN, x, name=name)
+
+
+def asin(x: Any, name: str | None = None) -> Any:
+    return apply(ASIN, x, name=name)
+
+
+def acos(x: Any, name: str | None = None) -> Any:
+    return apply(ACOS, x, name=name)
+
+
+def atan(x: Any, name: str | None = None) -> Any:
+    return apply(ATAN, x, name=name)
+
+
+def sinh(x: Any, name: str | None = None) -> Any:
+    return apply(SINH, x, name=name)
+
+
+def cosh(x: Any, name: str | None = None) -> Any:
+    return apply(COSH, x, name=name)
+
+
+def asinh(x: Any, name: str | None = None) -> Any:
+    return apply(ASINH, x, name=name)
+
+
+def acosh(x: Any, name: str | None = None) -> Any:
+    return apply(ACOSH, x, name=name)
+
+
+def atanh(x: Any, name: str | None = None) -> Any:
+    return apply(ATANH, x, name=name)
+
+
+def floor(x: Any, name: str | None = None) -> Any:
+    return apply(FLOOR, x, name=name)
+
+
+def ceil(x: Any, name: str | None = None) -> Any:
+    return apply(CEIL, x, name=name)
+
+
+def rint(x: Any, name: str | None = None) -> Any:
+    """To the nearest integer, halves to the even one."""
+    return apply(RINT, x, name=name)

@@ -1,0 +1,1 @@
+"""Ops of tf.nn and tf.losses: activations, convolution, pooling, normalization, cross entropies, embeddings."""

@@ -1,0 +1,478 @@
+"""Activations: Relu and its relatives, Softplus, Softmax, and ``tf.nn.dropout``.
+
+Kernels are element-wise unless they normalise over the last axis. Gradients of the piecewise ones use the op's output
+where TensorFlow does (``ReluGrad(grad, activations)``), so that the input need not be kept alive.
+
+    >>> y = relu(x)
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import infer, shape_fns, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
+from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.accel import ask
+from headrace.ops.nn.nn_common import (
+    add,
+    cast,
+    cond_where,
+    deprecated,
+    div,
+    mul,
+    neg,
+    reduce_sum,
+    shape_of,
+    sub,
+    transpose,
+    zeros_like,
+)  # fmt: skip
+
+__all__ = [
+    "crelu", "crelu_v2", "dropout", "dropout_v2", "elu", "leaky_relu", "log_softmax", "log_softmax_v2", "relu",
+    "relu6", "selu", "softmax", "softmax_v2", "softplus", "softsign", "swish",
+]  # fmt: skip
+
+SELU_SCALE = 1.0507009873554804934193349852946
+SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
+
+Grads = list[Any]
+
+# piecewise --------------------------------------------------------------------------------------
+
+
+# Masks are multiplied with, not selected by: NumPy's ``where`` is ten times slower on a mask without a pattern.
+
+
+def _relu_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
+    if xp.name == "numpy" and gradients.size >= 1 << 15:
+        result = ask("relu_grad", gradients, features)
+        if result is not None:
+            return result
+    return gradients * (features > 0)
+
+
+def _relu6_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
+    return gradients * ((features > 0) & (features < 6))
+
+
+def _leaky_relu_kernel(xp: Any, features: Any, *, alpha: float) -> Any:
+    scaled = features * features.dtype.type(alpha)
+    return xp.maximum(features, scaled) if alpha < 1 else xp.where(features > 0, features, scaled)
+
+
+def _leaky_relu_grad_kernel(xp: Any, gradients: Any, features: Any, *, alpha: float) -> Any:
+    slope = gradients.dtype.type(alpha)
+    if not 0 <= alpha < 1:
+        return xp.where(features > 0, gradients, gradients * slope)
+    return gradients * xp.maximum(features > 0, slope)
+
+
+def _elu_kernel(xp: Any, features: Any) -> Any:
+    """One of the two terms is zero."""
+    return xp.maximum(features, 0) + (xp.exp(xp.minimum(features, 0)) - 1)
+
+
+def _elu_grad_kernel(xp: Any, gradients: Any, outputs: Any) -> Any:
+    if xp.name == "numpy" and outputs.size >= 1 << 15:
+        result = ask("gradient", "EluGrad", outputs, gradients)
+        if result is not None:
+            return result
+    return gradients * (xp.minimum(outputs, 0) + 1)
+
+
+def _selu_kernel(xp: Any, features: Any) -> Any:
+    scalar = features.dtype.type
+    below = (xp.exp(xp.minimum(features, 0)) - 1) * scalar(SELU_SCALE_ALPHA)
+    return xp.maximum(features, 0) * scalar(SELU_SCALE) + below
+
+
+def _selu_grad_kernel(xp: Any, gradients: Any, outputs: Any) -> Any:
+    scalar = gradients.dtype.type
+    jump = (outputs < 0) * scalar(SELU_SCALE_ALPHA - SELU_SCALE)
+    return gradients * (xp.minimum(outputs, 0) + jump + scalar(SELU_SCALE))
+
+
+def _zero_second(op_type: str) -> Any:
+    """The gradient of ``XGrad(gradients, features)``: linear in the first, flat in the second."""
+
+    def grad(op: Operation, g: Any) -> Grads:
+        x = op._inputs[1]
+        return [apply_op(op_type, g, x), zeros_like(x)]
+
+    return grad
+
+
+def _leaky_relu_grad_grad(op: Operation, g: Any) -> Grads:
+    x = op._inputs[1]
+    return [apply(LEAKY_RELU_GRAD, g, x, alpha=op._attrs["alpha"]), zeros_like(x)]
+
+
+def _exponential_grad_grad(op_type: str) -> Any:
+    """EluGrad and SeluGrad: below zero they are ``gradients * (outputs + c)``."""
+
+    def grad(op: Operation, g: Any) -> Grads:
+        y = op._inputs[1]
+        zeros = zeros_like(y)
+        below = apply_op("Less", y, zeros)
+        return [apply_op(op_type, g, y), cond_where(below, mul(g, op._inputs[0]), zeros)]
+
+    return grad
+
+
+def _by_output(op_type: str) -> Any:
+    return lambda op, g: [apply_op(op_type, g, op._outputs[0])]
+
+
+def _by_input(op_type: str) -> Any:
+    return lambda op, g: [apply_op(op_type, g, op._inputs[0])]
+
+
+_GRAD = "gradients: T, {}: T -> backprops: T; T: type({})"
+
+RELU = define(
+    "Relu", "features: T -> activations: T; T: type(real)",
+    shape=shape_fns.unchanged, kernel=lambda xp, x: xp.maximum(x, 0), grad=_by_output("ReluGrad"),
+    elementwise=True,
+)  # fmt: skip
+RELU_GRAD = define(
+    "ReluGrad", _GRAD.format("features", "real"),
+    shape=shape_fns.same_shape_inputs, kernel=_relu_grad_kernel, grad=_zero_second("ReluGrad"), elementwise=True,
+)  # fmt: skip
+RELU6 = define(
+    "Relu6", "features: T -> activations: T; T: type(real)",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: xp.minimum(xp.maximum(x, 0), 6),
+    grad=_by_output("Relu6Grad"), elementwise=True,
+)  # fmt: skip
+RELU6_GRAD = define(
+    "Relu6Grad", _GRAD.format("features", "real"),
+    shape=shape_fns.same_shape_inputs, kernel=_relu6_grad_kernel, grad=_zero_second("Relu6Grad"), elementwise=True,
+)  # fmt: skip
+LEAKY_RELU = define(
+    "LeakyRelu", "features: T -> activations: T; alpha: float=0.20000000298023224, T: type(float)=float32",
+    shape=shape_fns.unchanged, kernel=_leaky_relu_kernel, elementwise=True,
+    grad=lambda op, g: [apply_op("LeakyReluGrad", g, op._inputs[0], alpha=op._attrs["alpha"])],
+)  # fmt: skip
+LEAKY_RELU_GRAD = define(
+    "LeakyReluGrad",
+    "gradients: T, features: T -> backprops: T; alpha: float=0.20000000298023224, T: type(float)=float32",
+    shape=shape_fns.same_shape_inputs, kernel=_leaky_relu_grad_kernel, grad=_leaky_relu_grad_grad, elementwise=True,
+)  # fmt: skip
+ELU = define(
+    "Elu", "features: T -> activations: T; T: type(float)",
+    shape=shape_fns.unchanged, kernel=_elu_kernel, grad=_by_output("EluGrad"), elementwise=True,
+)  # fmt: skip
+ELU_GRAD = define(
+    "EluGrad", _GRAD.format("outputs", "float"),
+    shape=shape_fns.same_shape_inputs, kernel=_elu_grad_kernel, grad=_exponential_grad_grad("EluGrad"),
+    elementwise=True,
+)  # fmt: skip
+SELU = define(
+    "Selu", "features: T -> activations: T; T: type(float)",
+    shape=shape_fns.unchanged, kernel=_selu_kernel, grad=_by_output("SeluGrad"), elementwise=True,
+)  # fmt: skip
+SELU_GRAD = define(
+    "SeluGrad", _GRAD.format("outputs", "float"),
+    shape=shape_fns.same_shape_inputs, kernel=_selu_grad_kernel, grad=_exponential_grad_grad("SeluGrad"),
+    elementwise=True,
+)  # fmt: skip
+
+# smooth -----------------------------------------------------------------------------------------
+
+
+def _softplus_kernel(xp: Any, x: Any) -> Any:
+    """log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which neither overflows nor loses the small end."""
+    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
+
+
+def _softplus_grad_grad(op: Operation, g: Any) -> Grads:
+    dy, x = op._inputs
+    curvature = add(add(apply_op("Exp", neg(x)), 2.0), apply_op("Exp", x))
+    return [apply(SOFTPLUS_GRAD, g, x), div(mul(g, dy), curvature)]
+
+
+def _softsign_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
+    return gradients / xp.square(xp.abs(features) + 1)
+
+
+def _softsign_grad_grad(op: Operation, g: Any) -> Grads:
+    dy, x = op._inputs
+    size = add(apply_op("Abs", x), 1.0)
+    cube = mul(mul(size, size), size)
+    slope = div(mul(apply_op("Sign", x), -2.0), cube)
+    return [apply(SOFTSIGN_GRAD, g, x), mul(mul(g, dy), slope)]
+
+
+SOFTPLUS = define(
+    "Softplus", "features: T -> activations: T; T: type(float)",
+    shape=shape_fns.unchanged, kernel=_softplus_kernel, grad=_by_input("SoftplusGrad"), elementwise=True,
+)  # fmt: skip
+SOFTPLUS_GRAD = define(
+    "SoftplusGrad", _GRAD.format("features", "float"),
+    shape=shape_fns.same_shape_inputs, kernel=lambda xp, g, x: g / (xp.exp(-x) + 1), grad=_softplus_grad_grad,
+    elementwise=True,
+)  # fmt: skip
+SOFTSIGN = define(
+    "Softsign", "features: T -> activations: T; T: type(float)",
+    shape=shape_fns.unchanged, kernel=lambda xp, x: x / (xp.abs(x) + 1), grad=_by_input("SoftsignGrad"),
+    elementwise=True,
+)  # fmt: skip
+SOFTSIGN_GRAD = define(
+    "SoftsignGrad", _GRAD.format("features", "float"),
+    shape=shape_fns.same_shape_inputs, kernel=_softsign_grad_kernel, grad=_softsign_grad_grad, elementwise=True,
+)  # fmt: skip
+
+# softmax ----------------------------------------------------------------------------------------
+
+
+def _row_max(x: Any) -> Any:
+    """The maximum over the last axis, kept. NumPy walks short rows one by one; a few columns are faster."""
+    columns = x.shape[-1]
+    if columns > 6:
+        return np.maximum.reduce(x, -1, keepdims=True)
+    best = x[..., 0]
+    for i in range(1, columns):
+        best = np.maximum(best, x[..., i])
+    return best[..., None]
+
+
+def shifted(xp: Any, x: Any) -> Any:
+    """``x - max(x)`` over the last axis, in a new array; 16-bit types are widened to float32."""
+    if x.dtype.itemsize == 2:
+        x = x.astype(xp.float32)
+    if not x.size:
+        return x - 0
+    if xp.name == "numpy":
+        return x - _row_max(x)
+    return x - x.max(-1, keepdims=True)
+
+
+#: Elements from which a softmax is the kernel library's.
+_LARGE = 1 << 14
+
+
+def _softmax_kernel(xp: Any, logits: Any) -> Any:
+    if logits.size >= _LARGE and xp.name == "numpy":
+        result = ask("softmax", logits)
+        if result is not None:
+            return result
+    e = shifted(xp, logits)
+    if xp.name != "numpy":
+        e = xp.exp(e)
+        return (e / e.sum(-1, keepdims=True)).astype(logits.dtype)
+    np.exp(e, out=e)
+    e /= np.add.reduce(e, -1, keepdims=True)
+    return e if e.dtype == logits.dtype else e.astype(logits.dtype)
+
+
+def _log_softmax_kernel(xp: Any, logits: Any) -> Any:
+    if logits.size >= _LARGE and xp.name == "numpy":
+        result = ask("log_softmax", logits)
+        if result is not None:
+            return result
+    d = shifted(xp, logits)
+    return (d - xp.log(xp.exp(d).sum(-1, keepdims=True))).astype(logits.dtype, copy=False)
+
+
+def _softmax_grad(op: Operation, g: Any) -> Grads:
+    y = op._outputs[0]
+    return [mul(sub(g, reduce_sum(mul(g, y), [-1], keepdims=True)), y)]
+
+
+def _log_softmax_grad(op: Operation, g: Any) -> Grads:
+    probability = apply_op("Exp", op._outputs[0])
+    return [sub(g, mul(reduce_sum(g, [-1], keepdims=True), probability))]
+
+
+def _at_least_vector(c: infer.Inference) -> list[shapes.Shape]:
+    return [c.require_rank_at_least(0, 1)]
+
+
+SOFTMAX = define(
+    "Softmax", "logits: T -> softmax: T; T: type(float)",
+    shape=_at_least_vector, kernel=_softmax_kernel, grad=_softmax_grad,
+)  # fmt: skip
+LOG_SOFTMAX = define(
+    "LogSoftmax", "logits: T -> logsoftmax: T; T: type(float)",
+    shape=_at_least_vector, kernel=_log_softmax_kernel, grad=_log_softmax_grad,
+)  # fmt: skip
+
+# what users call --------------------------------------------------------------------------------
+
+
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """max(features, 0)."""
+    return apply(RELU, features, name=name)  # type: ignore[no-any-return]
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """min(max(features, 0), 6)."""
+    return apply(RELU6, features, name=name)  # type: ignore[no-any-return]
+
+
+def elu(features: Any, name: str | None = None) -> Tensor:
+    return apply(ELU, features, name=name)  # type: ignore[no-any-return]
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    return apply(SELU, features, name=name)  # type: ignore[no-any-return]
+
+
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    return apply(SOFTPLUS, features, name=name)  # type: ignore[no-any-return]
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    return apply(SOFTSIGN, features, name=name)  # type: ignore[no-any-return]
+
+
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+    """``features`` where positive, else ``alpha * features``; integers become float32."""
+    with name_scope(name, "LeakyRelu", [features]) as scope:
+        features = convert_to_tensor(features, name="features")
+        if features._dtype.is_integer:
+            features = cast(features, "float32")
+        slope = float(np.float32(alpha.item() if isinstance(alpha, np.ndarray) else alpha))
+        return apply(LEAKY_RELU, features, alpha=slope, name=scope)  # type: ignore[no-any-return]
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """Relu of the features and of their negatives, side by side."""
+    with name_scope(name, "CRelu", [features]) as scope:
+        features = convert_to_tensor(features, name="features")
+        both = apply_op("ConcatV2", [features, neg(features)], axis, name=scope)
+        return apply(RELU, both)  # type: ignore[no-any-return]
+
+
+def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    return crelu(features, name=name, axis=axis)
+
+
+def swish(features: Any) -> Tensor:
+    """x * sigmoid(x)."""
+    features = convert_to_tensor(features, name="features")
+    count_more(features._op.graph, 2)  # TF has a gradient of its own for it, with identities around
+    return mul(features, apply_op("Sigmoid", features))
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """exp(logits) / sum(exp(logits)) over one axis, the last by default."""
+    return _along(SOFTMAX, logits, deprecated("axis", axis, "dim", dim), name)
+
+
+def softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    return _along(SOFTMAX, logits, axis, name)
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """logits - log(sum(exp(logits))) over one axis, the last by default."""
+    return _along(LOG_SOFTMAX, logits, deprecated("axis", axis, "dim", dim), name)
+
+
+def log_softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    return _along(LOG_SOFTMAX, logits, axis, name)
+
+
+def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
+    """The op over any axis: it is moved to the end and back."""
+    logits = convert_to_tensor(logits)
+    if isinstance(axis, Tensor):
+        axis = infer.static_value(axis)
+        if axis is None:
+            raise ValueError("The axis of a softmax must be known while the graph is built.")
+    axis = -1 if axis is None else int(axis)
+    if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
+        return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
+    if logits._shape is None:
+        raise ValueError(f"The rank of {logits} must be known for a softmax over axis {axis}.")
+    count_more(logits._op.graph, 26)  # TF computes the two permutations in the graph
+    rank = len(logits._shape)
+    if not -rank <= axis < rank:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
+            "the input.",
+        )  # fmt: skip
+    swap = list(range(rank))
+    swap[axis], swap[-1] = swap[-1], swap[axis]
+    return transpose(apply(opdef, transpose(logits, swap)), swap, name=name)
+
+
+# dropout ----------------------------------------------------------------------------------------
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: Any = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """Each element is zeroed with probability ``rate`` (1 - keep_prob), the others grow by 1 / (1 - rate)."""
+    drop = None
+    if keep_prob is not None:
+        try:
+            drop = 1.0 - keep_prob
+        except TypeError:
+            raise ValueError(
+                f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
+            ) from None
+    rate = deprecated("rate", rate, "keep_prob", drop)
+    if rate is None:
+        raise ValueError("You must provide a rate to dropout.")
+    return dropout_v2(x, rate, noise_shape, seed, name)
+
+
+def dropout_v2(
+    x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None
+) -> Tensor:
+    from headrace.ops.random.random_ops import random_uniform
+
+    with name_scope(name, "dropout", [x]):
+        x = convert_to_tensor(x, name="x")
+        if not x._dtype.is_floating:
+            raise ValueError(
+                "x has to be a floating point tensor since it's going to be scaled. "
+                f"Got a {x._dtype!r} tensor instead."
+            )
+        if isinstance(rate, numbers.Real) and not 0 <= float(rate) < 1:
+            raise ValueError(
+                f"rate must be a scalar tensor or a float in the range [0, 1), got {float(rate):g}"
+            )
+        if isinstance(rate, numbers.Real) and rate == 0:
+            return x  # type: ignore[no-any-return]
+        rate = convert_to_tensor(rate, x._dtype, name="rate")
+        rate.shape.assert_has_rank(0)
+        if infer.static_value(rate) == 0:
+            return x  # type: ignore[no-any-return]
+        # TF's order of ops, so that a seeded program drops what TF's drops
+        noise = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x._dtype._base)
+        scale = div(1.0, sub(1.0, rate))
+        keep = apply_op("GreaterEqual", noise, rate)
+        result = mul(mul(x, scale), cast(keep, x._dtype))
+        result.set_shape(x.shape)
+        return result
+
+
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+    """Dimensions given as None are taken from x."""
+    if noise_shape is None:
+        return shape_of(x)
+    try:
+        wanted = shapes.to_plain(noise_shape)
+    except (TypeError, ValueError):
+        return noise_shape
+    if x._shape is None or wanted is None or len(x._shape) != len(wanted):
+        return noise_shape
+    return shapes.from_plain(tuple(own if d is None else d for d, own in zip(wanted, x._shape)))

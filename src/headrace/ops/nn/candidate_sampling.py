@@ -1,0 +1,565 @@
+"""Candidate sampling: classes drawn from a distribution, for losses over very many classes.
+
+A sampler draws ``num_sampled`` classes (different ones if ``unique``) and says how often each class is expected among
+them. Draws are made of the words of TensorFlow's Philox stream in TensorFlow's way, so equal seeds give equal classes.
+
+    >>> loss = nce_loss(weights, biases, labels, inputs, num_sampled=64, num_classes=50000)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, infer, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
+from headrace.core.kernel_context import Runtime
+from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, ops_counted
+from headrace.core.tensor import Tensor
+from headrace.kernels.numpy import philox
+from headrace.ops.nn.cross_entropy import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+)
+from headrace.ops.nn.embedding import _parts, embedding_lookup
+from headrace.ops.nn.nn_common import (
+    add,
+    cast,
+    div,
+    expand,
+    mul,
+    ones_like,
+    reshape,
+    shape_of,
+    sub,
+    zeros_like,
+)
+from headrace.ops.random.random_ops import generator, op_seeds
+
+__all__ = [
+    "all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler",
+    "learned_unigram_candidate_sampler", "log_uniform_candidate_sampler", "nce_loss", "nce_loss_v2",
+    "sampled_softmax_loss", "sampled_softmax_loss_v2", "uniform_candidate_sampler",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+# distributions ----------------------------------------------------------------------------------
+
+
+class _Words:
+    """The 32-bit words of a random stream, in order."""
+
+    def __init__(self, start: philox.Philox) -> None:
+        self._next = start
+        self._left: Array = np.empty(0, np.uint32)
+
+    def take(self, n: int) -> Array:
+        if n > len(self._left):
+            count = -(-(n - len(self._left)) // 4)
+            fresh = philox.groups(self._next, count).reshape(-1)
+            self._next = self._next.skip(count)
+            self._left = np.concatenate([self._left, fresh])
+        found, self._left = self._left[:n], self._left[n:]
+        return found
+
+    def rows(self, count: int, width: int, rejected: Any, keep: int) -> Array:
+        """``count`` draws of ``width`` words; of a rejected draw only the first ``keep`` words remain."""
+        words = self.take(count * width)
+        while True:
+            bad = np.flatnonzero(rejected(words.reshape(count, width)))
+            if not bad.size:
+                return words.reshape(count, width)
+            at = int(bad[0]) * width
+            words = np.concatenate(
+                [words[: at + keep], words[at + width :], self.take(width - keep)]
+            )
+
+
+def _uniform32(words: Array, n: int) -> Array:
+    return words.astype(np.int64) & (n - 1) if n & (n - 1) == 0 else words.astype(np.int64) % n
+
+
+def _unfair32(n: int) -> int:
+    """Words below this are drawn again, so that every remainder is equally likely."""
+    return 0 if n & (n - 1) == 0 else 0xFFFFFFFF % n + 1
+
+
+class _LogUniform:
+    """P(k) = log((k + 2) / (k + 1)) / log(n + 1): frequent words first."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.log_range = n, math.log1p(n)
+
+    def draw(self, words: _Words, count: int) -> Array:
+        pairs = words.take(2 * count).reshape(count, 2).astype(np.uint64)
+        mantissa = (pairs[:, 0] & np.uint64(0xFFFFF)) << np.uint64(32) | pairs[:, 1]
+        value = np.exp(mantissa.astype(np.float64) * 2.0**-52 * self.log_range).astype(np.int64) - 1
+        return value % self.n
+
+    def probability(self, classes: Array) -> Array:
+        k = classes.astype(np.float64)
+        return np.log((k + 2) / (k + 1)) / self.log_range
+
+
+class _Uniform:
+    """Every class alike."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def draw(self, words: _Words, count: int) -> Array:
+        n = np.uint64(self.n)
+        unfair = 0 if self.n & (self.n - 1) == 0 else 0xFFFFFFFFFFFFFFFF % self.n + 1
+        rows = words.rows(count, 2, lambda r: _join(r) < np.uint64(unfair), 0)
+        return (_join(rows) % n).astype(np.int64)
+
+    def probability(self, classes: Array) -> Array:
+        return np.full(classes.shape, 1 / self.n)
+
+
+def _join(pairs: Array) -> Array:
+    return pairs[:, 0].astype(np.uint64) | pairs[:, 1].astype(np.uint64) << np.uint64(32)
+
+
+class _Learned:
+    """In proportion to how often a class was seen, plus one."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.weights = np.ones(n, np.int64)
+
+    def draw(self, words: _Words, count: int) -> Array:
+        total = int(self.weights.sum())
+        rows = words.rows(count, 1, lambda r: r[:, 0] < _unfair32(total), 0)
+        return np.searchsorted(np.cumsum(self.weights), _uniform32(rows[:, 0], total), side="right")
+
+    def probability(self, classes: Array) -> Array:
+        share: Array = self.weights[classes] / self.weights.sum()
+        return share
+
+    def update(self, classes: Array) -> None:
+        np.add.at(self.weights, classes.reshape(-1), 1)
+
+
+class _Fixed:
+    """In proportion to given weights, by the alias method: a float chooses between a class and its alias."""
+
+    def __init__(self, weights: list[float], shards: int, shard: int) -> None:
+        self.weights = np.array(weights, np.float32)
+        self.n, self.shards, self.shard = len(weights), shards, shard
+        self.total = float(self.weights.astype(np.float64).sum())
+        self.keep, self.alias = _alias_table(self.weights, self.total)
+
+    def draw(self, words: _Words, count: int) -> Array:
+        rows = words.rows(count, 2, lambda r: r[:, 1] < _unfair32(self.n), 1)
+        fraction = (rows[:, 0] & np.uint32(0x7FFFFF)).astype(np.float32) * np.float32(2.0**-23)
+        column = _uniform32(rows[:, 1], self.n)
+        found = np.where(fraction < self.keep[column], column, self.alias[column])
+        return found * self.shards + self.shard
+
+    def probability(self, classes: Array) -> Array:
+        return self.weights[classes].astype(np.float64) / self.total
+
+
+def _alias_table(weights: Array, total: float) -> tuple[Array, Array]:
+    """Each column has one class and the alias that fills it up; TensorFlow's order of pairing."""
+    n = len(weights)
+    share = [float(w) * n / total for w in weights]
+    alias = np.arange(n)
+    low = [i for i, p in enumerate(share) if p < 1.0]
+    high = [i for i, p in enumerate(share) if p >= 1.0]
+    while low and high:
+        small, large = low.pop(), high.pop()
+        alias[small] = large
+        share[large] -= 1.0 - share[small]
+        (low if share[large] < 1.0 else high).append(large)
+    for i in low + high:  # what rounding left over
+        share[i] = 1.0
+    return np.array(share, np.float32), alias
+
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _sample(
+    sampler: Any, size: int, true_classes: Array, rt: Runtime, node: KernelNode
+) -> tuple[Array, Array, Array]:
+    count, unique = node.attrs["num_sampled"], node.attrs["unique"]
+    _check_true_classes(true_classes, node.attrs["num_true"])
+    if unique and count > size:
+        raise errors.InvalidArgumentError(
+            None, None, f"Sampler's range is too small: {size} classes, {count} drawn"
+        )
+    words = _Words(generator(rt, node).reserve(512 * count))
+    if unique:
+        sampled, tries = _distinct(sampler, words, count)
+    else:
+        sampled, tries = sampler.draw(words, count), count
+    return (
+        sampled,
+        _expected(sampler, true_classes, tries, count),
+        _expected(sampler, sampled, tries, count),
+    )
+
+
+def _distinct(sampler: Any, words: _Words, count: int) -> tuple[Array, int]:
+    """Draws until there are ``count`` different classes; returns them and the number of draws."""
+    found: dict[int, None] = {}
+    tries = 0
+    while True:
+        for value in sampler.draw(words, count).tolist():
+            tries += 1
+            found[value] = None
+            if len(found) == count:
+                return np.fromiter(found, np.int64, count), tries
+
+
+def _expected(sampler: Any, classes: Array, tries: int, count: int) -> Array:
+    """How often a class is expected: p per draw, or 1 - (1 - p)**tries where repetitions were drawn again."""
+    p = sampler.probability(classes)
+    expected: Array = p * tries if tries == count else -np.expm1(tries * np.log1p(-p))
+    return expected.astype(np.float32)
+
+
+def _check_true_classes(true_classes: Array, num_true: int) -> None:
+    if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"true_classes must have num_true columns: {true_classes.shape} vs {num_true}",
+        )
+
+
+def _log_uniform_kernel(
+    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+) -> Any:
+    return _sample(_LogUniform(range_max), range_max, true_classes, rt, node)
+
+
+def _uniform_kernel(
+    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+) -> Any:
+    return _sample(_Uniform(range_max), range_max, true_classes, rt, node)
+
+
+def _learned_kernel(
+    xp: Any, true_classes: Any, *, range_max: int, rt: Runtime, node: KernelNode
+) -> Any:
+    sampler = rt.session_resource(("sampler", node.key), lambda: _Learned(range_max))
+    found = _sample(sampler, range_max, true_classes, rt, node)
+    sampler.update(true_classes)
+    return found
+
+
+def _fixed_kernel(xp: Any, true_classes: Any, *, rt: Runtime, node: KernelNode) -> Any:
+    sampler = rt.session_resource(("sampler", node.key), lambda: _fixed_sampler(node.attrs))
+    return _sample(sampler, sampler.n, true_classes, rt, node)
+
+
+def _fixed_sampler(attrs: dict[str, Any]) -> _Fixed:
+    counts = attrs["unigrams"] or _counts_in(attrs["vocab_file"])
+    shards, shard, power = attrs["num_shards"], attrs["shard"], attrs["distortion"]
+    weights = [0.0] * attrs["num_reserved_ids"] + [math.pow(c, power) for c in counts]
+    if len(weights) != attrs["range_max"]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"range_max is {attrs['range_max']}, but weights are given for {len(weights)} ids",
+        )
+    return _Fixed(weights[shard::shards], shards, shard)
+
+
+def _counts_in(path: str) -> list[float]:
+    """The last column of a comma-separated file."""
+    with open(path) as f:
+        return [float(line.rsplit(",", 1)[-1]) for line in f if line.strip()]
+
+
+def _all_kernel(xp: Any, true_classes: Any, *, num_sampled: int, num_true: int) -> Any:
+    _check_true_classes(true_classes, num_true)
+    ones = np.ones(num_sampled, np.float32)
+    return np.arange(num_sampled, dtype=np.int64), np.ones(true_classes.shape, np.float32), ones
+
+
+def _hits_kernel(xp: Any, true_classes: Any, sampled: Any, *, num_true: int) -> Any:
+    """Where a true class was sampled: rows, positions in the sample, and the most negative weight."""
+    _check_true_classes(true_classes, num_true)
+    where = {value: i for i, value in enumerate(sampled.tolist())}
+    hits = [
+        (row, where[c])
+        for row, classes in enumerate(true_classes.tolist())
+        for c in classes
+        if c in where
+    ]
+    rows, places = np.array(hits, np.int64).reshape(-1, 2).T
+    return (
+        rows.astype(np.int32),
+        places.copy(),
+        np.full(len(hits), np.finfo(np.float32).min, np.float32),
+    )
+
+
+def _sampler_shape(c: infer.Inference) -> list[shapes.Shape]:
+    true_classes = c.require_rank(0, 2)
+    assert true_classes is not None
+    if true_classes[1] is not None and true_classes[1] != c.attr("num_true"):
+        raise ValueError(
+            f"true_classes must have num_true columns: {true_classes[1]} vs {c.attr('num_true')}"
+        )
+    count = c.attr("num_sampled")
+    return [(count,), (true_classes[0], c.attr("num_true")), (count,)]
+
+
+_OUT = "true_classes: int64 -> sampled_candidates: int64, true_expected_count: float32, sampled_expected_count: float32"
+_COMMON = "; num_true: int, num_sampled: int, unique: bool, "
+_SEEDS = "seed: int=0, seed2: int=0"
+_RANGE = _OUT + _COMMON + "range_max: int, " + _SEEDS
+_TRAITS: dict[str, Any] = {
+    "shape": _sampler_shape, "grad": NOT_DIFFERENTIABLE, "stateful": True, "random": True, "host_only": True,
+}  # fmt: skip
+
+LOG_UNIFORM = define("LogUniformCandidateSampler", _RANGE, kernel=_log_uniform_kernel, **_TRAITS)
+UNIFORM = define("UniformCandidateSampler", _RANGE, kernel=_uniform_kernel, **_TRAITS)
+LEARNED = define("LearnedUnigramCandidateSampler", _RANGE, kernel=_learned_kernel, **_TRAITS)
+THREAD_UNSAFE = define(
+    "ThreadUnsafeUnigramCandidateSampler", _RANGE, kernel=_learned_kernel, **_TRAITS
+)
+FIXED = define(
+    "FixedUnigramCandidateSampler",
+    _OUT + _COMMON + "range_max: int, vocab_file: str='', distortion: float=1.0, num_reserved_ids: int=0, "
+    "num_shards: int=1, shard: int=0, unigrams: list(float)=(), " + _SEEDS,
+    kernel=_fixed_kernel, **_TRAITS,
+)  # fmt: skip
+ALL = define("AllCandidateSampler", _OUT + _COMMON + _SEEDS, kernel=_all_kernel, **_TRAITS)
+ACCIDENTAL_HITS = define(
+    "ComputeAccidentalHits",
+    "true_classes: int64, sampled_candidates: int64 -> indices: int32, ids: int64, weights: float32; num_true: int, "
+    + _SEEDS,
+    shape=lambda c: [(None,)] * 3, kernel=_hits_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
+    host_only=True,
+)  # fmt: skip
+
+# what users call --------------------------------------------------------------------------------
+
+Sampled = tuple[Tensor, Tensor, Tensor]
+
+
+def _sampler(opdef: OpDef, true_classes: Any, seed: Any, name: str | None, **attrs: Any) -> Sampled:
+    return apply(opdef, true_classes, name=name, **attrs, **op_seeds(seed))  # type: ignore[no-any-return]
+
+
+def uniform_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
+    name: str | None = None,
+) -> Sampled:  # fmt: skip
+    """Classes drawn uniformly from [0, range_max)."""
+    return _sampler(
+        UNIFORM, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique,
+        range_max=range_max,
+    )  # fmt: skip
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
+    name: str | None = None,
+) -> Sampled:  # fmt: skip
+    """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1)."""
+    return _sampler(
+        LOG_UNIFORM, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique,
+        range_max=range_max,
+    )  # fmt: skip
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
+    name: str | None = None,
+) -> Sampled:  # fmt: skip
+    """Classes drawn as often as they were seen among the true classes so far."""
+    return _sampler(
+        LEARNED, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique,
+        range_max=range_max,
+    )  # fmt: skip
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, vocab_file: str = "",
+    distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1, shard: int = 0, unigrams: Any = (),
+    seed: Any = None, name: str | None = None,
+) -> Sampled:  # fmt: skip
+    """Classes drawn in proportion to given counts, each raised to the power ``distortion``."""
+    return _sampler(
+        FIXED, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique,
+        range_max=range_max, vocab_file=vocab_file, distortion=distortion, num_reserved_ids=num_reserved_ids,
+        num_shards=num_shards, shard=shard, unigrams=unigrams,
+    )  # fmt: skip
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: Any = None,
+    name: str | None = None,
+) -> Sampled:
+    """Every class, once: for tests."""
+    return _sampler(
+        ALL, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique
+    )
+
+
+def compute_accidental_hits(
+    true_classes: Any,
+    sampled_candidates: Any,
+    num_true: int,
+    seed: Any = None,
+    name: str | None = None,
+) -> Sampled:
+    return apply(  # type: ignore[no-any-return]
+        ACCIDENTAL_HITS,
+        true_classes,
+        sampled_candidates,
+        num_true=num_true,
+        name=name,
+        **op_seeds(seed),
+    )
+
+
+def nce_loss(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
+    sampled_values: Any = None, remove_accidental_hits: bool = False, partition_strategy: str = "mod",
+    name: str = "nce_loss",
+) -> Tensor:  # fmt: skip
+    """Noise-contrastive estimation: a sigmoid for the true classes and one for each sampled class."""
+    before = ops_counted(get_default_graph())
+    logits, targets = _sampled_logits(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
+        partition_strategy, name, None,
+    )  # fmt: skip
+    losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
+    total = _sum_rows(losses)
+    if num_true == 1 and sampled_values is None and not remove_accidental_hits:
+        count_as(total._op.graph, before, 109 + _is_cast(labels))
+    return total
+
+
+def _is_cast(labels: Any) -> bool:
+    return getattr(labels, "dtype", None) != dtypes.int64
+
+
+def nce_loss_v2(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
+    sampled_values: Any = None, remove_accidental_hits: bool = False, name: str = "nce_loss",
+) -> Tensor:  # fmt: skip
+    return nce_loss(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
+        "div", name,
+    )  # fmt: skip
+
+
+def sampled_softmax_loss(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
+    sampled_values: Any = None, remove_accidental_hits: bool = True, partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss", seed: Any = None,
+) -> Tensor:  # fmt: skip
+    """A softmax over the true and the sampled classes only."""
+    before = ops_counted(get_default_graph())
+    logits, targets = _sampled_logits(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
+        partition_strategy, name, seed,
+    )  # fmt: skip
+    targets = apply_op("StopGradient", targets, name="labels_stop_gradient")
+    loss = softmax_cross_entropy_with_logits_v2(labels=targets, logits=logits)
+    if num_true == 1 and sampled_values is None and remove_accidental_hits:
+        count_as(loss._op.graph, before, 140 + _is_cast(labels))
+    return loss
+
+
+def sampled_softmax_loss_v2(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
+    sampled_values: Any = None, remove_accidental_hits: bool = True, seed: Any = None,
+    name: str = "sampled_softmax_loss",
+) -> Tensor:  # fmt: skip
+    return sampled_softmax_loss(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
+        "div", name, seed,
+    )  # fmt: skip
+
+
+def _sum_rows(x: Tensor) -> Tensor:
+    """Sums of the rows of a matrix, as a product with ones."""
+    if x._shape is not None and x._shape[1] is not None:
+        ones: Any = convert_to_tensor(
+            np.ones((x._shape[1], 1), x._dtype._base.np_dtype), name="ones"
+        )
+    else:
+        columns = apply_op("Slice", shape_of(x), [1], [1])
+        ones = apply_op(
+            "Fill", apply_op("ConcatV2", [columns, [1]], 0), convert_to_tensor(1, x._dtype._base)
+        )
+    return reshape(apply_op("MatMul", x, ones), [-1])
+
+
+def _sampled_logits(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int,
+    sampled_values: Any, remove_hits: bool, strategy: str, name: str, seed: Any,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Logits of the true classes, then of the sampled ones, corrected by their expected counts; and their labels."""
+    parts = _parts(weights)
+    with name_scope(name, "compute_sampled_logits", [*parts, biases, inputs, labels]):
+        inputs = convert_to_tensor(inputs)
+        labels = cast(labels, dtypes.int64)
+        flat = reshape(labels, [-1])
+        if sampled_values is None:
+            sampled_values = log_uniform_candidate_sampler(
+                labels, num_true, num_sampled, True, num_classes, seed
+            )
+        sampled, true_count, sampled_count = (apply_op("StopGradient", s) for s in sampled_values)
+        sampled = cast(sampled, dtypes.int64)
+        every = apply_op("ConcatV2", [flat, sampled], 0)
+        rows = cast(embedding_lookup(parts, every, strategy), inputs._dtype)
+        offsets = cast(embedding_lookup(biases, every, strategy), inputs._dtype)
+        n = shape_of(flat)
+        true_logits = _true_logits(inputs, rows, offsets, n, num_true)
+        sampled_logits = _other_logits(inputs, rows, offsets, n)
+        if remove_hits:
+            sampled_logits = _without_hits(sampled_logits, labels, sampled, num_true)
+        true_logits = sub(true_logits, cast(apply_op("Log", true_count), inputs._dtype))
+        sampled_logits = sub(sampled_logits, cast(apply_op("Log", sampled_count), inputs._dtype))
+        targets = [div(ones_like(true_logits), float(num_true)), zeros_like(sampled_logits)]
+        both = apply_op("ConcatV2", [true_logits, sampled_logits], 1)
+        return both, apply_op("ConcatV2", targets, 1)
+
+
+def _true_logits(inputs: Tensor, rows: Tensor, offsets: Tensor, n: Tensor, num_true: int) -> Tensor:
+    """Each input with the rows of its own classes."""
+    own = apply_op("Slice", rows, [0, 0], apply_op("ConcatV2", [n, [-1]], 0))
+    width = apply_op("Slice", shape_of(own), [1], [1])
+    own = reshape(own, apply_op("ConcatV2", [[-1, num_true], width], 0))
+    dots = mul(expand(inputs, 1), own)
+    flat = reshape(dots, apply_op("ConcatV2", [[-1], width], 0))
+    logits = reshape(_sum_rows(flat), [-1, num_true])
+    return add(logits, reshape(apply_op("Slice", offsets, [0], n), [-1, num_true]))
+
+
+def _other_logits(inputs: Tensor, rows: Tensor, offsets: Tensor, n: Tensor) -> Tensor:
+    """All inputs with the sampled rows."""
+    others = apply_op("Slice", rows, apply_op("ConcatV2", [n, [0]], 0), [-1, -1])
+    logits = apply_op("MatMul", inputs, others, transpose_b=True)
+    return add(logits, apply_op("Slice", offsets, n, [-1]))
+
+
+def _without_hits(logits: Tensor, labels: Tensor, sampled: Tensor, num_true: int) -> Tensor:
+    """Sampled classes that are true classes of a row get a logit of minus infinity, almost."""
+    rows, places, values = compute_accidental_hits(labels, sampled, num_true)
+    where = apply_op("Pack", [cast(rows, dtypes.int64), places], axis=1)
+    shape = cast(shape_of(logits), dtypes.int64)
+    return add(logits, apply_op("ScatterNd", where, cast(values, logits._dtype), shape))

@@ -1,0 +1,465 @@
+"""``tf.nn.conv2d`` and everything else that users call to convolve.
+
+``convolution``, ``atrous_conv2d`` and dilated depthwise and separable convolutions put the dilation into the op's
+``dilations`` attribute; TensorFlow wraps them in SpaceToBatchND / BatchToSpaceND, which gives the same numbers.
+
+    >>> y = conv2d(images, filters, strides=[1, 2, 2, 1], padding="SAME")
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, infer
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import OpDef
+from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
+from headrace.core.tensor import Tensor
+from headrace.ops.nn import conv_ops as nn_conv
+from headrace.ops.nn.nn_common import cast, deprecated, expand, rank_of, sequence_of, squeeze
+
+__all__ = [
+    "atrous_conv2d", "atrous_conv2d_transpose", "conv1d", "conv1d_transpose", "conv1d_v2", "conv2d",
+    "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose", "conv2d_transpose_v2", "conv2d_v2",
+    "conv3d", "conv3d_backprop_filter", "conv3d_backprop_filter_v2", "conv3d_transpose", "conv3d_transpose_v2",
+    "conv3d_v2", "conv_transpose", "convolution", "convolution_v2", "deconv2d", "depthwise_conv2d",
+    "depthwise_conv2d_native", "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
+    "depthwise_conv2d_v2", "separable_conv2d", "separable_conv2d_v2",
+]  # fmt: skip
+
+
+def _padding(padding: Any) -> tuple[Any, list[int]]:
+    """ "SAME", "VALID", or a pair per dimension."""
+    if padding == "EXPLICIT":
+        raise ValueError(
+            '"EXPLICIT" is not a valid value for the padding parameter. To use explicit padding, the padding '
+            "parameter must be a list."
+        )
+    if not isinstance(padding, (list, tuple)):
+        return padding, []
+    if len(padding) != 4:
+        raise ValueError(
+            f"When padding is a list, it must be of size 4. Got padding of size: {len(padding)}"
+        )
+    for i, pair in enumerate(padding):
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise ValueError(
+                "When padding is a list, each element of padding must be a list/tuple of size 2. "
+                f"Element with index {i} of padding is {pair!r}"
+            )
+    return "EXPLICIT", [p for pair in padding for p in pair]
+
+
+def _channel_index(data_format: str, n: int) -> int:
+    return 1 if data_format.startswith("NC") else n + 1
+
+
+def conv2d(
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None, filters: Any = None,
+) -> Tensor:  # fmt: skip
+    """Images (n, height, width, in) with filters (height, width, in, out)."""
+    filter = deprecated("filters", filters, "filter", filter)
+    data_format = data_format or "NHWC"
+    at = _channel_index(data_format, 2)
+    padding, explicit = _padding(padding)
+    return apply(  # type: ignore[no-any-return]
+        nn_conv.CONV2D, input, filter, strides=sequence_of(strides, 2, at, "strides"), padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=explicit, data_format=data_format,
+        dilations=sequence_of(dilations, 2, at, "dilations"), name=name,
+    )  # fmt: skip
+
+
+def conv2d_v2(
+    input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return conv2d(input, filters, strides, padding, True, data_format, dilations, name)
+
+
+def conv3d(
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, data_format: str | None = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1), name: str | None = None, filters: Any = None,
+) -> Tensor:  # fmt: skip
+    """Volumes (n, depth, height, width, in) with filters (depth, height, width, in, out)."""
+    filter = deprecated("filters", filters, "filter", filter)
+    data_format = data_format or "NDHWC"
+    at = _channel_index(data_format, 3)
+    return apply(  # type: ignore[no-any-return]
+        nn_conv.CONV3D, input, filter, strides=sequence_of(strides, 3, at, "strides"), padding=padding,
+        data_format=data_format, dilations=sequence_of(dilations, 3, at, "dilations"), name=name,
+    )  # fmt: skip
+
+
+def conv3d_v2(
+    input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None = "NDHWC", dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return conv3d(input, filters, strides, padding, data_format, dilations, name)
+
+
+def _as_2d(data_format: str | None) -> tuple[str, int]:
+    """A 1-D data format as the 2-D one, and the axis that is added."""
+    if data_format in (None, "NWC", "NHWC"):
+        return "NHWC", 1
+    if data_format in ("NCW", "NCHW"):
+        return "NCHW", 2
+    raise ValueError('data_format must be "NWC" or "NCW".')
+
+
+def conv1d(
+    value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None, use_cudnn_on_gpu: Any = None,
+    data_format: str | None = None, name: str | None = None, input: Any = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
+    """Sequences (n, width, in) with filters (width, in, out), as a Conv2D of height 1."""
+    value = deprecated("input", input, "value", value)
+    with name_scope(name, "conv1d", [value, filters]) as scope:
+        data_format, axis = _as_2d(data_format)
+        at = _channel_index(data_format, 1)
+        result = apply(
+            nn_conv.CONV2D, expand(value, axis), expand(filters, 0),
+            strides=[1, *sequence_of(stride, 1, at, "stride")], padding=padding, data_format=data_format,
+            dilations=[1, *sequence_of(dilations, 1, at, "dilations")], name=scope,
+        )  # fmt: skip
+        return squeeze(result, [axis])
+
+
+def conv1d_v2(
+    input: Any, filters: Any, stride: Any, padding: Any, data_format: str | None = "NWC", dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return conv1d(input, filters, stride, padding, True, data_format, name, dilations=dilations)
+
+
+# transposed -------------------------------------------------------------------------------------
+
+
+def _transposed(
+    opdef: OpDef, n: int, input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any,
+    data_format: str, dilations: Any, name: str | None,
+) -> Tensor:  # fmt: skip
+    at = _channel_index(data_format, n)
+    return apply(  # type: ignore[no-any-return]
+        opdef, _shape_tensor(output_shape), filters, input, strides=sequence_of(strides, n, at, "strides"),
+        padding=padding, data_format=data_format, dilations=sequence_of(dilations, n, at, "dilations"), name=name,
+    )  # fmt: skip
+
+
+def _shape_tensor(shape: Any) -> Any:
+    """An output shape as an int32 tensor; a list may mix numbers, dimensions and tensors."""
+    if isinstance(shape, (list, tuple)) and any(isinstance(d, Tensor) for d in shape):
+        return apply_op("Pack", [cast(d, dtypes.int32) for d in shape], name="output_shape")
+    tensor = (
+        convert_to_tensor(shape, name="output_shape") if not isinstance(shape, Tensor) else shape
+    )
+    return cast(tensor, dtypes.int32)
+
+
+def conv2d_transpose(
+    value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: Any = "SAME",
+    data_format: str | None = "NHWC", name: str | None = None, input: Any = None, filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:  # fmt: skip
+    """The gradient of conv2d as a layer ("deconvolution"); filters are (height, width, out, in)."""
+    value = deprecated("input", input, "value", value)
+    filter = deprecated("filters", filters, "filter", filter)
+    return conv2d_transpose_v2(
+        value, filter, output_shape, strides, padding, data_format, dilations, name
+    )
+
+
+def conv2d_transpose_v2(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
+    data_format: str | None = "NHWC", dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    with name_scope(name, "conv2d_transpose", [input, filters]) as scope:
+        return _transposed(
+            nn_conv.CONV2D_BACKPROP_INPUT, 2, input, filters, output_shape, strides, padding, data_format or "NHWC",
+            dilations, scope,
+        )  # fmt: skip
+
+
+#: The name before TF 1.0.
+deconv2d = conv2d_transpose
+
+
+def conv3d_transpose(
+    value: Any, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: Any = "SAME",
+    data_format: str | None = "NDHWC", name: str | None = None, input: Any = None, filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:  # fmt: skip
+    filter = deprecated("filters", filters, "filter", filter)
+    value = deprecated("input", input, "value", value)
+    return conv3d_transpose_v2(
+        value, filter, output_shape, strides, padding, data_format, dilations, name
+    )
+
+
+def conv3d_transpose_v2(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
+    data_format: str | None = "NDHWC", dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    with name_scope(name, "conv3d_transpose", [input, filters]) as scope:
+        return _transposed(
+            nn_conv.CONV3D_BACKPROP_INPUT, 3, input, filters, output_shape, strides, padding,
+            data_format or "NDHWC", dilations, scope,
+        )  # fmt: skip
+
+
+def conv1d_transpose(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
+    data_format: str | None = "NWC", dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    with name_scope(name, "conv1d_transpose", [input, filters]) as scope:
+        data_format, axis = _as_2d(data_format)
+        at = _channel_index(data_format, 1)
+        shape = _shape_tensor(output_shape)
+        head = apply_op("Slice", shape, [0], [axis])
+        tail = apply_op("Slice", shape, [axis], [-1])
+        result = apply(
+            nn_conv.CONV2D_BACKPROP_INPUT, apply_op("ConcatV2", [head, [1], tail], 0), expand(filters, 0),
+            expand(input, axis), strides=[1, *sequence_of(strides, 1, at, "stride")], padding=padding,
+            data_format=data_format, dilations=[1, *sequence_of(dilations, 1, at, "dilations")], name=scope,
+        )  # fmt: skip
+        return squeeze(result, [axis])
+
+
+def conv_transpose(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME", data_format: str | None = None,
+    dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The transposed convolution in as many dimensions as the output shape has."""
+    with name_scope(name, "conv_transpose", [input, filters]) as scope:
+        shape = output_shape._shape if isinstance(output_shape, Tensor) else (len(output_shape),)
+        if not shape or shape[0] is None:
+            raise ValueError("output_shape must have a known number of dimensions.")
+        n = shape[0] - 2
+        if n not in (1, 2, 3):
+            raise ValueError(f"output_shape must be of length 3, 4 or 5 but was {n + 2}.")
+        function = (conv1d_transpose, conv2d_transpose_v2, conv3d_transpose_v2)[n - 1]
+        return function(
+            input, filters, output_shape, strides, padding, data_format, dilations, scope
+        )
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+) -> Tensor:
+    """The transposed convolution with a dilated filter."""
+    with name_scope(name, "atrous_conv2d_transpose", [value, filters]):
+        if rate < 1:
+            raise ValueError(f"rate {rate} cannot be less than one")
+        return _transposed(
+            nn_conv.CONV2D_BACKPROP_INPUT,
+            2,
+            value,
+            filters,
+            output_shape,
+            1,
+            padding,
+            "NHWC",
+            rate,
+            None,
+        )
+
+
+def conv2d_backprop_input(
+    input_sizes: Any, filter: Any = None, out_backprop: Any = None, strides: Any = None, padding: Any = None,
+    use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    filters: Any = None,
+) -> Tensor:  # fmt: skip
+    filter = deprecated("filters", filters, "filter", filter)
+    padding, explicit = _padding(padding)
+    return apply(  # type: ignore[no-any-return]
+        nn_conv.CONV2D_BACKPROP_INPUT, input_sizes, filter, out_backprop, strides=strides, padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=explicit, data_format=data_format, dilations=dilations,
+        name=name,
+    )  # fmt: skip
+
+
+def conv2d_backprop_filter(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Tensor:  # fmt: skip
+    padding, explicit = _padding(padding)
+    return apply(  # type: ignore[no-any-return]
+        nn_conv.CONV2D_BACKPROP_FILTER, input, filter_sizes, out_backprop, strides=strides, padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=explicit, data_format=data_format, dilations=dilations,
+        name=name,
+    )  # fmt: skip
+
+
+def conv3d_backprop_filter_v2(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1), name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return apply(  # type: ignore[no-any-return]
+        nn_conv.CONV3D_BACKPROP_FILTER, input, filter_sizes, out_backprop, strides=strides, padding=padding,
+        data_format=data_format, dilations=dilations, name=name,
+    )  # fmt: skip
+
+
+conv3d_backprop_filter = conv3d_backprop_filter_v2
+
+# any number of dimensions, dilated --------------------------------------------------------------
+
+
+def convolution(
+    input: Any, filter: Any, padding: Any, strides: Any = None, dilation_rate: Any = None, name: str | None = None,
+    data_format: str | None = None, filters: Any = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
+    """1-D, 2-D or 3-D by the rank of the input, with strides or with dilation."""
+    filter = deprecated("filters", filters, "filter", filter)
+    dilation_rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
+    input = convert_to_tensor(input, name="input")
+    if not isinstance(filter, Tensor):
+        filter = convert_to_tensor(filter, input._dtype._base, name="filter")
+    rank = rank_of(input) or rank_of(filter)
+    if rank is None:
+        raise ValueError("rank of input or filter must be known")
+    n = rank - 2
+    if not 1 <= n <= 3:
+        raise ValueError(f"Input tensor must be of rank 3, 4 or 5 but was {rank}.")
+    data_format = data_format or ("NWC", "NHWC", "NDHWC")[n - 1]
+    at = _channel_index(data_format, n)
+    strides = sequence_of(strides, n, at, "strides")
+    rates = sequence_of(dilation_rate, n, at, "dilations")
+    if any(s > 1 for s in strides) and any(r > 1 for r in rates):
+        raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+    with name_scope(name, "convolution", [input, filter]) as scope:
+        if n == 1:
+            return conv1d(
+                input,
+                filter,
+                strides,
+                padding,
+                data_format=data_format,
+                name=scope,
+                dilations=rates,
+            )
+        function = conv2d_v2 if n == 2 else conv3d_v2
+        if max(rates) > 1:
+            _count_dilation(input, rates)
+        return function(input, filter, strides, padding, data_format, rates, scope)
+
+
+def convolution_v2(
+    input: Any, filters: Any, strides: Any = None, padding: Any = "VALID", data_format: str | None = None,
+    dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return convolution(input, filters, padding, strides, dilations, name, data_format)
+
+
+def atrous_conv2d(
+    value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None
+) -> Tensor:
+    """conv2d with ``rate - 1`` zeros between filter values."""
+    return convolution(
+        value, filters, padding, dilation_rate=np.broadcast_to(rate, (2,)).tolist(), name=name
+    )
+
+
+def depthwise_conv2d_native(
+    input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A filter of its own per channel: filters (height, width, in, multiplier)."""
+    return apply(  # type: ignore[no-any-return]
+        nn_conv.DEPTHWISE, input, filter, strides=strides, padding=padding, data_format=data_format or "NHWC",
+        dilations=dilations, name=name,
+    )  # fmt: skip
+
+
+def depthwise_conv2d_native_backprop_input(
+    input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return apply(  # type: ignore[no-any-return]
+        nn_conv.DEPTHWISE_BACKPROP_INPUT, input_sizes, filter, out_backprop, strides=strides, padding=padding,
+        data_format=data_format, dilations=dilations, name=name,
+    )  # fmt: skip
+
+
+def depthwise_conv2d_native_backprop_filter(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return apply(  # type: ignore[no-any-return]
+        nn_conv.DEPTHWISE_BACKPROP_FILTER, input, filter_sizes, out_backprop, strides=strides, padding=padding,
+        data_format=data_format, dilations=dilations, name=name,
+    )  # fmt: skip
+
+
+def _rates(rate: Any, data_format: str) -> list[int]:
+    """A dilation per dimension of the array."""
+    if isinstance(rate, Tensor):
+        rate = infer.static_value(rate)
+        if rate is None:
+            raise ValueError("The dilation rate must be known while the graph is built.")
+    pair = [int(r) for r in np.broadcast_to(1 if rate is None else rate, (2,))]
+    if min(pair) < 1:
+        raise ValueError("dilation_rate must be positive")
+    return [1, 1, *pair] if data_format.startswith("NC") else [1, *pair, 1]
+
+
+def depthwise_conv2d(
+    input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None, name: str | None = None,
+    data_format: str | None = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
+    rate = deprecated("dilations", dilations, "rate", rate)
+    data_format = data_format or "NHWC"
+    with name_scope(name, "depthwise", [input, filter]) as scope:
+        input = convert_to_tensor(input, name="tensor_in")
+        filter = convert_to_tensor(filter, name="filter_in")
+        rates = _rates(rate, data_format)
+        _count_dilation(input, rates)
+        return depthwise_conv2d_native(input, filter, strides, padding, data_format, rates, scope)
+
+
+def depthwise_conv2d_v2(
+    input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = None, dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return depthwise_conv2d(input, filter, strides, padding, dilations, name, data_format)
+
+
+def _count_dilation(input: Tensor, rates: Any) -> None:
+    """TF brings a dilated convolution about by moving space to batch and back."""
+    count_more(input._op.graph, 12 if max(rates) > 1 else 2)
+
+
+def separable_conv2d(
+    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any, rate: Any = None,
+    name: str | None = None, data_format: str | None = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
+    """A depthwise convolution, then a 1x1 convolution that mixes the channels."""
+    rate = deprecated("dilations", dilations, "rate", rate)
+    data_format = data_format or "NHWC"
+    with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:
+        input = convert_to_tensor(input, name="tensor_in")
+        depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
+        pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
+        shape = pointwise_filter.shape.with_rank(4)
+        shape[0].assert_is_compatible_with(1)
+        shape[1].assert_is_compatible_with(1)
+        rates = _rates(rate, data_format)
+        _count_dilation(input, rates)
+        middle = depthwise_conv2d_native(
+            input, depthwise_filter, strides, padding, data_format, rates, "depthwise"
+        )
+        return conv2d(
+            middle, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope
+        )
+
+
+def separable_conv2d_v2(
+    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any,
+    data_format: str | None = None, dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return separable_conv2d(
+        input, depthwise_filter, pointwise_filter, strides, padding, dilations, name, data_format
+    )

@@ -1,0 +1,644 @@
+"""Cross entropies and the small losses of ``tf.nn``, and BiasAdd with its users.
+
+The softmax cross entropies are fused as in TensorFlow: one op gives the loss and, as its second output, the
+derivative of the loss by the logits, which the gradient function multiplies with.
+
+    >>> loss = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, infer, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import define
+from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_as, count_more, ops_counted
+from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.accel import ask
+from headrace.kernels.numpy.gemm import ones
+from headrace.kernels.numpy.two_class_cross_entropy import cross_entropy_of_two
+from headrace.ops.nn.activations import shifted
+from headrace.ops.nn.nn_common import (
+    add,
+    cast,
+    cond_where,
+    deprecated,
+    div,
+    expand_last,
+    mul,
+    neg,
+    ones_like,
+    reduce_sum,
+    reshape,
+    scalar_const,
+    shape_of,
+    sub,
+    transpose,
+    zeros_like,
+)  # fmt: skip
+
+__all__ = [
+    "bias_add", "bias_add_v1", "l2_loss", "log_poisson_loss", "picked_loss", "relu_layer", "row_starts", "sigmoid_cross_entropy_with_logits",
+    "sigmoid_cross_entropy_with_logits_v2", "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits_v2", "weighted_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits_v2", "xw_plus_b", "zero_fraction",
+]  # fmt: skip
+
+Grads = list[Any]
+
+# softmax cross entropy --------------------------------------------------------------------------
+
+
+def _exp_sums(xp: Any, features: Any) -> tuple[Any, Any, Any]:
+    """Logits minus their maximum, their exponentials, and the sums of those."""
+    d = shifted(xp, features)
+    e = xp.exp(d)
+    if xp.name == "numpy":
+        return d, e, np.add.reduce(e, -1, None, None, True)  # type: ignore[call-overload]
+    return d, e, e.sum(-1, keepdims=True)
+
+
+def _xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+    if any(a != b and 1 not in (a, b) for a, b in zip(features.shape, labels.shape)):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"logits and labels must be broadcastable: logits_size={shapes.show(features.shape)} "
+            f"labels_size={shapes.show(labels.shape)}",
+        )  # fmt: skip
+    if features.size >= _LARGE and xp.name == "numpy" and features.shape == labels.shape:
+        found = _library_xent(features, labels)
+        if found is not None:
+            return found
+    d, e, total = _exp_sums(xp, features)
+    loss = (labels * (xp.log(total) - d)).sum(-1)
+    if xp.name == "numpy" and e.shape == labels.shape and e.dtype == features.dtype:
+        e /= total
+        e -= labels
+        return loss, e
+    return loss.astype(features.dtype), (e / total - labels).astype(features.dtype)
+
+
+#: Elements from which a cross entropy is the kernel library's.
+_LARGE = 1 << 14
+
+
+def _library_xent(features: Any, labels: Any) -> tuple[Any, Any] | None:
+    logs = ask("log_softmax", features)
+    backprop = None if logs is None else ask("softmax", features)
+    if backprop is None:
+        return None
+    loss = np.einsum("ij,ij->i", labels, logs)
+    np.negative(loss, out=loss)
+    backprop -= labels
+    return loss, backprop
+
+
+def _xent_shape(c: infer.Inference) -> list[shapes.Shape]:
+    both = shapes.broadcast(c.require_rank(0, 2), c.require_rank(1, 2))
+    return [None if both is None else both[:1], both]
+
+
+def _xent_grad(op: Operation, g: Any, g_backprop: Any) -> Grads:
+    logits = op._inputs[0]
+    by_logits, by_labels = None, None
+    if g is not None:
+        column = expand_last(g)
+        by_logits = mul(column, op._outputs[1])
+        by_labels = mul(column, neg(apply_op("LogSoftmax", logits)))
+    if g_backprop is not None:
+        curved = _through_softmax(logits, g_backprop)
+        by_logits = curved if by_logits is None else add(by_logits, curved)
+        by_labels = neg(g_backprop) if by_labels is None else sub(by_labels, g_backprop)
+    return [_unbroadcast(by_logits, logits), _unbroadcast(by_labels, op._inputs[1])]
+
+
+def _through_softmax(logits: Tensor, g: Tensor) -> Tensor:
+    """The gradient of softmax(logits): (g - sum(g * softmax)) * softmax."""
+    y = apply_op("Softmax", logits)
+    return mul(sub(g, reduce_sum(mul(g, y), [-1], keepdims=True)), y)
+
+
+def _unbroadcast(grad: Tensor | None, x: Tensor) -> Tensor | None:
+    """Sum over the dimensions of size 1 that were broadcast."""
+    if grad is None or x._shape is None or x._shape == grad._shape or grad._shape is None:
+        return grad
+    axes = [i for i, (d, full) in enumerate(zip(x._shape, grad._shape)) if d == 1 and full != 1]
+    return reduce_sum(grad, axes, keepdims=True) if axes else grad
+
+
+def _check_labels(features: Any, labels: Any) -> None:
+    if features.ndim != 2 or labels.ndim != 1:
+        what, x, rank = ("logits", features, 2) if features.ndim != 2 else ("labels", labels, 1)
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} must be {rank}-D, but got shape {shapes.show(x.shape)}"
+        )
+    if features.shape[0] != labels.shape[0]:
+        raise errors.InvalidArgumentError(
+            None, None,
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{shapes.show(features.shape)} and labels shape {shapes.show(labels.shape)}",
+        )  # fmt: skip
+    if not features.shape[1]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Must have at least one class, but got logits shape {shapes.show(features.shape)}",
+        )
+
+
+def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+    if labels.shape != features.shape[:1] or features.ndim != 2 or not features.shape[1]:
+        _check_labels(features, labels)
+    if xp.name != "numpy":
+        d, e, total = _exp_sums(xp, features)
+        picked = labels[:, None] == xp.arange(features.shape[1])
+        loss = xp.log(total[:, 0]) - xp.where(picked, d, 0).sum(-1)
+        return loss.astype(features.dtype), (e / total - picked).astype(features.dtype)
+    rows, classes = features.shape
+    if 0 < classes <= _FEW and features.dtype.itemsize >= 4 and labels.dtype.itemsize == 4:
+        return _sparse_xent_of_few(features, labels, rows, classes)
+    # as unsigned numbers negative labels are too large as well: one look instead of two
+    if rows and np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize])) >= classes:
+        raise _label_error(labels, classes)
+    at = row_starts(rows, classes) + labels
+    if features.size >= _LARGE:
+        e = ask("softmax", features)
+        if e is not None:
+            return picked_loss(features, e, at), e
+    d = shifted(xp, features)
+    log_total = np.log(np.exp(d) @ ones(classes, d.dtype))
+    loss = log_total - d.reshape(-1).take(at)
+    d -= log_total.reshape(rows, 1)
+    e = np.exp(d, out=d)
+    e.reshape(-1)[at] -= 1
+    if features.dtype.itemsize >= 4:
+        return loss, e
+    return loss.astype(features.dtype, copy=False), e.astype(features.dtype, copy=False)
+
+
+def picked_loss(features: Any, e: Any, at: Any) -> Any:
+    """The loss of given probabilities, from which 1 is taken away at the labels."""
+    flat = e.reshape(-1)
+    picked = flat.take(at)
+    flat[at] -= 1
+    small = picked < 1e-30
+    np.log(picked, out=picked)
+    np.negative(picked, out=picked)
+    if small.any():  # probabilities that underflow still have a logarithm
+        rows = features[small]
+        d = rows - rows.max(-1, keepdims=True)
+        own = d.reshape(-1).take(at[small] % features.shape[1] + row_starts(*d.shape))
+        picked[small] = np.log(np.exp(d).sum(-1)) - own
+    return picked
+
+
+#: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the rows.
+_FEW = 16
+#: Rows up to which two classes have a way of their own: from about here on BLAS would use threads for it.
+_FEW_ROWS = 4096
+
+
+def _sparse_xent_of_few(features: Any, labels: Any, rows: int, classes: int) -> tuple[Any, Any]:
+    try:
+        if classes == 2 and rows <= _FEW_ROWS:
+            found = cross_entropy_of_two(features, labels)
+            if found is not None:
+                return found
+        # as unsigned numbers wrong labels, negative ones too, lie behind the end of the table
+        at = row_starts(classes, rows).take(labels.view(np.uint32))
+    except IndexError:
+        raise _label_error(labels, classes) from None
+    at += row_starts(rows, 1)
+    d = features.T.copy()
+    d -= np.maximum.reduce(d, 0)
+    e = np.exp(d)
+    total = np.dot(ones(classes, d.dtype), e)
+    picked = d.take(at)
+    e /= total
+    e.reshape(-1)[at] -= 1
+    return np.log(total) - picked, e.T
+
+
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
+
+
+@functools.lru_cache(64)
+def row_starts(rows: int, classes: int) -> Any:
+    """Where each row of a matrix begins in its flat form."""
+    starts = np.arange(0, rows * classes, classes) if classes else np.zeros(rows, np.int64)
+    starts.flags.writeable = False
+    return starts
+
+
+def _label_error(labels: Any, classes: int) -> errors.InvalidArgumentError:
+    wrong = labels[(labels < 0) | (labels >= classes)][0]
+    values = " ".join(str(v) for v in labels.tolist())
+    return errors.InvalidArgumentError(
+        None, None,
+        f"Received a label value of {wrong} which is outside the valid range of [0, {classes}).  Label values: {values}",
+    )  # fmt: skip
+
+
+def _sparse_xent_shape(c: infer.Inference) -> list[shapes.Shape]:
+    logits, labels = c.require_rank(0, 2), c.require_rank(1, 1)
+    assert logits is not None and labels is not None
+    if None not in (logits[0], labels[0]) and logits[0] != labels[0]:
+        raise ValueError(f"Dimensions must be equal, but are {logits[0]} and {labels[0]}")
+    rows = labels[0] if logits[0] is None else logits[0]
+    return [(rows,), (rows, logits[1])]
+
+
+def _sparse_xent_grad(op: Operation, g: Any, g_backprop: Any) -> Grads:
+    result = None if g is None else mul(expand_last(g), op._outputs[1])
+    if g_backprop is not None:
+        curved = _through_softmax(op._inputs[0], g_backprop)
+        result = curved if result is None else add(result, curved)
+    return [result, None]
+
+
+XENT = define(
+    "SoftmaxCrossEntropyWithLogits", "features: T, labels: T -> loss: T, backprop: T; T: type(float)",
+    shape=_xent_shape, kernel=_xent_kernel, grad=_xent_grad,
+)  # fmt: skip
+SPARSE_XENT = define(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    "features: T, labels: Tlabels -> loss: T, backprop: T; T: type(float), Tlabels: type(index)=int64",
+    shape=_sparse_xent_shape, kernel=_sparse_xent_kernel, grad=_sparse_xent_grad,
+)  # fmt: skip
+
+# BiasAdd ----------------------------------------------------------------------------------------
+
+
+def _bias_add_kernel(xp: Any, value: Any, bias: Any, *, data_format: str) -> Any:
+    if data_format == "NCHW" and value.ndim > 2:
+        if bias.shape[0] != value.shape[1]:
+            raise _bias_error(value, bias, "channel")
+        return value + bias.reshape((-1,) + (1,) * (value.ndim - 2))
+    return _plain_bias_add(xp, value, bias)
+
+
+def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
+    if value.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"Input tensor must be at least 2D: {shapes.show(value.shape)}"
+        )
+    if bias.shape[0] != value.shape[-1]:
+        raise _bias_error(value, bias, "last")
+    return value + bias
+
+
+def _bias_error(value: Any, bias: Any, which: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        None, None,
+        f"Must provide as many biases as the {which} dimension of the input tensor: {shapes.show(bias.shape)} vs. "
+        f"{shapes.show(value.shape)}",
+    )  # fmt: skip
+
+
+def _bias_add_grad_kernel(xp: Any, g: Any, *, data_format: str) -> Any:
+    if data_format == "NCHW" and g.ndim > 2:
+        return g.sum((0, *range(2, g.ndim)), dtype=g.dtype)
+    if (
+        xp.name == "numpy"
+        and g.dtype.kind == "f"
+        and g.ndim > 1
+        and 1 < g.shape[-1] <= 64
+        and g.size > 1 << 16
+    ):
+        # a column sum as a matrix product: the reduction of NumPy walks narrow rows one by one
+        flat = g.reshape(-1, g.shape[-1])
+        return np.ones(flat.shape[0], g.dtype) @ flat
+    return g.sum(tuple(range(g.ndim - 1)), dtype=g.dtype)
+
+
+def _bias_add_shape(c: infer.Inference) -> list[shapes.Shape]:
+    value, bias = c.require_rank_at_least(0, 2), c.require_rank(1, 1)
+    if value is None or bias is None:
+        return [value]
+    at = 1 if c.attr("data_format") == "NCHW" else len(value) - 1
+    have, want = value[at], bias[0]
+    if have is not None and want is not None and have != want:
+        raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
+    return [(*value[:at], want if have is None else have, *value[at + 1 :])]
+
+
+def _bias_add_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
+    g = c.require_rank_at_least(0, 2)
+    if g is None:
+        return [(None,)]
+    return [(g[1] if c.attr("data_format") == "NCHW" else g[-1],)]
+
+
+def _bias_add_grad(op: Operation, g: Any) -> Grads:
+    return [g, apply(BIAS_ADD_GRAD, g, data_format=op._attrs.get("data_format", "NHWC"))]
+
+
+def _bias_add_grad_grad(op: Operation, g: Any) -> Grads:
+    """The bias's gradient spread over the value again: zeros plus a bias."""
+    return [apply(BIAS_ADD, zeros_like(op._inputs[0]), g, data_format=op._attrs["data_format"])]
+
+
+BIAS_ADD = define(
+    "BiasAdd", "value: T, bias: T -> output: T; T: type(number), data_format: str='NHWC'",
+    shape=_bias_add_shape, kernel=_bias_add_kernel, grad=_bias_add_grad,
+)  # fmt: skip
+BIAS_ADD_V1 = define(
+    "BiasAddV1", "value: T, bias: T -> output: T; T: type(number)",
+    shape=_bias_add_shape, kernel=_plain_bias_add, grad=_bias_add_grad,
+)  # fmt: skip
+BIAS_ADD_GRAD = define(
+    "BiasAddGrad", "out_backprop: T -> output: T; T: type(number), data_format: str='NHWC'",
+    shape=_bias_add_grad_shape, kernel=_bias_add_grad_kernel, grad=_bias_add_grad_grad,
+)  # fmt: skip
+
+
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """Adds a vector to the channels of ``value``."""
+    if data_format is None or (data_format[0] == "N" and data_format[-1] == "C"):
+        data_format = "NHWC"
+    elif data_format.startswith("NC"):
+        data_format = "NCHW"
+    else:
+        raise ValueError("data_format must be of the form `N...C` or `NC...`")
+    return apply(BIAS_ADD, value, bias, data_format=data_format, name=name)  # type: ignore[no-any-return]
+
+
+def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
+    return apply(BIAS_ADD_V1, value, bias, name=name)  # type: ignore[no-any-return]
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """matmul(x, weights) + biases."""
+    with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
+        return bias_add(apply_op("MatMul", x, weights), biases, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """relu(matmul(x, weights) + biases)."""
+    with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
+        return apply_op("Relu", bias_add(apply_op("MatMul", x, weights), biases), name=scope)  # type: ignore[no-any-return]
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """sum(t ** 2) / 2."""
+    return apply_op("L2Loss", t, name=name)  # type: ignore[no-any-return]
+
+
+# what users call --------------------------------------------------------------------------------
+
+
+def _ensure_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    if sentinel is not None:
+        raise ValueError(
+            f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
+        )
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The cross entropy per row; gradients do not flow into the labels (use the _v2 form for that)."""
+    if axis is not None:
+        dim = axis
+    _ensure_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
+        labels = apply_op("StopGradient", labels, name="labels_stop_gradient")
+        return softmax_cross_entropy_with_logits_v2(labels, logits, axis=dim, name=scope)
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any,
+    logits: Any,
+    axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
+) -> Tensor:
+    """The cross entropy per row, differentiable in logits and labels."""
+    axis = deprecated("axis", axis, "dim", dim)
+    with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        half = logits._dtype._base in (dtypes.float16, dtypes.bfloat16)
+        precise = cast(logits, dtypes.float32) if half else logits
+        labels = cast(convert_to_tensor(labels, name="labels"), precise._dtype)
+        if axis is not None and axis != -1:
+            precise, labels = _to_end(precise, axis), _to_end(labels, axis)
+        cost = _rowwise_xent(precise, labels, scope)
+        return cast(cost, logits._dtype) if half else cost
+
+
+def _to_end(x: Tensor, axis: int) -> Tensor:
+    if x._shape is None:
+        raise ValueError(f"The rank of {x} must be known for a cross entropy over axis {axis}.")
+    rank = len(x._shape)
+    order = [i for i in range(rank) if i != axis % rank]
+    return transpose(x, [*order, axis % rank])
+
+
+#: TF always flattens to matrices, by shapes that it computes in the graph.
+_XENT_OPS = 31
+
+
+def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
+    """Flattened to matrices where they are not; the cost has the outer shape again."""
+    if (
+        logits._shape is not None
+        and labels._shape is not None
+        and len(logits._shape) == len(labels._shape) == 2
+    ):
+        count_more(logits._op.graph, _XENT_OPS - 1)
+        cost: Tensor = apply(XENT, logits, labels, name=name)[0]
+        cost._op.__dict__["_reshaped_in_tf"] = True
+        return cost
+    before = ops_counted(logits._op.graph)
+    outer = _outer_shape(logits)
+    cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
+    result = reshape(cost, outer)
+    count_as(logits._op.graph, before, _XENT_OPS)
+    if logits._shape is not None:
+        result.set_shape(logits._shape[:-1])
+    return result
+
+
+def _outer_shape(x: Tensor) -> Any:
+    if x._shape is not None and None not in x._shape[:-1]:
+        return np.array(x._shape[:-1], np.int32)
+    rank = apply_op("Rank", x)
+    return apply_op("Slice", shape_of(x), [0], expand_last(sub(rank, 1)))
+
+
+def _as_matrix(x: Tensor) -> Tensor:
+    last = x._shape[-1] if x._shape else None
+    if last is not None:
+        return reshape(x, [-1, last])
+    tail = apply_op("Slice", shape_of(x), expand_last(sub(apply_op("Rank", x), 1)), [1])
+    return reshape(x, apply_op("ConcatV2", [[-1], tail], 0))
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross entropy with class numbers for labels; any outer shape."""
+    _ensure_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
+        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        half = logits._dtype._base is dtypes.float16
+        precise = cast(logits, dtypes.float32) if half else logits
+        _check_sparse_shapes(labels, logits)
+        if logits._shape is not None and len(logits._shape) == 2:
+            count_more(logits._op.graph, 1)  # the labels' shape
+            cost = apply(SPARSE_XENT, precise, labels, name=name)[0]
+        else:
+            before = ops_counted(logits._op.graph)
+            cost = _flat_sparse_xent(precise, labels, name)
+            known = None not in (
+                shapes.known(labels._shape),
+                shapes.known((logits._shape or (None,))[:-1]),
+            )
+            count_as(logits._op.graph, before, 18 if known else 34)  # TF compares the shapes
+        return cast(cost, dtypes.float16) if half else cost
+
+
+def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> None:
+    have, want = labels._shape, logits._shape
+    if want is not None and not want:
+        raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
+    if have is None or want is None:
+        return
+    if len(have) != len(want) - 1:
+        raise ValueError(
+            f"Rank mismatch: Rank of labels (received {len(have)}) should equal rank of logits minus 1 "
+            f"(received {len(want)})."
+        )
+    if None not in have and None not in want[:-1] and have != want[:-1]:
+        raise ValueError(
+            f"Shape mismatch: The shape of labels (received {labels.shape}) should equal the shape of logits except "
+            f"for the last dimension (received {logits.shape})."
+        )
+
+
+def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tensor:
+    shape = shape_of(labels)
+    cost = apply(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
+    result = reshape(cost, shape)
+    result.set_shape(labels._shape)
+    return result
+
+
+def sparse_softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, name: str | None = None
+) -> Tensor:
+    return sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+
+
+def _same_shape(logits: Tensor, labels: Tensor, names: str) -> None:
+    try:
+        shapes.merge(labels._shape, logits._shape)
+    except ValueError:
+        raise ValueError(
+            f"{names} must have the same shape ({logits.shape} vs {labels.shape})"
+        ) from None
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """max(x, 0) - x * z + log(1 + exp(-|x|)) per element, x the logits and z the labels."""
+    _ensure_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        _same_shape(logits, labels, "logits and labels")
+        zeros = zeros_like(logits)
+        positive = apply_op("GreaterEqual", logits, zeros)
+        relu_logits = cond_where(positive, logits, zeros)
+        neg_abs = cond_where(positive, neg(logits), logits)
+        tail = apply_op("Log1p", apply_op("Exp", neg_abs))
+        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)  # type: ignore[no-any-return]
+
+
+def sigmoid_cross_entropy_with_logits_v2(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: Any = None,
+) -> Tensor:
+    """The sigmoid cross entropy with positive labels weighted."""
+    labels = deprecated("labels", labels, "targets", targets)
+    return weighted_cross_entropy_with_logits_v2(labels, logits, pos_weight, name)
+
+
+def weighted_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        _same_shape(logits, labels, "logits and labels")
+        log_weight = add(1.0, mul(_minus_one(pos_weight, labels), labels))
+        if not isinstance(pos_weight, Tensor):
+            count_more(logits._op.graph, -2)  # TF subtracts one from the number
+        tail = apply_op("Log1p", apply_op("Exp", neg(apply_op("Abs", logits))))
+        both = add(tail, apply_op("Relu", neg(logits)))
+        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)  # type: ignore[no-any-return]
+
+
+def _minus_one(value: Any, like: Tensor) -> Any:
+    return sub(convert_to_tensor(value, like._dtype._base), 1.0)
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """exp(c) - z * c, with Stirling's approximation of log(z!) for the full loss."""
+    with name_scope(name, "log_poisson_loss", [log_input, targets]):
+        log_input = convert_to_tensor(log_input, name="log_input")
+        targets = convert_to_tensor(targets, name="targets")
+        _same_shape(log_input, targets, "log_input and targets")
+        result = sub(apply_op("Exp", log_input), mul(log_input, targets))
+        if compute_full_loss:
+            result = add(result, _stirling(targets))
+        return result
+
+
+def _stirling(z: Tensor) -> Tensor:
+    """z log z - z + log(2 pi z) / 2, and 0 from 0 to 1."""
+    half_log = mul(scalar_const(0.5, z), apply_op("Log", mul(scalar_const(2 * math.pi, z), z)))
+    value = add(sub(mul(z, apply_op("Log", z)), z), half_log)
+    zeros, ones = zeros_like(z), ones_like(z)
+    small = apply_op(
+        "LogicalAnd", apply_op("GreaterEqual", z, zeros), apply_op("LessEqual", z, ones)
+    )
+    return cond_where(small, zeros, value)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The fraction of zeros, as float32."""
+    with name_scope(name, "zero_fraction", [value]):
+        value = convert_to_tensor(value, name="value")
+        count_more(value._op.graph, 15)  # TF branches on the size
+        size = apply_op("Size", value, out_type=dtypes.int64)
+        nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
+        zeros = sub(size, reduce_sum(nonzero))
+        fraction = div(cast(zeros, dtypes.float32), cast(size, dtypes.float32))
+        return apply_op("Identity", fraction, name="fraction")  # type: ignore[no-any-return]

@@ -1,0 +1,230 @@
+"""CTC: ``tf.nn.ctc_loss`` and the decoders. The arithmetic is in :mod:`headrace.kernels.numpy.ctc_kernels`.
+
+>>> loss = ctc_loss(labels=sparse_labels, inputs=logits, sequence_length=lengths)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import infer, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.numpy import ctc_kernels as ctc
+from headrace.ops.nn.nn_common import deprecated, expand_last, mul, transpose
+
+__all__ = [
+    "ctc_beam_search_decoder",
+    "ctc_beam_search_decoder_v2",
+    "ctc_greedy_decoder",
+    "ctc_loss",
+]
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _check_lengths(inputs: Any, lengths: Any, error: type[errors.OpError]) -> None:
+    for i, length in enumerate(lengths.tolist()):
+        if length > inputs.shape[0]:
+            raise error(None, None, f"sequence_length({i}) <= {inputs.shape[0]}")
+
+
+def _targets(inputs: Any, indices: Any, values: Any, collapse: bool) -> list[list[int]]:
+    """The label sequence of each item; it ends at the first label that is no class."""
+    found: list[list[int]] = [[] for _ in range(inputs.shape[1])]
+    ended = [False] * len(found)
+    for item, label in zip(indices[:, 0].tolist(), values.tolist()):
+        if not 0 <= item < len(found):
+            raise errors.InvalidArgumentError(
+                None, None, f"label batch {item} is not in [0, {len(found)})"
+            )
+        if label < 0 or label >= inputs.shape[2] - 1:
+            ended[item] = True
+        elif ended[item]:
+            raise errors.InvalidArgumentError(
+                None, None,
+                "Saw a non-null label (index >= num_classes - 1) following a null label, "
+                f"batch: {item} num_classes: {inputs.shape[2]} labels: {found[item]}",
+            )  # fmt: skip
+        else:
+            found[item].append(label)
+    present = set(indices[:, 0].tolist())
+    for item in range(len(found)):
+        if item not in present:
+            raise errors.InvalidArgumentError(None, None, f"Labels length is zero in batch {item}")
+    return [ctc.collapse(t) for t in found] if collapse else found
+
+
+def _loss_kernel(
+    xp: Any, inputs: Any, indices: Any, values: Any, lengths: Any,
+    *, preprocess_collapse_repeated: bool, ctc_merge_repeated: bool, ignore_longer_outputs_than_inputs: bool,
+) -> Any:  # fmt: skip
+    _check_lengths(inputs, lengths, errors.InvalidArgumentError)
+    targets = _targets(inputs, indices, values, preprocess_collapse_repeated)
+    lengths = lengths.astype(np.int64)
+    fits = np.array([len(t) <= n for t, n in zip(targets, lengths)], np.bool_)
+    if not fits.all() and not ignore_longer_outputs_than_inputs:
+        item = int(np.argmin(fits))
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"Not enough time for target transition sequence (required: {len(targets[item])}, available: "
+            f"{lengths[item]}){item}You can turn this error into a warning by using the flag "
+            "ignore_longer_outputs_than_inputs",
+        )  # fmt: skip
+    loss, gradient = ctc.loss_and_gradient(inputs, targets, lengths, ctc_merge_repeated)
+    loss[~fits] = 0
+    gradient[:, ~fits] = 0
+    return loss, gradient
+
+
+def _sparse(paths: list[list[int]]) -> tuple[Any, Any, Any]:
+    """Sequences as the parts of a sparse matrix."""
+    at = [(i, j) for i, path in enumerate(paths) for j in range(len(path))]
+    values = np.array([c for path in paths for c in path], np.int64)
+    longest = max(map(len, paths), default=0)
+    return np.array(at, np.int64).reshape(-1, 2), values, np.array([len(paths), longest], np.int64)
+
+
+def _greedy_kernel(xp: Any, inputs: Any, lengths: Any, *, merge_repeated: bool) -> Any:
+    _check_lengths(inputs, lengths, errors.FailedPreconditionError)
+    paths, score = ctc.greedy(inputs, lengths, merge_repeated)
+    return (*_sparse(paths), score)
+
+
+def _beam_kernel(
+    xp: Any, inputs: Any, lengths: Any, *, beam_width: int, top_paths: int, merge_repeated: bool
+) -> Any:
+    _check_lengths(inputs, lengths, errors.FailedPreconditionError)
+    if top_paths > beam_width:
+        raise errors.InvalidArgumentError(
+            None, None, f"Requested top_paths {top_paths} exceeds beam_width {beam_width}"
+        )
+    found, scores = ctc.beam_search(inputs, lengths, beam_width, top_paths)
+    parts = []
+    for k in range(top_paths):
+        if any(len(paths) <= k for paths in found):
+            raise errors.InvalidArgumentError(
+                None, None, "Less leaves in the beam search than requested."
+            )
+        paths = [paths[k] for paths in found]
+        parts.append(_sparse([ctc.collapse(p) for p in paths] if merge_repeated else paths))
+    return (*(p[0] for p in parts), *(p[1] for p in parts), *(p[2] for p in parts), scores)
+
+
+# definitions ------------------------------------------------------------------------------------
+
+
+def _batch(c: infer.Inference, lengths: int) -> int | None:
+    inputs, sizes = c.require_rank(0, 3), c.require_rank(lengths, 1)
+    assert inputs is not None and sizes is not None
+    if None not in (inputs[1], sizes[0]) and inputs[1] != sizes[0]:
+        raise ValueError(f"Dimensions must be equal, but are {inputs[1]} and {sizes[0]}")
+    return sizes[0] if inputs[1] is None else inputs[1]
+
+
+def _loss_shape(c: infer.Inference) -> list[shapes.Shape]:
+    batch = _batch(c, 3)
+    c.require_rank(1, 2)
+    c.require_rank(2, 1)
+    inputs = c.require_rank(0, 3)
+    assert inputs is not None
+    return [(batch,), (inputs[0], batch, inputs[2])]
+
+
+def _decoder_shape(c: infer.Inference) -> list[shapes.Shape]:
+    paths = c.attr("top_paths") or 1
+    score = (_batch(c, 1), paths)
+    return [*[(None, 2)] * paths, *[(None,)] * paths, *[(2,)] * paths, score]
+
+
+def _loss_grad(op: Operation, g: Any, _: Any) -> list[Any]:
+    slope = apply_op(
+        "PreventGradient", op._outputs[1],
+        message="Currently there is no way to take the second derivative of ctc_loss due to the fused implementation's "
+        "interaction with tf.gradients()",
+    )  # fmt: skip
+    return [mul(expand_last(g), slope), None, None, None]
+
+
+CTC_LOSS = define(
+    "CTCLoss",
+    "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 -> loss: T, gradient: T; "
+    "preprocess_collapse_repeated: bool=False, ctc_merge_repeated: bool=True, "
+    "ignore_longer_outputs_than_inputs: bool=False, T: type(float)=float32",
+    shape=_loss_shape, kernel=_loss_kernel, grad=_loss_grad, host_only=True,
+)  # fmt: skip
+CTC_GREEDY_DECODER = define(
+    "CTCGreedyDecoder",
+    "inputs: T, sequence_length: int32 -> decoded_indices: int64, decoded_values: int64, decoded_shape: int64, "
+    "log_probability: T; merge_repeated: bool=False, T: type(float)=float32",
+    shape=_decoder_shape, kernel=_greedy_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, data_dependent_shape=True,
+)  # fmt: skip
+CTC_BEAM_SEARCH_DECODER = define(
+    "CTCBeamSearchDecoder",
+    "inputs: T, sequence_length: int32 -> decoded_indices: top_paths*int64, decoded_values: top_paths*int64, "
+    "decoded_shape: top_paths*int64, log_probability: T; "
+    "beam_width: int, top_paths: int, merge_repeated: bool=True, T: type(float)=float32",
+    shape=_decoder_shape, kernel=_beam_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, data_dependent_shape=True,
+)  # fmt: skip
+
+# what users call --------------------------------------------------------------------------------
+
+
+def ctc_loss(
+    labels: Any, inputs: Any = None, sequence_length: Any = None, preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True, ignore_longer_outputs_than_inputs: bool = False, time_major: bool = True,
+    logits: Any = None,
+) -> Tensor:  # fmt: skip
+    """-log p(labels | inputs) per item; ``labels`` are sparse, the last class of the inputs is the blank."""
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
+
+    if not isinstance(labels, SparseTensor):
+        raise TypeError("Expected labels (first argument) to be a SparseTensor")
+    inputs = convert_to_tensor(deprecated("logits", logits, "inputs", inputs))
+    if not time_major:
+        inputs = transpose(inputs, [1, 0, 2])
+    return apply(  # type: ignore[no-any-return]
+        CTC_LOSS, inputs, labels.indices, labels.values, sequence_length,
+        preprocess_collapse_repeated=preprocess_collapse_repeated, ctc_merge_repeated=ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
+    )[0]  # fmt: skip
+
+
+def ctc_greedy_decoder(
+    inputs: Any, sequence_length: Any, merge_repeated: bool = True
+) -> tuple[list[Any], Tensor]:
+    """([labels as a SparseTensor], minus the sum of the best logits)."""
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
+
+    at, values, shape, score = apply(
+        CTC_GREEDY_DECODER, inputs, sequence_length, merge_repeated=merge_repeated
+    )
+    return [SparseTensor(at, values, shape)], score
+
+
+def ctc_beam_search_decoder(
+    inputs: Any,
+    sequence_length: Any,
+    beam_width: int = 100,
+    top_paths: int = 1,
+    merge_repeated: bool = True,
+) -> tuple[list[Any], Tensor]:
+    """The likeliest label sequences as SparseTensors, and their log probabilities (batch, top_paths)."""
+    from headrace.ops.sparse.sparse_tensor import SparseTensor
+
+    at, values, shape, score = apply(
+        CTC_BEAM_SEARCH_DECODER, inputs, sequence_length, beam_width=beam_width, top_paths=top_paths,
+        merge_repeated=merge_repeated,
+    )  # fmt: skip
+    return [SparseTensor(*parts) for parts in zip(at, values, shape)], score
+
+
+def ctc_beam_search_decoder_v2(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[Any], Tensor]:
+    return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, False)

@@ -1,0 +1,473 @@
+"""``tf.losses``: losses with weights and reductions, which are added to the collection of losses.
+
+>>> loss = mean_squared_error(labels, predictions)
+>>> total = get_total_loss()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, infer, shapes
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.scopes import control_dependencies, name_scope
+from headrace.core.seeds import count_as, count_more, ops_counted
+from headrace.core.tensor import Tensor
+from headrace.ops.nn import cross_entropy as nn_losses
+from headrace.ops.nn.nn_common import (
+    add,
+    cast,
+    cond_where,
+    deprecated,
+    div,
+    mul,
+    neg,
+    ones_like,
+    rank_of,
+    reduce_sum,
+    scalar_const,
+    shape_of,
+    squeeze,
+    sub,
+    zeros_like,
+)  # fmt: skip
+
+__all__ = [
+    "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
+    "get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss", "log_loss",
+    "mean_pairwise_squared_error", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
+]  # fmt: skip
+
+
+class Reduction:
+    """How a loss per element becomes one number."""
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    MEAN = "weighted_mean"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        return (cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS)
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key {key}.")
+
+
+_BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
+_LOSSES = GraphKeys.LOSSES
+
+# collections ------------------------------------------------------------------------------------
+
+
+def add_loss(loss: Any, loss_collection: Any = _LOSSES) -> None:
+    if loss_collection:
+        get_default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: Any = _LOSSES) -> list[Any]:
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(
+    scope: str | None = None, name: str = "total_regularization_loss"
+) -> Tensor:
+    losses = get_regularization_losses(scope)
+    if losses:
+        return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
+    return convert_to_tensor(0.0)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
+    """The sum of all losses of the graph."""
+    losses = get_losses(scope=scope)
+    if add_regularization_losses:
+        losses = losses + get_regularization_losses(scope=scope)
+    if not losses:
+        raise ValueError(
+            "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
+        )
+    return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
+
+
+# weights ----------------------------------------------------------------------------------------
+
+_NOT_BROADCASTABLE = "weights can not be broadcast to values."
+
+
+def _check_broadcastable(weights: Tensor, values: Tensor) -> Any:
+    """Weights are a scalar, or have the rank of the values and the same or unit dimensions. An op if not known yet."""
+    have, want = weights._shape, values._shape
+    if have == ():
+        return None
+    if have is not None and want is not None:
+        text = f" values.shape={values.shape}. weights.shape={weights.shape}."
+        if len(have) != len(want):
+            raise ValueError(
+                f"{_NOT_BROADCASTABLE} values.rank={len(want)}. weights.rank={len(have)}.{text}"
+            )
+        for i, (h, w) in enumerate(zip(have, want)):
+            if h not in (None, 1) and w is not None and h != w:
+                raise ValueError(f"{_NOT_BROADCASTABLE} Mismatch at dim {i}.{text}")
+        if None not in have and None not in want:
+            return None
+    return _broadcastable_when_run(weights, values)
+
+
+def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Any:
+    """True if broadcasting the weights leaves the shape of the values as it is."""
+    shape = shape_of(values)
+    both = apply_op("BroadcastArgs", shape_of(weights), shape)
+    same_length = apply_op("Equal", apply_op("Size", both), apply_op("Size", shape))
+    # the lengths differ only where the weights have a higher rank; then the first elements are compared in vain
+    length = apply_op("Minimum", apply_op("Size", both), apply_op("Size", shape))
+    count = apply_op("ExpandDims", length, 0)
+    equal = apply_op(
+        "Equal", apply_op("Slice", both, [0], count), apply_op("Slice", shape, [0], count)
+    )
+    valid = apply_op("LogicalAnd", same_length, apply_op("All", equal, [0], keep_dims=False))
+    data = [_NOT_BROADCASTABLE, "weights.shape=", shape_of(weights), "values.shape=", shape]
+    return apply_op(
+        "Assert",
+        valid,
+        [convert_to_tensor(d) for d in data],
+        summarize=3,
+        name="assert_broadcastable",
+    )
+
+
+def _ops_to_check(weights: Tensor, values: Tensor) -> int:
+    """How many operations TF makes to see that weights can be broadcast."""
+    known = weights._shape == () or None not in (
+        shapes.known(weights._shape),
+        shapes.known(values._shape),
+    )
+    return 5 if known else 63
+
+
+def _num_elements(losses: Tensor) -> Tensor:
+    with name_scope(None, "num_elements", [losses]) as scope:
+        return cast(apply_op("Size", losses, name=scope), losses._dtype)
+
+
+def _num_present(losses: Tensor, weights: Any, per_batch: bool = False) -> Tensor:
+    """How many losses have a weight that is not zero."""
+    if isinstance(weights, float) and weights != 0.0:
+        return _num_elements(losses)
+    with name_scope(None, "num_present", [losses]) as scope:
+        weights = cast(weights, dtypes.float32)
+        is_zero = apply_op("Equal", weights, 0.0)
+        present = cond_where(is_zero, zeros_like(weights), ones_like(weights))
+        if weights._shape is None or weights._shape != losses._shape:
+            present = mul(present, ones_like(losses))
+        if not per_batch:
+            return reduce_sum(present, name=scope)
+        return reduce_sum(present, _all_but_first(present), keepdims=True, name=scope)
+
+
+def _all_but_first(x: Tensor) -> Any:
+    rank = rank_of(x)
+    if rank is not None:
+        return np.arange(1, max(rank, 1), dtype=np.int32)
+    return apply_op("Range", 1, apply_op("Rank", x), 1)
+
+
+def _safe_mean(losses: Tensor, count: Tensor) -> Tensor:
+    return apply_op("DivNoNan", reduce_sum(losses), count, name="value")  # type: ignore[no-any-return]
+
+
+def compute_weighted_loss(
+    losses: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """Losses times weights, reduced, added to the collection."""
+    Reduction.validate(reduction)
+    with name_scope(scope, "weighted_loss", [losses]):
+        losses = convert_to_tensor(losses)
+        weights_tensor = convert_to_tensor(weights, name="weights")
+        before = ops_counted(losses._op.graph)
+        check = _check_broadcastable(weights_tensor, losses)
+        count_as(losses._op.graph, before, _ops_to_check(weights_tensor, losses))
+        if not isinstance(weights, Tensor) and weights_tensor._shape == ():
+            count_more(losses._op.graph, 1)  # TF makes a tensor of the number twice
+        with control_dependencies([] if check is None else [check]):
+            kind = losses._dtype._base
+            losses = cast(losses, dtypes.float32)
+            weights = cast(weights_tensor, dtypes.float32)
+            loss = cast(_reduced(losses, weights, reduction), kind)
+            add_loss(loss, loss_collection)
+            return loss
+
+
+def _reduced(losses: Tensor, weights: Tensor, reduction: str) -> Tensor:
+    weighted = mul(losses, weights, name="Mul")
+    if reduction == Reduction.NONE:
+        return weighted
+    loss = reduce_sum(weighted)
+    if reduction == Reduction.MEAN:
+        return _safe_mean(loss, reduce_sum(mul(ones_like(losses), weights)))
+    if reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
+        before = ops_counted(losses._op.graph)
+        present = _num_present(losses, _plain_if_one(weights))
+        same = weights._shape == losses._shape and shapes.known(losses._shape) is not None
+        count_as(losses._op.graph, before, 9 if same else 13 + _ops_to_check(weights, losses))
+        return _safe_mean(loss, present)
+    if reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        return _safe_mean(loss, _num_elements(losses))
+    return loss
+
+
+def _plain_if_one(weights: Tensor) -> Any:
+    """A constant scalar weight as a number: then every loss is present, and nothing has to be counted."""
+    known = infer.static_value(weights) if weights._shape == () else None
+    return float(known) if known is not None and float(known) != 0.0 else weights
+
+
+# losses -----------------------------------------------------------------------------------------
+
+
+def _pair(labels: Any, predictions: Any, name: str = "predictions") -> None:
+    if labels is None:
+        raise ValueError("labels must not be None.")
+    if predictions is None:
+        raise ValueError(f"{name} must not be None.")
+
+
+def _floats(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    """Both as float32, of one shape."""
+    predictions, labels = cast(predictions, dtypes.float32), cast(labels, dtypes.float32)
+    predictions.shape.assert_is_compatible_with(labels.shape)
+    return labels, predictions
+
+
+def absolute_difference(
+    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """|predictions - labels|."""
+    _pair(labels, predictions)
+    with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as scope:
+        labels, predictions = _floats(labels, predictions)
+        losses = apply_op("Abs", sub(predictions, labels, name="Sub"))
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+def mean_squared_error(
+    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """(predictions - labels) ** 2."""
+    _pair(labels, predictions)
+    with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:
+        labels, predictions = _floats(labels, predictions)
+        losses = apply_op("SquaredDifference", predictions, labels)
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+def cosine_distance(
+    labels: Any, predictions: Any, axis: Any = None, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO, dim: Any = None,
+) -> Tensor:  # fmt: skip
+    """1 - sum(predictions * labels) over the axis; both are taken to have unit length."""
+    axis = deprecated("axis", axis, "dim", dim)
+    if axis is None:
+        raise ValueError("You must specify 'axis'.")
+    _pair(labels, predictions)
+    with name_scope(scope, "cosine_distance_loss", [predictions, labels, weights]) as scope:
+        labels, predictions = _floats(labels, predictions)
+        losses = sub(1.0, reduce_sum(mul(predictions, labels), [axis], keepdims=True))
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+def hinge_loss(
+    labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """relu(1 - y * logits), y = -1 or 1 for labels 0 or 1."""
+    _pair(labels, logits, "logits")
+    with name_scope(scope, "hinge_loss", [logits, labels, weights]) as scope:
+        labels, logits = _floats(labels, logits)
+        ones = ones_like(labels)
+        signs = sub(mul(2.0, labels), ones)
+        losses = apply_op("Relu", sub(ones, mul(signs, logits)))
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+def huber_loss(
+    labels: Any, predictions: Any, weights: Any = 1.0, delta: Any = 1.0, scope: str | None = None,
+    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """Quadratic up to an error of delta, linear beyond."""
+    _pair(labels, predictions)
+    with name_scope(scope, "huber_loss", [predictions, labels, weights]) as scope:
+        labels, predictions = _floats(labels, predictions)
+        error = apply_op("Abs", sub(predictions, labels, name="Sub"))
+        quadratic = apply_op("Minimum", error, delta)
+        linear = sub(error, quadratic)
+        losses = add(mul(scalar_const(0.5, error), mul(quadratic, quadratic)), mul(linear, delta))
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+def log_loss(
+    labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None,
+    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """-labels * log(predictions) - (1 - labels) * log(1 - predictions)."""
+    _pair(labels, predictions)
+    with name_scope(scope, "log_loss", [predictions, labels, weights]) as scope:
+        labels, predictions = _floats(labels, predictions)
+        hit = neg(mul(labels, apply_op("Log", add(predictions, epsilon))))
+        miss = mul(sub(1.0, labels), apply_op("Log", add(sub(1.0, predictions), epsilon)))
+        return compute_weighted_loss(sub(hit, miss), weights, scope, loss_collection, reduction)
+
+
+def mean_pairwise_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+) -> Tensor:
+    """Squared differences between the errors of all pairs in a row, averaged."""
+    _pair(labels, predictions)
+    with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
+        weights = cast(weights, dtypes.float32)
+        labels, predictions = _floats(labels, predictions)
+        check = _check_broadcastable(weights, labels)
+        with control_dependencies([] if check is None else [check]):
+            loss = _pairwise(sub(predictions, labels), weights)
+            add_loss(loss, loss_collection)
+            return loss
+
+
+def _pairwise(errors: Tensor, weights: Tensor) -> Tensor:
+    axes = _all_but_first(errors)
+    squares = reduce_sum(apply_op("Square", errors), axes, keepdims=True)
+    sums = apply_op("Square", reduce_sum(errors, axes, keepdims=True))
+    present = _num_present(errors, weights, per_batch=True)
+    others = sub(present, 1.0)
+    first = mul(2.0, apply_op("DivNoNan", squares, apply_op("Maximum", others, 0.0)))
+    second = mul(2.0, apply_op("DivNoNan", sums, apply_op("Maximum", mul(present, others), 0.0)))
+    loss = reduce_sum(mul(sub(first, second), weights))
+    some = apply_op("Greater", reduce_sum(present), 0.0)
+    return cond_where(some, loss, zeros_like(loss), name="value")
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None,
+    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """Sigmoid cross entropy per class; smoothing moves the labels towards 1/2."""
+    if multi_class_labels is None:
+        raise ValueError("multi_class_labels must not be None.")
+    _pair(multi_class_labels, logits, "logits")
+    with name_scope(
+        scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]
+    ) as scope:
+        logits = convert_to_tensor(logits)
+        labels = cast(multi_class_labels, logits._dtype)
+        logits.shape.assert_is_compatible_with(labels.shape)
+        if label_smoothing > 0:
+            labels = add(mul(labels, 1 - label_smoothing), 0.5 * label_smoothing)
+        losses = nn_losses.sigmoid_cross_entropy_with_logits(
+            labels=labels, logits=logits, name="xentropy"
+        )
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+def softmax_cross_entropy(
+    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None,
+    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """Softmax cross entropy with one-hot labels; smoothing spreads a part of them over all classes."""
+    if onehot_labels is None:
+        raise ValueError("onehot_labels must not be None.")
+    _pair(onehot_labels, logits, "logits")
+    with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as scope:
+        logits = convert_to_tensor(logits)
+        labels = cast(onehot_labels, logits._dtype)
+        logits.shape.assert_is_compatible_with(labels.shape)
+        if label_smoothing > 0:
+            classes = _last_dimension(labels, logits)
+            labels = add(mul(labels, 1.0 - label_smoothing), div(label_smoothing, classes))
+        labels = apply_op("StopGradient", labels, name="labels_stop_gradient")
+        losses = nn_losses.softmax_cross_entropy_with_logits_v2(
+            labels=labels, logits=logits, name="xentropy"
+        )
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+def _last_dimension(x: Tensor, like: Tensor) -> Tensor:
+    if x._shape is not None and x._shape[-1] is not None:
+        return scalar_const(x._shape[-1], like)
+    shape = apply_op("Shape", x)
+    return cast(apply_op("GatherV2", shape, sub(apply_op("Size", shape), 1), 0), like._dtype)
+
+
+def sparse_softmax_cross_entropy(
+    labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:  # fmt: skip
+    """Softmax cross entropy with class numbers; a last dimension of 1 in labels or weights is dropped."""
+    _pair(labels, logits, "logits")
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:
+        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        labels, logits, weights = _squeezed(labels, logits, convert_to_tensor(weights))
+        losses = nn_losses.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=logits, name="xentropy"
+        )
+        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+
+
+def _squeezed(labels: Tensor, logits: Tensor, weights: Any) -> tuple[Tensor, Tensor, Any]:
+    """Labels have one dimension less than logits; a trailing 1 too many is dropped on either side."""
+    have, want = rank_of(labels), rank_of(logits)
+    if have is not None and want is not None:
+        if want - have == 2 and shapes.compatible(logits._shape[-1:], (1,)):  # type: ignore[index]
+            logits = squeeze(logits, [-1])
+        elif want - have == 0 and shapes.compatible(labels._shape[-1:], (1,)):  # type: ignore[index]
+            labels = squeeze(labels, [-1])
+    else:
+        surplus = sub(apply_op("Rank", logits), apply_op("Rank", labels))
+        if want is None or shapes.compatible(logits._shape[-1:], (1,)):  # type: ignore[index]
+            logits = _squeeze_where(apply_op("Equal", surplus, 2), logits)
+        if have is None or shapes.compatible(labels._shape[-1:], (1,)):  # type: ignore[index]
+            labels = _squeeze_where(apply_op("Equal", surplus, 0), labels)
+    if isinstance(weights, (int, float)):
+        return labels, logits, weights
+    weights = convert_to_tensor(weights)
+    own, rank = rank_of(weights), rank_of(labels)
+    if own == 0:
+        return labels, logits, weights
+    if own is not None and rank is not None:
+        if own - rank == 1:
+            weights = squeeze(weights, [-1])
+    elif own is None or shapes.compatible(weights._shape[-1:], (1,)):
+        surplus = sub(apply_op("Rank", weights), apply_op("Rank", labels))
+        weights = _squeeze_where(apply_op("Equal", surplus, 1), weights)
+    return labels, logits, weights
+
+
+def _squeeze_where(condition: Tensor, x: Tensor) -> Tensor:
+    """Without the last dimension if a condition holds that is known when it runs."""
+    from headrace.ops.control.control_flow import (
+        cond,  # a loss of known ranks needs no control flow
+    )
+
+    return cond(condition, lambda: squeeze(x, [-1]), lambda: x)  # type: ignore[no-any-return]

@@ -1,0 +1,653 @@
+"""Normalisation: batch normalisation in its forms, moments, LRN, l2_normalize.
+
+FusedBatchNorm's kernels work on a matrix (pixels, channels). As on TensorFlow's CPU the reserve outputs hold the batch's
+mean and its biased variance, while ``batch_variance`` is the unbiased one that moving averages are fed with.
+
+    >>> y, mean, variance = fused_batch_norm(x, scale, offset)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, infer, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
+from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.accel import ask
+from headrace.ops.nn.conv_ops import from_last, to_last
+from headrace.ops.nn.nn_common import (
+    add,
+    cast,
+    deprecated,
+    mul,
+    neg,
+    reduce_mean,
+    reduce_sum,
+    scalar_const,
+    shape_of,
+    squeeze,
+    sub,
+    transpose,
+    zeros_like,
+)  # fmt: skip
+
+__all__ = [
+    "batch_norm_with_global_normalization", "batch_norm_with_global_normalization_v2", "batch_normalization",
+    "fused_batch_norm", "l2_normalize", "l2_normalize_v2", "local_response_normalization", "lrn", "moments",
+    "moments_v2", "normalize_moments", "sufficient_statistics", "sufficient_statistics_v2", "weighted_moments",
+    "weighted_moments_v2",
+]  # fmt: skip
+
+Grads = list[Any]
+
+# fused batch normalisation ----------------------------------------------------------------------
+
+
+def _column_sums(xp: Any, x: Any) -> Any:
+    """Sums over the rows of a matrix, as a product: BLAS adds in several accumulators and in parallel."""
+    return xp.ones(x.shape[0], x.dtype) @ x
+
+
+def _matrix(xp: Any, x: Any, first: bool) -> Any:
+    """(pixels, channels) in float32 or wider."""
+    x = to_last(x, first)
+    flat = x.reshape(-1, x.shape[-1])
+    return flat.astype(xp.float32) if flat.dtype.itemsize == 2 else flat
+
+
+def _batch_norm(
+    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, attrs: Any
+) -> tuple[Any, ...]:
+    """y, batch mean, unbiased batch variance, mean, variance."""
+    epsilon, data_format, is_training = attrs
+    first = data_format == "NCHW"
+    if x.ndim != 4:
+        raise errors.InvalidArgumentError(
+            None, None, f"input must be 4-dimensional: {shapes.show(x.shape)}"
+        )
+    if x.size >= _LARGE and not first and xp.name == "numpy":
+        result = _library_batch_norm(x, scale, offset, mean, variance, epsilon, is_training)
+        if result is not None:
+            return result
+    flat = _matrix(xp, x, first)
+    count = flat.shape[0]
+    unbiased = variance
+    if is_training:
+        mean = _column_sums(xp, flat) / flat.dtype.type(max(count, 1))
+        centred = flat - mean
+        variance = xp.einsum("ij,ij->j", centred, centred) / flat.dtype.type(max(count, 1))
+        unbiased = variance * variance.dtype.type(count / max(count - 1, 1))
+    else:
+        _check_statistics(flat, mean, variance)
+        centred = flat - mean
+    gain = scale / xp.sqrt(variance + variance.dtype.type(epsilon))
+    if xp.name == "numpy":
+        centred *= gain
+        centred += offset
+        y = centred
+    else:
+        y = centred * gain + offset
+    shape = to_last(x, first).shape
+    y = from_last(y.reshape(shape), first).astype(x.dtype, copy=False)
+    if is_training:
+        return y, mean, unbiased, mean.copy(), variance
+    return (
+        y,
+        mean.copy(),
+        variance.copy(),
+        mean.copy(),
+        variance.copy(),
+    )  # no output is another's or an input's memory
+
+
+#: Elements from which a normalisation is the kernel library's.
+_LARGE = 1 << 15
+
+
+def _library_batch_norm(
+    x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float, is_training: bool
+) -> tuple[Any, ...] | None:
+    if not is_training:
+        y = ask("batch_norm_inference", x, scale, offset, mean, variance, epsilon)
+        return None if y is None else (y, *(s.copy() for s in (mean, variance, mean, variance)))
+    result = ask("batch_norm", x, scale, offset, epsilon)
+    if result is None:
+        return None
+    y, mean, variance = result
+    count = x.size // x.shape[-1]
+    return y, mean, variance * np.float32(count / max(count - 1, 1)), mean.copy(), variance
+
+
+def _check_statistics(flat: Any, mean: Any, variance: Any) -> None:
+    for label, value in (("mean", mean), ("variance", variance)):
+        if value.shape != flat.shape[1:]:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{label} must have as many elements as x has channels: {value.shape} vs {flat.shape[1:]}",
+            )
+
+
+def _batch_norm_kernel(
+    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any,
+    *, epsilon: float, data_format: str, is_training: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    return _batch_norm(xp, x, scale, offset, mean, variance, (epsilon, data_format, is_training))
+
+
+def _batch_norm_v3_kernel(
+    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any,
+    *, epsilon: float, data_format: str, is_training: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    found = _batch_norm(xp, x, scale, offset, mean, variance, (epsilon, data_format, is_training))
+    return (*found, scale.dtype.type(0))
+
+
+def _batch_norm_grad_kernel(
+    xp: Any, g: Any, x: Any, scale: Any, mean: Any, variance: Any, *rest: Any,
+    epsilon: float, data_format: str, is_training: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """dx = scale / s * (g - mean(g) - (x - m) * mean(g * (x - m)) / s**2), s = sqrt(variance + epsilon)."""
+    first = data_format == "NCHW"
+    if x.size >= _LARGE and not first and xp.name == "numpy":
+        result = ask("batch_norm_grad", g, x, scale, mean, variance, epsilon, is_training)
+        if result is not None:
+            return (*result, scale.dtype.type(0), scale.dtype.type(0))
+    grad, flat = _matrix(xp, g, first), _matrix(xp, x, first)
+    inverse = 1 / xp.sqrt(variance + variance.dtype.type(epsilon))
+    centred = flat - mean
+    offset_grad = _column_sums(xp, grad)
+    product = xp.einsum("ij,ij->j", grad, centred)
+    if is_training:
+        n = flat.dtype.type(max(flat.shape[0], 1))
+        centred = centred * (product * inverse * inverse / -n)
+        dx = (centred + grad - offset_grad / n) * (scale * inverse)
+    else:
+        dx = grad * (scale * inverse)
+    shape = to_last(x, first).shape
+    dx = from_last(dx.reshape(shape), first).astype(x.dtype, copy=False)
+    zero = scale.dtype.type(0)
+    return dx, product * inverse, offset_grad, zero, zero
+
+
+def _channels(c: infer.Inference, x: shapes.Shape) -> int | None:
+    if x is None:
+        return None
+    return x[1] if c.attr("data_format") == "NCHW" else x[-1]
+
+
+def _batch_norm_shape(c: infer.Inference) -> list[shapes.Shape]:
+    x = c.require_rank(0, 4)
+    assert x is not None
+    channels = _channels(c, x)
+    for i in range(1, 3 if c.attr("is_training") else 5):
+        other = c.require_rank(i, 1)
+        assert other is not None
+        if None not in (channels, other[0]) and channels != other[0]:
+            raise ValueError(f"Dimensions must be equal, but are {channels} and {other[0]}")
+        channels = other[0] if channels is None else channels
+    at = 1 if c.attr("data_format") == "NCHW" else 3
+    found: list[shapes.Shape] = [(*x[:at], channels, *x[at + 1 :]), *[(channels,)] * 4]
+    return [*found, ()] if c.op.type == "FusedBatchNormV3" else found
+
+
+def _batch_norm_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
+    x = shapes.merge(c.require_rank(0, 4), c.require_rank(1, 4))
+    channels = _channels(c, x)
+    return [x, (channels,), (channels,), (), ()]
+
+
+def _batch_norm_grad(op: Operation, g: Any, *_: Any) -> Grads:
+    """Only the gradient of y is used, as in TensorFlow: the statistics are for moving averages."""
+    x, scale = op._inputs[:2]
+    a = op._attrs
+    reserves = list(op._outputs[3:5] if a["is_training"] else op._inputs[3:5]) + list(
+        op._outputs[5:]
+    )
+    attrs = {k: a[k] for k in ("epsilon", "data_format", "is_training")}
+    if g is None:
+        return [None] * 5
+    dx, dscale, doffset, _, _ = apply(_GRAD_OPS[op.type], g, x, scale, *reserves, **attrs)
+    return [dx, dscale, doffset, None, None]
+
+
+def _batch_norm_grad_grad(op: Operation, *grads: Any) -> Grads:
+    """Through the formula of the gradient, built from plain ops on copies of the inputs, and differentiated."""
+    from headrace.autodiff.gradients import gradients
+
+    graph = get_default_graph()
+    if graph._is_eager:
+
+        def build(inputs: list[Tensor]) -> list[Tensor]:
+            return _symbolic_grad(inputs, op._inputs[3], op._inputs[4], op._attrs)
+
+        return [*graph._derivative(build, op._inputs[:3], grads), *[None] * (len(op._inputs) - 3)]
+    copies = [apply_op("Identity", t) for t in op._inputs[:3]]
+    outputs = _symbolic_grad(copies, op._inputs[3], op._inputs[4], op._attrs)
+    pairs = [(y, g) for y, g in zip(outputs, grads) if g is not None]
+    found = gradients([y for y, _ in pairs], copies, grad_ys=[g for _, g in pairs])
+    return [*found, *[None] * (len(op._inputs) - 3)]
+
+
+def _symbolic_grad(
+    inputs: list[Tensor], mean: Tensor, variance: Tensor, attrs: Any
+) -> list[Tensor]:
+    g, x, scale = inputs
+    epsilon = attrs["epsilon"]
+    first = attrs["data_format"] == "NCHW"
+    if first:
+        g, x = transpose(g, [0, 2, 3, 1]), transpose(x, [0, 2, 3, 1])
+    kind = x._dtype
+    g, x = cast(g, scale._dtype), cast(x, scale._dtype)
+    axes = [0, 1, 2]
+    if attrs["is_training"]:
+        mean = reduce_mean(x, axes)
+        centred = sub(x, mean)
+        variance = reduce_mean(apply_op("Square", centred), axes)
+    else:
+        centred = sub(x, mean)
+    inverse = apply_op("Rsqrt", add(variance, epsilon))
+    product = mul(g, centred)
+    dx = g
+    if attrs["is_training"]:
+        slope = mul(mul(inverse, inverse), reduce_mean(product, axes))
+        dx = sub(sub(g, reduce_mean(g, axes)), mul(slope, centred))
+    dx = cast(mul(mul(scale, inverse), dx), kind)
+    if first:
+        dx = transpose(dx, [0, 3, 1, 2])
+    return [dx, mul(inverse, reduce_sum(product, axes)), reduce_sum(g, axes)]
+
+
+_NORM = "epsilon: float=9.999999747378752e-05, data_format: str='NHWC', is_training: bool=True"
+_V1 = "T: type(float), " + _NORM
+_V2 = "T: type(float), U: type(float), " + _NORM
+_STATS = (
+    "x: T, scale: U, offset: U, mean: U, variance: U -> y: T, batch_mean: U, batch_variance: U, "
+)
+_BACK = "x_backprop: T, scale_backprop: U, offset_backprop: U, "
+_GRAD_OPS: dict[str, OpDef] = {}
+
+FUSED_V1 = define(
+    "FusedBatchNorm", _STATS.replace("U", "T") + "reserve_space_1: T, reserve_space_2: T; " + _V1,
+    shape=_batch_norm_shape, kernel=_batch_norm_kernel, grad=_batch_norm_grad,
+)  # fmt: skip
+FUSED_V2 = define(
+    "FusedBatchNormV2", _STATS + "reserve_space_1: U, reserve_space_2: U; " + _V2,
+    shape=_batch_norm_shape, kernel=_batch_norm_kernel, grad=_batch_norm_grad,
+)  # fmt: skip
+FUSED_V3 = define(
+    "FusedBatchNormV3", _STATS + "reserve_space_1: U, reserve_space_2: U, reserve_space_3: U; " + _V2,
+    shape=_batch_norm_shape, kernel=_batch_norm_v3_kernel, grad=_batch_norm_grad,
+)  # fmt: skip
+_GRAD_OPS["FusedBatchNorm"] = define(
+    "FusedBatchNormGrad",
+    "y_backprop: T, x: T, scale: T, reserve_space_1: T, reserve_space_2: T -> "
+    + _BACK.replace("U", "T") + "reserve_space_3: T, reserve_space_4: T; " + _V1,
+    shape=_batch_norm_grad_shape, kernel=_batch_norm_grad_kernel, grad=_batch_norm_grad_grad,
+)  # fmt: skip
+_GRAD_OPS["FusedBatchNormV2"] = define(
+    "FusedBatchNormGradV2",
+    "y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U -> "
+    + _BACK + "reserve_space_3: U, reserve_space_4: U; " + _V2,
+    shape=_batch_norm_grad_shape, kernel=_batch_norm_grad_kernel, grad=_batch_norm_grad_grad,
+)  # fmt: skip
+_GRAD_OPS["FusedBatchNormV3"] = define(
+    "FusedBatchNormGradV3",
+    "y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U -> "
+    + _BACK + "reserve_space_4: U, reserve_space_5: U; " + _V2,
+    shape=_batch_norm_grad_shape, kernel=_batch_norm_grad_kernel, grad=_batch_norm_grad_grad,
+)  # fmt: skip
+
+# the oldest form --------------------------------------------------------------------------------
+
+
+def _global_norm_kernel(
+    xp: Any,
+    t: Any,
+    m: Any,
+    v: Any,
+    beta: Any,
+    gamma: Any,
+    *,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+) -> Any:
+    gain = 1 / xp.sqrt(v + v.dtype.type(variance_epsilon))
+    if scale_after_normalization:
+        gain = gain * gamma
+    return (t - m) * gain + beta
+
+
+def _global_norm_grad_kernel(
+    xp: Any,
+    t: Any,
+    m: Any,
+    v: Any,
+    gamma: Any,
+    g: Any,
+    *,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+) -> tuple[Any, ...]:
+    shifted = v + v.dtype.type(variance_epsilon)
+    inverse = 1 / xp.sqrt(shifted)
+    axes = tuple(range(t.ndim - 1))
+    weight = gamma if scale_after_normalization else xp.ones_like(gamma)
+    db = g.sum(axes, dtype=g.dtype)
+    product = (g * (t - m)).sum(axes, dtype=g.dtype)
+    dg = product * inverse if scale_after_normalization else xp.zeros_like(gamma)
+    dv = product * weight * inverse / shifted * v.dtype.type(-0.5)
+    return g * (weight * inverse), -db * weight * inverse, dv, db, dg
+
+
+def _global_norm_grad(op: Operation, g: Any) -> Grads:
+    t, m, v, _, gamma = op._inputs
+    attrs = {k: op._attrs[k] for k in ("variance_epsilon", "scale_after_normalization")}
+    return list(apply(GLOBAL_NORM_GRAD, t, m, v, gamma, g, **attrs))
+
+
+_GLOBAL = "T: type(inexact), variance_epsilon: float, scale_after_normalization: bool"
+
+GLOBAL_NORM = define(
+    "BatchNormWithGlobalNormalization", "t: T, m: T, v: T, beta: T, gamma: T -> result: T; " + _GLOBAL,
+    shape=lambda c: [c.require_rank(0, 4)], kernel=_global_norm_kernel, grad=_global_norm_grad,
+)  # fmt: skip
+GLOBAL_NORM_GRAD = define(
+    "BatchNormWithGlobalNormalizationGrad",
+    "t: T, m: T, v: T, gamma: T, backprop: T -> dx: T, dm: T, dv: T, db: T, dg: T; " + _GLOBAL,
+    shape=lambda c: [c.shape(0), c.shape(1), c.shape(2), c.shape(1), c.shape(3)],
+    kernel=_global_norm_grad_kernel, grad=NO_GRADIENT_YET,
+)  # fmt: skip
+
+# local response normalisation -------------------------------------------------------------------
+
+
+def _band(xp: Any, channels: int, radius: int, dtype: Any) -> Any:
+    """A matrix that sums neighbouring channels."""
+    at = np.arange(channels)
+    return xp.asarray((abs(at[:, None] - at) <= radius).astype(dtype))
+
+
+def _lrn_norms(xp: Any, flat: Any, depth_radius: int, bias: float, alpha: float) -> Any:
+    """bias + alpha * (sum of the squares of the neighbouring channels)."""
+    return (flat * flat) @ _band(xp, flat.shape[1], depth_radius, flat.dtype) * flat.dtype.type(
+        alpha
+    ) + flat.dtype.type(bias)
+
+
+def _lrn_kernel(
+    xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
+) -> Any:
+    flat = _matrix(xp, x, False)
+    norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
+    return (flat * norms ** flat.dtype.type(-beta)).reshape(x.shape).astype(x.dtype, copy=False)
+
+
+def _lrn_grad_kernel(
+    xp: Any, g: Any, x: Any, y: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
+) -> Any:
+    """dx_j = g_j * N_j**-beta - 2 alpha beta x_j * sum over neighbours i of g_i y_i / N_i."""
+    grad, flat, out = (_matrix(xp, a, False) for a in (g, x, y))
+    norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
+    spread = (grad * out / norms) @ _band(xp, flat.shape[1], depth_radius, flat.dtype)
+    dx = grad * norms ** flat.dtype.type(-beta) - flat * spread * flat.dtype.type(2 * alpha * beta)
+    return dx.reshape(x.shape).astype(x.dtype, copy=False)
+
+
+def _lrn_attrs(op: Operation) -> dict[str, Any]:
+    return {k: op._attrs[k] for k in ("depth_radius", "bias", "alpha", "beta")}
+
+
+def _lrn_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
+    return [
+        shapes.merge(c.require_rank(0, 4), shapes.merge(c.require_rank(1, 4), c.require_rank(2, 4)))
+    ]
+
+
+_LRN = "depth_radius: int=5, bias: float=1.0, alpha: float=1.0, beta: float=0.5, T: type(float)=float32"
+LRN = define(
+    "LRN", "input: T -> output: T; " + _LRN,
+    shape=lambda c: [c.require_rank(0, 4)], kernel=_lrn_kernel,
+    grad=lambda op, g: [apply_op("LRNGrad", g, op._inputs[0], op._outputs[0], **_lrn_attrs(op))],
+)  # fmt: skip
+LRN_GRAD = define(
+    "LRNGrad", "input_grads: T, input_image: T, output_image: T -> output: T; " + _LRN,
+    shape=_lrn_grad_shape, kernel=_lrn_grad_kernel, grad=NO_GRADIENT_YET,
+)  # fmt: skip
+
+# what users call --------------------------------------------------------------------------------
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """Each value divided by a power of the squares of its neighbours in the channel dimension."""
+    return apply(  # type: ignore[no-any-return]
+        LRN, input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name
+    )
+
+
+lrn = local_response_normalization
+
+
+def fused_batch_norm(
+    x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
+    data_format: str = "NHWC", is_training: bool = True, name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """(y, batch mean, batch variance); with is_training False the given statistics are used."""
+    x = convert_to_tensor(x, name="input")
+    scale = convert_to_tensor(scale, name="scale")
+    offset = convert_to_tensor(offset, name="offset")
+    if is_training and (mean is not None or variance is not None):
+        raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
+    mean = convert_to_tensor(np.zeros(0, np.float32)) if mean is None else mean
+    variance = convert_to_tensor(np.zeros(0, np.float32)) if variance is None else variance
+    found = apply(
+        FUSED_V3, x, scale, offset, mean, variance, epsilon=max(epsilon, 1.001e-5), data_format=data_format,
+        is_training=is_training, name=name,
+    )  # fmt: skip
+    return found[0], found[1], found[2]
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
+    name: str | None = None,
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
+    with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
+        x = convert_to_tensor(x)
+        inv = apply_op("Rsqrt", add(variance, variance_epsilon))
+        if scale is not None:
+            inv = mul(inv, scale)
+        scaled = mul(x, cast(inv, x._dtype))
+        if offset is not None:
+            shift = sub(offset, mul(mean, inv))
+        else:
+            shift = mul(neg(mean), inv)
+        return add(scaled, cast(shift, x._dtype))
+
+
+def batch_norm_with_global_normalization(
+    t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None, variance_epsilon: Any = None,
+    scale_after_normalization: Any = None, name: str | None = None, input: Any = None, mean: Any = None,
+    variance: Any = None,
+) -> Tensor:  # fmt: skip
+    t = deprecated("input", input, "t", t)
+    m = deprecated("mean", mean, "m", m)
+    v = deprecated("variance", variance, "v", v)
+    return batch_normalization(
+        t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name
+    )
+
+
+def batch_norm_with_global_normalization_v2(
+    input: Any, mean: Any, variance: Any, beta: Any, gamma: Any, variance_epsilon: Any, scale_after_normalization: Any,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return batch_normalization(
+        input,
+        mean,
+        variance,
+        beta,
+        gamma if scale_after_normalization else None,
+        variance_epsilon,
+        name,
+    )
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """x / sqrt(max(sum(x**2), epsilon)) over the axis."""
+    return l2_normalize_v2(x, deprecated("axis", axis, "dim", dim), epsilon, name)
+
+
+def l2_normalize_v2(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
+) -> Tensor:
+    with name_scope(name, "l2_normalize", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        total = reduce_sum(apply_op("Square", x), axis, keepdims=True)
+        return mul(x, apply_op("Rsqrt", apply_op("Maximum", total, epsilon)), name=scope)
+
+
+# moments ----------------------------------------------------------------------------------------
+
+
+def moments(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: Any = None,
+    keepdims: Any = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance over the axes."""
+    keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
+    with name_scope(name, "moments", [x]):
+        x = convert_to_tensor(x)
+        half = x._dtype._base is dtypes.float16
+        y = cast(x, dtypes.float32) if half else x
+        mean = reduce_mean(y, axes, keepdims=True, name="mean")
+        apart = apply_op("SquaredDifference", y, apply_op("StopGradient", mean))
+        variance = reduce_mean(apart, axes, keepdims=True, name="variance")
+        if not keep:
+            mean, variance = squeeze(mean, _dims(axes)), squeeze(variance, _dims(axes))
+        if half:
+            mean, variance = cast(mean, dtypes.float16), cast(variance, dtypes.float16)
+        return mean, variance
+
+
+def _dims(axes: Any) -> list[int]:
+    if isinstance(axes, Tensor):
+        known = infer.static_value(axes)
+        if known is None:
+            raise ValueError(
+                "The axes of moments must be known while the graph is built, or keep_dims be True."
+            )
+        axes = known
+    return [int(a) for a in np.reshape(np.asarray(axes if axes is not None else [], np.int64), -1)]
+
+
+def moments_v2(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    return moments(x, axes, shift, name, keepdims=keepdims)
+
+
+def weighted_moments(
+    x: Any,
+    axes: Any,
+    frequency_weights: Any,
+    name: str | None = None,
+    keep_dims: Any = None,
+    keepdims: Any = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance with a weight per element."""
+    keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
+    with name_scope(name, "weighted_moments", [x, frequency_weights]):
+        x = convert_to_tensor(x, name="x")
+        kind = x._dtype._base
+        x = cast(x, dtypes.float32) if kind is dtypes.float16 else x
+        weights = cast(convert_to_tensor(frequency_weights, name="frequency_weights"), x._dtype)
+        total = reduce_sum(mul(weights, x), axes, keepdims=True, name="weighted_input_sum")
+        whole = reduce_sum(add(weights, zeros_like(x)), axes, keepdims=True, name="sum_of_weights")
+        divisor = apply_op("Reciprocal", whole, name="inv_weight_sum")
+        mean = mul(total, divisor)
+        apart = mul(weights, apply_op("SquaredDifference", x, mean))
+        variance = mul(reduce_sum(apart, axes, keepdims=True, name="weighted_distsq"), divisor)
+        if not keep:
+            mean, variance = squeeze(mean, _dims(axes)), squeeze(variance, _dims(axes))
+        return cast(mean, kind), cast(variance, kind)
+
+
+def weighted_moments_v2(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    return weighted_moments(x, axes, frequency_weights, name, keepdims=keepdims)
+
+
+def sufficient_statistics(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    keep_dims: Any = None,
+    name: str | None = None,
+    keepdims: Any = None,
+) -> tuple[Tensor, Tensor, Tensor, Any]:
+    """(count, sum, sum of squares, shift), the sums of ``x - shift``."""
+    axes = sorted(set(axes))
+    keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
+    with name_scope(name, "sufficient_statistics", [x, shift]):
+        x = convert_to_tensor(x, name="x")
+        if shift is not None:
+            shift = convert_to_tensor(shift, name="shift")
+            deviation, squares = sub(x, shift), apply_op("SquaredDifference", x, shift)
+        else:
+            deviation, squares = x, apply_op("Square", x)
+        mean_ss = reduce_sum(deviation, axes, keepdims=keep, name="mean_ss")
+        var_ss = reduce_sum(squares, axes, keepdims=keep, name="var_ss")
+        return _count(x, axes), mean_ss, var_ss, shift
+
+
+def _count(x: Tensor, axes: list[int]) -> Tensor:
+    if x._shape is not None and all(x._shape[d] is not None for d in axes):
+        return scalar_const(math.prod(x._shape[d] or 0 for d in axes), x)
+    dims = apply_op("GatherV2", cast(shape_of(x), x._dtype), np.array(axes, np.int32), 0)
+    return apply_op("Prod", dims, [0], keep_dims=False, name="count")  # type: ignore[no-any-return]
+
+
+def sufficient_statistics_v2(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Any]:
+    return sufficient_statistics(x, axes, shift, name=name, keepdims=keepdims)
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance from sufficient statistics."""
+    with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
+        divisor = apply_op("Reciprocal", counts, name="divisor")
+        shifted_mean = mul(mean_ss, divisor, name="mean" if shift is None else "shifted_mean")
+        mean = shifted_mean if shift is None else add(shifted_mean, shift, name="mean")
+        variance = sub(mul(variance_ss, divisor), apply_op("Square", shifted_mean), name="variance")
+        return mean, variance

@@ -1,0 +1,608 @@
+"""Pooling: MaxPool and AvgPool in two and three dimensions, with arg-max, and their gradients.
+
+Any axis but the batch may be pooled, so NCHW needs no transposition.
+
+    >>> y = max_pool(images, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, infer, shape_fns, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.seeds import count_more
+from headrace.core.tensor import Operation, Tensor
+from headrace.kernels.numpy import pooling_kernels as pooling
+from headrace.kernels.numpy import windowed
+from headrace.ops.nn.conv_ops import window_dim
+from headrace.ops.nn.nn_common import (
+    deprecated,
+    expand,
+    rank_of,
+    sequence_of,
+    shape_of,
+    squeeze,
+    zeros_like,
+)
+
+__all__ = [
+    "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool_v2", "max_pool", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "max_pool_with_argmax_v2", "pool", "pool_v2",
+]  # fmt: skip
+
+Grads = list[Any]
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _library(xp: Any) -> Any:
+    """Another array namespace brings its own functions of :mod:`headrace.kernels.numpy.pooling_kernels`."""
+    return windowed if xp.name == "numpy" else xp.pooling
+
+
+def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
+    if ksize[0] != 1 or strides[0] != 1:
+        raise errors.UnimplementedError(
+            None, None, "Pooling is not yet supported on the batch dimension."
+        )
+    if len(shape) != len(ksize):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"tensor_in_shape must have {len(ksize) - 2} spatial dimensions, so {len(ksize)} in all, but it is "
+            f"{shapes.show(tuple(shape))}",
+        )  # fmt: skip
+    return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
+
+
+def _max_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+    return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
+
+
+def _max_grad_kernel(
+    xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
+) -> Any:
+    return _library(xp).maximum_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
+
+
+def _max_grad_grad_kernel(
+    xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
+) -> Any:
+    return _library(xp).maximum_grad_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
+
+
+def _ints(values: Any) -> tuple[int, ...]:
+    return tuple(int(v) for v in values)
+
+
+def _max_v2_kernel(xp: Any, x: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
+    return _max_kernel(xp, x, ksize=_ints(ksize), strides=_ints(strides), padding=padding)
+
+
+def _max_grad_v2_kernel(
+    xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str
+) -> Any:
+    return _max_grad_kernel(
+        xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding
+    )
+
+
+def _max_grad_grad_v2_kernel(
+    xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str
+) -> Any:
+    return _max_grad_grad_kernel(
+        xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding
+    )
+
+
+def _avg_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+    return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
+
+
+def _avg_grad_kernel(xp: Any, shape: Any, g: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+    whole = _ints(shape)
+    return _library(xp).average_grad(whole, g, axes_of(whole, ksize, strides, padding))
+
+
+def _argmax_kernel(
+    xp: Any,
+    x: Any,
+    *,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    Targmax: Any,
+    include_batch_in_index: bool,
+) -> Any:
+    y, at = _library(xp).first_maxima(
+        x, axes_of(x.shape, ksize, strides, padding), include_batch_in_index
+    )
+    return y, at.astype(Targmax.np_dtype, copy=False)
+
+
+def _flat_index(shape: Any, argmax: Any, with_batch: bool) -> Any:
+    """Indices into the flattened batch."""
+    if with_batch:
+        return argmax
+    per_image = int(np.prod(shape[1:]))
+    first = np.arange(shape[0], dtype=np.int64) * per_image
+    return argmax + first.reshape((-1,) + (1,) * (argmax.ndim - 1))
+
+
+def _grad_argmax_kernel(
+    xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool
+) -> Any:
+    index = _flat_index(x.shape, argmax, include_batch_in_index)
+    if index.size and not 0 <= index.min() <= index.max() < x.size:
+        raise errors.InvalidArgumentError(
+            None, None, f"Invalid output argmax index: {index.max()}, allowed are 0 to {x.size - 1}"
+        )
+    flat = xp.index_add(xp.zeros(x.size, g.dtype), index.reshape(-1), g.reshape(-1))
+    return flat.reshape(x.shape)
+
+
+def _grad_grad_argmax_kernel(
+    xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool
+) -> Any:
+    return g.reshape(-1)[_flat_index(x.shape, argmax, include_batch_in_index)]
+
+
+# shapes -----------------------------------------------------------------------------------------
+
+
+@lru_cache(1024)
+def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
+    if padding not in ("SAME", "VALID"):
+        raise ValueError(f"Attr 'padding' passed string '{padding}' not in: \"SAME\", \"VALID\"")
+    if len(ksize) != len(x) or len(strides) != len(x):
+        raise ValueError(
+            f"ksize and strides must have {len(x)} values, but got: {len(ksize)} and {len(strides)}"
+        )
+    if min(ksize) < 1:
+        raise ValueError("ksize cannot be zero.")
+    return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
+
+
+def _pool_shape(c: infer.Inference) -> list[shapes.Shape]:
+    ksize = c.attr("ksize")
+    return [_pooled(c.require_rank(0, len(ksize)), ksize, c.attr("strides"), c.attr("padding"))]
+
+
+def _argmax_shape(c: infer.Inference) -> list[shapes.Shape]:
+    return _pool_shape(c) * 2
+
+
+def _pool_v2_shape(c: infer.Inference) -> list[shapes.Shape]:
+    x = c.require_rank(0, 4)
+    ksize, strides = c.value(1), c.value(2)
+    if ksize is None or strides is None:
+        return [(None,) * 4]
+    return [_pooled(x, _ints(ksize), _ints(strides), c.attr("padding"))]
+
+
+def _sizes(c: infer.Inference) -> list[shapes.Shape]:
+    found = c.shape_value(0)
+    return [(None,) * len(c.attr("ksize")) if found is None else found]
+
+
+def _like_second(c: infer.Inference) -> list[shapes.Shape]:
+    return [c.shape(1)]
+
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def _attrs(op: Operation, *more: str) -> dict[str, Any]:
+    names = ("ksize", "strides", "padding", "data_format", *more)
+    return {k: op._attrs[k] for k in names if k in op._attrs}
+
+
+def _max_grad(kind: str) -> Any:
+    """The gradient of a maximum, or of what is linear in the gradient: ``kind`` is the op for the next order."""
+
+    def grad(op: Operation, g: Any) -> Grads:
+        if len(op._inputs) == 1:
+            return [apply(_OPS[kind], op._inputs[0], op._outputs[0], g, **_attrs(op))]
+        x, y = op._inputs[:2]
+        return [zeros_like(x), zeros_like(y), apply(_OPS[kind], x, y, g, **_attrs(op))]
+
+    return grad
+
+
+def _max_v2_grad(op: Operation, g: Any) -> Grads:
+    x, ksize, strides = op._inputs
+    return [
+        apply(_OPS["MaxPoolGradV2"], x, op._outputs[0], g, ksize, strides, **_attrs(op)),
+        None,
+        None,
+    ]
+
+
+def _max_grad_v2_grad(kind: str) -> Any:
+    def grad(op: Operation, g: Any) -> Grads:
+        x, y, _, ksize, strides = op._inputs
+        return [
+            zeros_like(x),
+            zeros_like(y),
+            apply(_OPS[kind], x, y, g, ksize, strides, **_attrs(op)),
+            None,
+            None,
+        ]
+
+    return grad
+
+
+def _avg_grad(kind: str) -> Any:
+    return lambda op, g: [apply(_OPS[kind], shape_of(op._inputs[0]), g, **_attrs(op))]
+
+
+def _avg_grad_grad(kind: str) -> Any:
+    return lambda op, g: [None, apply(_OPS[kind], g, **_attrs(op))]
+
+
+def _argmax_grad(op: Operation, g: Any, _: Any) -> Grads:
+    kind = _OPS["MaxPoolGradWithArgmax"]
+    return [apply(kind, op._inputs[0], g, op._outputs[1], **_attrs(op, "include_batch_in_index"))]
+
+
+def _grad_argmax_grad(kind: str) -> Any:
+    def grad(op: Operation, g: Any) -> Grads:
+        x, _, argmax = op._inputs
+        return [
+            zeros_like(x),
+            apply(_OPS[kind], x, g, argmax, **_attrs(op, "include_batch_in_index")),
+            None,
+        ]
+
+    return grad
+
+
+# definitions ------------------------------------------------------------------------------------
+
+_WINDOW = "ksize: list(int), strides: list(int), padding: str"
+_THREE = "orig_input: T, orig_output: T, grad: T -> output: T; "
+_FIVE = "orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32 -> output: T; "
+_WITH_ARGMAX = f"input: T, grad: T, argmax: Targmax -> output: T; {_WINDOW}, include_batch_in_index: bool=False, "
+_OPS: dict[str, OpDef] = {}
+
+
+def _define(name: str, signature: str, **rest: Any) -> OpDef:
+    _OPS[name] = define(name, signature, **rest)
+    return _OPS[name]
+
+
+MAX_POOL = _define(
+    "MaxPool", f"input: T -> output: T; T: type(real)=float32, {_WINDOW}, data_format: str='NHWC'",
+    shape=_pool_shape, kernel=_max_kernel, grad=_max_grad("MaxPoolGrad"),
+)  # fmt: skip
+_define(
+    "MaxPoolGrad", f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)=float32",
+    shape=shape_fns.unchanged, kernel=_max_grad_kernel, grad=_max_grad("MaxPoolGradGrad"),
+)  # fmt: skip
+_define(
+    "MaxPoolGradGrad", f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)",
+    shape=_like_second, kernel=_max_grad_grad_kernel, grad=_max_grad("MaxPoolGrad"),
+)  # fmt: skip
+_define(
+    "MaxPoolV2", "input: T, ksize: int32, strides: int32 -> output: T; "
+    "T: type(real)=float32, padding: str, data_format: str='NHWC'",
+    shape=_pool_v2_shape, kernel=_max_v2_kernel, grad=_max_v2_grad, known_inputs=(1, 2),
+)  # fmt: skip
+_define(
+    "MaxPoolGradV2", f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)=float32",
+    shape=shape_fns.unchanged, kernel=_max_grad_v2_kernel, grad=_max_grad_v2_grad("MaxPoolGradGradV2"),
+    known_inputs=(3, 4),
+)  # fmt: skip
+_define(
+    "MaxPoolGradGradV2", f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)",
+    shape=_like_second, kernel=_max_grad_grad_v2_kernel, grad=_max_grad_v2_grad("MaxPoolGradV2"),
+    known_inputs=(3, 4),
+)  # fmt: skip
+MAX_POOL_ARGMAX = _define(
+    "MaxPoolWithArgmax", f"input: T -> output: T, argmax: Targmax; {_WINDOW}, Targmax: type(index)=int64, "
+    "include_batch_in_index: bool=False, T: type(real)",
+    shape=_argmax_shape, kernel=_argmax_kernel, grad=_argmax_grad,
+)  # fmt: skip
+_define(
+    "MaxPoolGradWithArgmax", f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
+    shape=shape_fns.unchanged, kernel=_grad_argmax_kernel, grad=_grad_argmax_grad("MaxPoolGradGradWithArgmax"),
+)  # fmt: skip
+_define(
+    "MaxPoolGradGradWithArgmax", f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
+    shape=lambda c: [c.shape(2)], kernel=_grad_grad_argmax_kernel, grad=_grad_argmax_grad("MaxPoolGradWithArgmax"),
+)  # fmt: skip
+AVG_POOL = _define(
+    "AvgPool", f"value: T -> output: T; {_WINDOW}, data_format: str='NHWC', T: type(float)",
+    shape=_pool_shape, kernel=_avg_kernel, grad=_avg_grad("AvgPoolGrad"),
+)  # fmt: skip
+_define(
+    "AvgPoolGrad", f"orig_input_shape: int32, grad: T -> output: T; {_WINDOW}, data_format: str='NHWC', T: type(float)",
+    shape=_sizes, kernel=_avg_grad_kernel, grad=_avg_grad_grad("AvgPool"), known_inputs=(0,),
+)  # fmt: skip
+MAX_POOL3D = _define(
+    "MaxPool3D", f"input: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
+    shape=_pool_shape, kernel=_max_kernel, grad=_max_grad("MaxPool3DGrad"),
+)  # fmt: skip
+_define(
+    "MaxPool3DGrad", f"orig_input: TInput, orig_output: TInput, grad: T -> output: T; {_WINDOW}, "
+    "data_format: str='NDHWC', T: type(float)=float32, TInput: type(float)=float32",
+    shape=shape_fns.unchanged, kernel=_max_grad_kernel, grad=_max_grad("MaxPool3DGradGrad"),
+)  # fmt: skip
+_define(
+    "MaxPool3DGradGrad", f"{_THREE}{_WINDOW}, data_format: str='NDHWC', T: type(real)",
+    shape=_like_second, kernel=_max_grad_grad_kernel, grad=_max_grad("MaxPool3DGrad"),
+)  # fmt: skip
+AVG_POOL3D = _define(
+    "AvgPool3D", f"input: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
+    shape=_pool_shape, kernel=_avg_kernel, grad=_avg_grad("AvgPool3DGrad"),
+)  # fmt: skip
+_define(
+    "AvgPool3DGrad",
+    f"orig_input_shape: int32, grad: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
+    shape=_sizes, kernel=_avg_grad_kernel, grad=_avg_grad_grad("AvgPool3D"), known_inputs=(0,),
+)  # fmt: skip
+
+# what users call --------------------------------------------------------------------------------
+
+
+def _pool_nd(
+    opdef: OpDef,
+    n: int,
+    x: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str,
+    name: str | None,
+) -> Tensor:
+    at = 1 if data_format.startswith("NC") else n + 1
+    return apply(  # type: ignore[no-any-return]
+        opdef, x, ksize=sequence_of(ksize, n, at, "ksize"), strides=sequence_of(strides, n, at, "strides"),
+        padding=padding, data_format=data_format, name=name,
+    )  # fmt: skip
+
+
+def max_pool(
+    value: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NHWC", name: str | None = None,
+    input: Any = None,
+) -> Tensor:  # fmt: skip
+    """The largest element of each window."""
+    value = deprecated("input", input, "value", value)
+    return _pool_nd(MAX_POOL, 2, value, ksize, strides, padding, data_format or "NHWC", name)
+
+
+def max_pool2d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    return _pool_nd(
+        MAX_POOL, 2, input, ksize, strides, padding, data_format or "NHWC", name or "MaxPool2d"
+    )
+
+
+def max_pool3d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+) -> Tensor:
+    return _pool_nd(MAX_POOL3D, 3, input, ksize, strides, padding, data_format or "NDHWC", name)
+
+
+def avg_pool(
+    value: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NHWC", name: str | None = None,
+    input: Any = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window, over the elements that are inside the image."""
+    value = deprecated("input", input, "value", value)
+    return _pool_nd(AVG_POOL, 2, value, ksize, strides, padding, data_format or "NHWC", name)
+
+
+def avg_pool2d(
+    value: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NHWC", name: str | None = None,
+    input: Any = None,
+) -> Tensor:  # fmt: skip
+    return avg_pool(value, ksize, strides, padding, data_format, name, input)
+
+
+def avg_pool3d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+) -> Tensor:
+    return _pool_nd(AVG_POOL3D, 3, input, ksize, strides, padding, data_format or "NDHWC", name)
+
+
+def _pool1d(
+    opdef: OpDef, default: str, input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None,
+    name: str | None,
+) -> Tensor:  # fmt: skip
+    data_format = data_format or "NWC"
+    at = 1 if data_format.startswith("NC") else 2
+    axis = 2 if at == 1 else 1
+    with name_scope(name, default, [input]) as scope:
+        result = apply(
+            opdef, expand(input, axis), ksize=[1, *sequence_of(ksize, 1, at, "ksize")],
+            strides=[1, *sequence_of(strides, 1, at, "strides")], padding=padding,
+            data_format="NCHW" if at == 1 else "NHWC", name=scope,
+        )  # fmt: skip
+        return squeeze(result, [axis])
+
+
+def max_pool1d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NWC",
+    name: str | None = None,
+) -> Tensor:
+    return _pool1d(MAX_POOL, "MaxPool1d", input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool1d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NWC",
+    name: str | None = None,
+) -> Tensor:
+    return _pool1d(AVG_POOL, "AvgPool1D", input, ksize, strides, padding, data_format, name)
+
+
+def _by_rank(
+    functions: tuple[Any, Any, Any], input: Any, data_format: str | None
+) -> tuple[Any, Any]:
+    input = convert_to_tensor(input, name="input")
+    rank = rank_of(input)
+    if rank is None:
+        rank = len(data_format) if data_format is not None else None
+    if rank is None:
+        raise ValueError("The input must have a rank or a data format must be given.")
+    if not 3 <= rank <= 5:
+        raise ValueError(f"Input tensor must be of rank 3, 4 or 5 but was {rank}.")
+    return functions[rank - 3], input
+
+
+def max_pool_v2(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """1-D, 2-D or 3-D by the rank of the input."""
+    function, input = _by_rank((max_pool1d, max_pool, max_pool3d), input, data_format)
+    return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
+
+
+def avg_pool_v2(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    function, input = _by_rank((avg_pool1d, avg_pool, avg_pool3d), input, data_format)
+    return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
+
+
+def max_pool_with_argmax(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", Targmax: Any = None,
+    name: str | None = None, output_dtype: Any = None, include_batch_in_index: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Maxima, and their indices in the flattened image (or batch)."""
+    if data_format != "NHWC":
+        raise ValueError("Data formats other than 'NHWC' are not yet supported")
+    Targmax = deprecated("output_dtype", output_dtype, "Targmax", Targmax)
+    return apply(  # type: ignore[no-any-return]
+        MAX_POOL_ARGMAX, input, ksize=sequence_of(ksize, 2, 3, "ksize"), strides=sequence_of(strides, 2, 3, "strides"),
+        padding=padding, Targmax=dtypes.int64 if Targmax is None else Targmax,
+        include_batch_in_index=include_batch_in_index, name=name,
+    )  # fmt: skip
+
+
+def max_pool_with_argmax_v2(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", output_dtype: Any = dtypes.int64,
+    include_batch_in_index: bool = False, name: str | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    return max_pool_with_argmax(
+        input,
+        ksize,
+        strides,
+        padding,
+        data_format,
+        output_dtype,
+        name,
+        None,
+        include_batch_in_index,
+    )
+
+
+def pool(
+    input: Any, window_shape: Any, pooling_type: str, padding: str, dilation_rate: Any = None, strides: Any = None,
+    name: str | None = None, data_format: str | None = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
+    """Pooling in 1 to 3 dimensions, with strides or (VALID only) with dilation."""
+    rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
+    n = len(window_shape)
+    if not 1 <= n <= 3:
+        raise ValueError("It is required that 1 <= num_spatial_dims <= 3.")
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(f"{n}-D {pooling_type} pooling is not supported.")
+    strides = [1] * n if strides is None else [int(s) for s in strides]
+    rates = [1] * n if rate is None else [int(r) for r in rate]
+    _check_pool(n, window_shape, padding, strides, rates)
+    functions = (
+        (max_pool1d, max_pool, max_pool3d)
+        if pooling_type == "MAX"
+        else (avg_pool1d, avg_pool, avg_pool3d)
+    )
+    with name_scope(name, f"{pooling_type.lower()}_pool", [input]) as scope:
+        input = convert_to_tensor(input, name="input")
+        count_more(input._op.graph, 1)  # the dilation rate
+        if max(rates) > 1:
+            return _dilated_pool(functions[n - 1], input, window_shape, rates, data_format)
+        return functions[n - 1](input, list(window_shape), strides, padding, data_format, scope)
+
+
+def _check_pool(
+    n: int, window_shape: Any, padding: str, strides: list[int], rates: list[int]
+) -> None:
+    for label, values in (("dilation_rate", rates), ("strides", strides)):
+        if len(values) != n:
+            raise ValueError(f"len({label})={len(values)} but should be {n}")
+        if min(values) < 1:
+            raise ValueError(f"all values of {label} must be positive")
+    if max(strides) > 1 and max(rates) > 1:
+        raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+    if padding == "SAME" and max(rates) > 1:
+        raise ValueError("pooling with SAME padding is not implemented for dilation_rate > 1")
+    if any(s > w for s, w in zip(strides, window_shape)):
+        raise ValueError(
+            "strides > window_shape not supported due to inconsistency between CPU and GPU implementations"
+        )
+
+
+def _dilated_pool(
+    function: Any, x: Tensor, window_shape: Any, rates: list[int], data_format: str | None
+) -> Tensor:
+    """Every rate-th element is put into a batch of its own, where a dilated window is a plain one."""
+    first = data_format is not None and data_format.startswith("NC")
+    start, n = (2 if first else 1), len(rates)
+    sizes = apply_op("Slice", shape_of(x), [start], [n])
+    ends = apply_op("FloorMod", apply_op("Neg", sizes), np.array(rates, np.int32))
+    margins = apply_op("Pack", [np.zeros(n, np.int32), ends], axis=1)
+    block = np.array(rates, np.int32)
+    if first:  # the channel dimension takes part with a block of 1
+        block = np.array([1, *rates], np.int32)
+        margins = apply_op("ConcatV2", [np.zeros((1, 2), np.int32), margins], 0)
+    part = apply_op("SpaceToBatchND", x, block, margins)
+    result = function(part, list(window_shape), 1, "VALID", data_format)
+    return apply_op("BatchToSpaceND", result, block, margins)  # type: ignore[no-any-return]
+
+
+def pool_v2(
+    input: Any, window_shape: Any, pooling_type: str, strides: Any = None, padding: str = "VALID",
+    data_format: str | None = None, dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    return pool(input, window_shape, pooling_type, padding, dilations, strides, name, data_format)

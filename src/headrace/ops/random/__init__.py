@@ -1,0 +1,1 @@
+"""Random tensors: TensorFlow's Philox streams, with and without state."""

@@ -1,0 +1,221 @@
+"""Random tensors that are functions of a seed tensor: the same seed gives the same numbers, in
+every run.
+
+x = stateless_random_normal([2, 3], seed=[1, 2])
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert, convert_to_tensor
+from headrace.core.dtypes import DType
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Tensor
+from headrace.kernels.numpy import philox
+from headrace.ops.random.random_ops import (
+    check_draw,
+    draw,
+    draw_shape,
+    int_range,
+    shape_input,
+    shape_of,
+    shape_tensor,
+    uniform_bounds,
+)
+
+__all__ = [
+    "stateless_categorical", "stateless_multinomial", "stateless_random_normal",
+    "stateless_random_uniform", "stateless_truncated_normal",
+]  # fmt: skip
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _stream(seed: Any) -> philox.Philox:
+    if np.shape(seed) != (2,):
+        given = shapes.show(np.shape(seed)).replace(" ", "")
+        raise errors.InvalidArgumentError(None, None, f"seed must have shape [2], not {given}")
+    return philox.stateless(seed.tolist())
+
+
+def _uniform_kernel(xp: Any, shape: Any, seed: Any, *, dtype: DType) -> Any:
+    wanted = shape_of(shape)
+    return philox.uniform(_stream(seed), math.prod(wanted), dtype.np_dtype).reshape(wanted)
+
+
+def _normal_kernel(xp: Any, shape: Any, seed: Any, *, dtype: DType) -> Any:
+    wanted = shape_of(shape)
+    return philox.normal(_stream(seed), math.prod(wanted), dtype.np_dtype).reshape(wanted)
+
+
+def _truncated_kernel(xp: Any, shape: Any, seed: Any, *, dtype: DType) -> Any:
+    wanted = shape_of(shape)
+    return philox.truncated_normal(_stream(seed), math.prod(wanted), dtype.np_dtype).reshape(wanted)
+
+
+def _int_kernel(xp: Any, shape: Any, seed: Any, minval: Any, maxval: Any, *, dtype: DType) -> Any:
+    wanted = shape_of(shape)
+    low, high = int_range(minval, maxval)
+    bits = philox.words(_stream(seed), math.prod(wanted), dtype.np_dtype)
+    return philox.into_range(bits, low, high, dtype.np_dtype).reshape(wanted)
+
+
+def _multinomial_kernel(
+    xp: Any, logits: Any, num_samples: Any, seed: Any, *, output_dtype: DType
+) -> Any:
+    count = check_draw(logits, num_samples)
+    return draw(_stream(seed), logits, count, output_dtype.np_dtype)
+
+
+# definitions ------------------------------------------------------------------------------------
+
+
+def _check_seed(c: Inference, i: int) -> None:
+    seed = c.require_rank(i, 1)
+    if seed is not None and seed[0] not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {seed[0]}")
+
+
+def _stateless_shape(c: Inference) -> list[Shape]:
+    out = shape_input(c)
+    _check_seed(c, 1)
+    return out
+
+
+def _stateless_int_shape(c: Inference) -> list[Shape]:
+    c.require_rank(2, 0)
+    c.require_rank(3, 0)
+    return _stateless_shape(c)
+
+
+def _stateless_draw_shape(c: Inference) -> list[Shape]:
+    out = draw_shape(c)
+    _check_seed(c, 2)
+    return out
+
+
+_FLOAT = "dtype: type(float)=float32, T: type(index)=int32, Tseed: type(index)=int64"
+
+STATELESS_UNIFORM = define(
+    "StatelessRandomUniform", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
+    shape=_stateless_shape, kernel=_uniform_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,), host_only=True,
+)  # fmt: skip
+STATELESS_NORMAL = define(
+    "StatelessRandomNormal", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
+    shape=_stateless_shape, kernel=_normal_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,), host_only=True,
+)  # fmt: skip
+STATELESS_TRUNCATED = define(
+    "StatelessTruncatedNormal", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
+    shape=_stateless_shape, kernel=_truncated_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,), host_only=True,
+)  # fmt: skip
+STATELESS_INT = define(
+    "StatelessRandomUniformInt",
+    "shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype; "
+    "dtype: type(index), T: type(index), Tseed: type(index)=int64",
+    shape=_stateless_int_shape, kernel=_int_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,), host_only=True,
+)  # fmt: skip
+STATELESS_MULTINOMIAL = define(
+    "StatelessMultinomial",
+    "logits: T, num_samples: int32, seed: Tseed -> output: output_dtype; "
+    "T: type(real), Tseed: type(index)=int64, output_dtype: type(index)=int64",
+    shape=_stateless_draw_shape, kernel=_multinomial_kernel, grad=NOT_DIFFERENTIABLE,
+    known_inputs=(1,), host_only=True,
+)  # fmt: skip
+
+# wrappers ---------------------------------------------------------------------------------------
+
+
+def stateless_random_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers in [minval, maxval) that depend on ``seed`` (two integers) alone."""
+    dtype = dtypes.as_dtype(dtype)
+    maxval = uniform_bounds(dtype, maxval)
+    with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
+        shape = shape_tensor(shape)
+        low = convert(minval, dtype, "min")
+        high = convert(maxval, dtype, "max")
+        if dtype.is_integer:
+            return apply(STATELESS_INT, shape, seed, low, high, name=scope)  # type: ignore[no-any-return]
+        drawn = apply(STATELESS_UNIFORM, shape, seed, dtype=dtype)
+        scaled = apply_op("Mul", drawn, apply_op("Sub", high, low, name="sub"), name="mul")
+        return apply_op("Add", scaled, low, name=scope)  # type: ignore[no-any-return]
+
+
+def stateless_random_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Normally distributed numbers that depend on ``seed`` (two integers) alone."""
+    with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
+        return _scaled(STATELESS_NORMAL, shape, seed, mean, stddev, dtypes.as_dtype(dtype), scope)
+
+
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Truncated normal numbers that depend on ``seed`` (two integers) alone."""
+    with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
+        return _scaled(
+            STATELESS_TRUNCATED, shape, seed, mean, stddev, dtypes.as_dtype(dtype), scope
+        )
+
+
+def _scaled(
+    opdef: Any, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: DType, scope: str
+) -> Tensor:
+    shape = shape_tensor(shape)
+    mean = convert(mean, dtype, "mean")
+    stddev = convert(stddev, dtype, "stddev")
+    drawn = apply(opdef, shape, seed, dtype=dtype)
+    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)  # type: ignore[no-any-return]
+
+
+def stateless_multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: Any,
+    output_dtype: Any = dtypes.int64,
+    name: str | None = None,
+) -> Tensor:
+    """Class numbers for each row of log-probabilities, a function of ``seed``."""
+    with name_scope(name, "stateless_multinomial", [logits, seed]):
+        logits = convert_to_tensor(logits, name="logits")
+        return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=output_dtype)  # type: ignore[no-any-return]
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """Class numbers for each row of log-probabilities, a function of ``seed``."""
+    with name_scope(name, "stateless_categorical", [logits, seed]):
+        logits = convert_to_tensor(logits, name="logits")
+        return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=dtype)  # type: ignore[no-any-return]

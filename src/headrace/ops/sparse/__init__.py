@@ -1,0 +1,1 @@
+"""SparseTensor and the ops of tf.sparse."""

@@ -1,0 +1,682 @@
+"""The ops behind ``tf.sparse``: coordinates (n, rank), n values and a dense shape as three tensors.
+
+Kernels work on linear positions (coordinates ravelled in row-major order), whose order is TensorFlow's canonical one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.infer import Inference
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation
+from headrace.ops.array.array_shape import _all_axes, const, invalid, shape
+
+__all__: list[str] = []
+
+_ENTRIES = (None, None)
+
+
+def linear(indices: Any, dims: Sequence[int]) -> Any:
+    """Row-major positions of coordinates, checked against the shape."""
+    if not len(indices):
+        return np.empty(0, np.int64)
+    limits = np.array(dims, np.int64)
+    wrong = ((indices < 0) | (indices >= limits)).any(1)
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise invalid(
+            f"indices[{first}] = {_row(indices[first])} is out of bounds: need 0 <= index < {_row(dims)}"
+        )
+    return (
+        np.ravel_multi_index(tuple(indices.T), tuple(dims))
+        if len(dims)
+        else np.zeros(len(indices), np.int64)
+    )
+
+
+def coordinates(places: Any, dims: Sequence[int]) -> Any:
+    """The inverse of ``linear``."""
+    if not places.size:
+        return np.empty((0, len(dims)), np.int64)
+    return np.stack(np.unravel_index(places, tuple(dims)), 1).astype(np.int64)
+
+
+def _row(values: Any) -> str:
+    return "[" + ",".join(str(int(v)) for v in values) + "]"
+
+
+def _rank_of(c: Inference, i: int) -> int | None:
+    """The rank that a shape vector describes."""
+    s = c.shape(i)
+    return None if s is None or len(s) != 1 else s[0]
+
+
+def _entries(c: Inference, indices: int) -> Shape:
+    s = c.shape(indices)
+    return (None, None) if s is None or len(s) != 2 else s
+
+
+# to dense ---------------------------------------------------------------------------------------
+
+
+def _to_dense_kernel(
+    xp: Any, indices: Any, dims: Any, values: Any, default: Any, *, validate_indices: bool
+) -> Any:
+    size = dims.tolist()
+    rows = indices.reshape(-1, len(size)) if indices.ndim < 2 else indices
+    if xp.name != "numpy":
+        return xp.index_set(xp.full(size, default, dtype=values.dtype), tuple(rows.T), values)
+    places = linear(rows, size)
+    if validate_indices and places.size > 1:
+        steps = np.diff(places)
+        if (steps <= 0).any():
+            bad = int((steps <= 0).argmax())
+            what = "repeated" if steps[bad] == 0 else "out of order"
+            raise invalid(f"indices[{bad + 1}] = {_row(rows[bad + 1])} is {what}")
+    out = np.empty(size, values.dtype)
+    out[...] = default
+    out.reshape(-1)[places] = values
+    return out
+
+
+def _to_dense_grad(op: Operation, grad: Any) -> list[Any]:
+    indices = op.inputs[0]
+    picked = apply_op("GatherNd", grad, indices)
+    whole = apply_op("Sum", grad, _all_axes(grad), keep_dims=False)
+    mine = apply_op("Sum", picked, _all_axes(picked), keep_dims=False)
+    return [None, None, picked, apply_op("Sub", whole, mine)]
+
+
+SPARSE_TO_DENSE = define(
+    "SparseToDense",
+    "sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, default_value: T -> dense: T; validate_indices: bool=True, Tindices: type(index)",
+    shape=lambda c: [c.shape_value(1)], kernel=_to_dense_kernel, grad=_to_dense_grad, known_inputs=(1,),
+)  # fmt: skip
+
+
+# products ---------------------------------------------------------------------------------------
+
+
+def _matmul_shape(c: Inference) -> list[Shape]:
+    a, b = c.shape_value(2), c.require_rank(3, 2)
+    if a is not None and len(a) != 2:
+        raise ValueError(f"Tensor 'a_shape' must have 2 elements, has {len(a)}")
+    a = a or (None, None)
+    rows, inner = (a[1], a[0]) if c.attr("adjoint_a") else (a[0], a[1])
+    inner_b, columns = (b[1], b[0]) if c.attr("adjoint_b") else (b[0], b[1])  # type: ignore[index]
+    if inner is not None and inner_b is not None and inner != inner_b:
+        raise ValueError(f"Dimensions must be equal, but are {inner} and {inner_b}")
+    return [(rows, columns)]
+
+
+def _matmul_kernel(
+    xp: Any, indices: Any, values: Any, dims: Any, b: Any, *, adjoint_a: bool, adjoint_b: bool
+) -> Any:
+    rows, cols = indices[:, 0], indices[:, 1]
+    m, k = dims.tolist()
+    if adjoint_a:
+        rows, cols, m, k, values = cols, rows, k, m, xp.conjugate(values)
+    if adjoint_b:
+        b = xp.conjugate(b.T)
+    if b.shape[0] != k:
+        raise invalid(
+            f"Cannot multiply A and B because inner dimension does not match: {k} vs. {b.shape[0]}."
+        )
+    if xp.name != "numpy":
+        return xp.index_add(xp.zeros((m, b.shape[1]), b.dtype), rows, values[:, None] * b[cols])
+    for label, index, limit in (("m", rows, m), ("k", cols, k)):
+        if index.size and (index.min() < 0 or index.max() >= limit):
+            bad = int(((index < 0) | (index >= limit)).argmax())
+            raise invalid(
+                f"{label} ({int(index[bad])}) from index[{bad},{int(label == 'k')}] out of bounds (>={limit})"
+            )
+    if values.size * b.shape[1] > 1 << 14 and values.dtype.char in "fdFDil":
+        from scipy.sparse import csr_matrix
+
+        return np.ascontiguousarray(csr_matrix((values, (rows, cols)), shape=(m, k)) @ b)
+    out = np.zeros((m, b.shape[1]), b.dtype)
+    np.add.at(out, rows, values[:, None] * b[cols])
+    return out
+
+
+def _matmul_grad(op: Operation, grad: Any) -> list[Any]:
+    indices, values, dims, b = op.inputs
+    adj_a, adj_b = op._attrs["adjoint_a"], op._attrs["adjoint_b"]
+    b_grad = apply(SPARSE_MATMUL, indices, values, dims, grad, adjoint_a=not adj_a, adjoint_b=False)
+    b_used = b
+    if adj_b:
+        b_grad = apply_op("ConjugateTranspose", b_grad, const([1, 0]))
+        b_used = apply_op("ConjugateTranspose", b, const([1, 0]))
+    rows, cols = apply_op("Unpack", indices, num=2, axis=1)
+    parts_a = apply_op("GatherV2", grad, cols if adj_a else rows, const(0))
+    parts_b = apply_op("GatherV2", b_used, rows if adj_a else cols, const(0))
+    if b._dtype.is_complex:
+        parts_a, parts_b = (
+            (apply_op("Conj", parts_a), parts_b) if adj_a else (parts_a, apply_op("Conj", parts_b))
+        )
+    return [
+        None,
+        apply_op("Sum", apply_op("Mul", parts_a, parts_b), const([1]), keep_dims=False),
+        None,
+        b_grad,
+    ]
+
+
+SPARSE_MATMUL = define(
+    "SparseTensorDenseMatMul",
+    "a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T; Tindices: type(index)=int64, adjoint_a: bool=False, adjoint_b: bool=False",
+    shape=_matmul_shape, kernel=_matmul_kernel, grad=_matmul_grad, known_inputs=(2,),
+)  # fmt: skip
+
+
+# order, shape, slices ---------------------------------------------------------------------------
+
+
+def _reorder_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
+    order = np.argsort(linear(indices, dims.tolist()), kind="stable")
+    return indices[order], values[order]
+
+
+def _reorder_grad(op: Operation, _: Any, grad: Any) -> list[Any]:
+    """Sort the numbers of the entries along; the inverse of that permutation brings the gradient back."""
+    indices, values, dims = op.inputs
+    numbers = apply_op("Range", const(0), apply_op("Size", values), const(1))
+    _, moved = apply(SPARSE_REORDER, indices, numbers, dims)
+    return [None, apply_op("GatherV2", grad, apply_op("InvertPermutation", moved), const(0)), None]
+
+
+SPARSE_REORDER = define(
+    "SparseReorder",
+    "input_indices: int64, input_values: T, input_shape: int64 -> output_indices: int64, output_values: T",
+    shape=lambda c: [_entries(c, 0), c.shape(1)], kernel=_reorder_kernel, grad=_reorder_grad,
+)  # fmt: skip
+
+
+def _reshape_kernel(xp: Any, indices: Any, dims: Any, new_shape: Any) -> Any:
+    old, new = dims.tolist(), new_shape.tolist()
+    total = int(np.prod(old, dtype=np.int64))
+    if new.count(-1) > 1:
+        raise invalid("only one output dimension may be -1")
+    if -1 in new:
+        rest = int(np.prod([d for d in new if d != -1], dtype=np.int64))
+        if not rest or total % rest:
+            raise invalid(f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape requires a multiple of {rest}. input_shape={_row(old)} output_shape={_row(new)}")  # fmt: skip
+        new[new.index(-1)] = total // rest
+    if int(np.prod(new, dtype=np.int64)) != total:
+        raise invalid(f"Input to reshape is a tensor with {total} dense values, but the requested shape has {int(np.prod(new))}. input_shape={_row(old)} output_shape={_row(new)}")  # fmt: skip
+    return coordinates(linear(indices, old), new), np.array(new, np.int64)
+
+
+SPARSE_RESHAPE = define(
+    "SparseReshape",
+    "input_indices: int64, input_shape: int64, new_shape: int64 -> output_indices: int64, output_shape: int64",
+    shape=lambda c: [(_entries(c, 0)[0], _rank_of(c, 2)), c.shape(2)],  # type: ignore[index]
+    kernel=_reshape_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def _slice_kernel(xp: Any, indices: Any, values: Any, dims: Any, start: Any, size: Any) -> Any:
+    stop = start + size
+    inside = ((indices >= start) & (indices < stop)).all(1)
+    out = np.clip(np.minimum(stop, dims) - start, 0, None)
+    return indices[inside] - start, values[inside], out
+
+
+def _slice_grad(op: Operation, _: Any, grad: Any, __: Any) -> list[Any]:
+    indices, _, _, start, _ = op.inputs
+    back = apply(SPARSE_SLICE_GRAD, grad, indices, start, op.outputs[0])
+    return [None, back, None, None, None]
+
+
+SPARSE_SLICE = define(
+    "SparseSlice",
+    "indices: int64, values: T, shape: int64, start: int64, size: int64 -> output_indices: int64, output_values: T, output_shape: int64",
+    shape=lambda c: [(None, _rank_of(c, 2)), (None,), c.shape(2)], kernel=_slice_kernel, grad=_slice_grad,
+    data_dependent_shape=True,
+)  # fmt: skip
+
+
+def _matched(values: Any, given: Any, wanted: Any) -> Any:
+    """For each row of ``wanted`` the value of the same row in ``given``, zero if it is not there."""
+    where = {tuple(r): i for i, r in enumerate(given.tolist())}
+    out = np.zeros(len(wanted), values.dtype)
+    for i, row in enumerate(wanted.tolist()):
+        at = where.get(tuple(row))
+        if at is not None:
+            out[i] = values[at]
+    return out
+
+
+def _slice_grad_kernel(xp: Any, grad: Any, indices: Any, start: Any, out_indices: Any) -> Any:
+    return _matched(grad, out_indices + start, indices)
+
+
+SPARSE_SLICE_GRAD = define(
+    "SparseSliceGrad",
+    "backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: int64 -> val_grad: T",
+    shape=lambda c: [(_entries(c, 1)[0],)], kernel=_slice_grad_kernel,  # type: ignore[index]
+    grad=NO_GRADIENT_YET,
+)  # fmt: skip
+
+
+# sums -------------------------------------------------------------------------------------------
+
+
+def _add_kernel(
+    xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: Any, thresh: Any
+) -> Any:
+    if adims.tolist() != bdims.tolist():
+        raise invalid(f"operands' shapes do not match: {_row(adims)} vs. {_row(bdims)}")
+    dims = adims.tolist()
+    places = np.concatenate([linear(ai, dims), linear(bi, dims)])
+    found, inverse = np.unique(places, return_inverse=True)
+    sums = np.zeros(found.size, av.dtype)
+    np.add.at(sums, inverse, np.concatenate([av, bv]))
+    kept = (np.bincount(inverse, minlength=found.size) == 1) | (np.abs(sums) >= thresh)
+    return coordinates(found[kept], dims), sums[kept], adims.copy()
+
+
+def _add_grad(op: Operation, _: Any, grad: Any, __: Any) -> list[Any]:
+    a, b = apply(SPARSE_ADD_GRAD, grad, op.inputs[0], op.inputs[3], op.outputs[0])
+    return [None, a, None, None, b, None, None]
+
+
+SPARSE_ADD = define(
+    "SparseAdd",
+    "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64, thresh: Treal -> "
+    "sum_indices: int64, sum_values: T, sum_shape: int64; T: type(number), Treal: type(real)",
+    shape=lambda c: [(None, _rank_of(c, 2)), (None,), c.shape(2)], kernel=_add_kernel, grad=_add_grad,
+    data_dependent_shape=True,
+)  # fmt: skip
+SPARSE_ADD_GRAD = define(
+    "SparseAddGrad",
+    "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> a_val_grad: T, b_val_grad: T; T: type(number)",
+    shape=lambda c: [(_entries(c, 1)[0],), (_entries(c, 2)[0],)],  # type: ignore[index]
+    kernel=lambda xp, g, a, b, s: (_matched(g, s, a), _matched(g, s, b)), grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def _dense_add_kernel(xp: Any, indices: Any, values: Any, dims: Any, b: Any) -> Any:
+    if tuple(dims.tolist()) != b.shape:
+        raise invalid(
+            f"Dimensions of the operands do not match: {_row(dims)} vs. {shapes.show(b.shape)}"
+        )
+    linear(indices, b.shape)
+    return xp.index_add(b, tuple(indices.T), values)
+
+
+SPARSE_DENSE_ADD = define(
+    "SparseTensorDenseAdd",
+    "a_indices: Tindices, a_values: T, a_shape: Tindices, b: T -> output: T; T: type(number), Tindices: type(index)",
+    shape=lambda c: [c.shape(3)], kernel=_dense_add_kernel,
+    grad=lambda op, g: [None, apply_op("GatherNd", g, op.inputs[0]), None, g],
+)  # fmt: skip
+
+
+def _axes_of(axes: Any, rank: int) -> list[int]:
+    found = axes.reshape(-1).tolist()
+    for a in found:
+        if not -rank <= a < rank:
+            raise invalid(f"Invalid reduction dimension {a}, for input with {rank} dimensions.")
+    return sorted({a % rank for a in found}) if found else list(range(rank))
+
+
+def _reduce(
+    ufunc: Any, indices: Any, values: Any, dims: Any, axes: Any
+) -> tuple[list[int], list[int], Any, Any]:
+    """(reduced axes, kept sizes, linear places in them, reduced values)."""
+    size = dims.tolist()
+    gone = _axes_of(axes, len(size))
+    kept = [i for i in range(len(size)) if i not in gone]
+    sizes = [size[i] for i in kept]
+    linear(indices, size)
+    found, inverse = np.unique(linear(indices[:, kept], sizes), return_inverse=True)
+    if ufunc is np.add:
+        out = np.zeros(found.size, values.dtype)
+    else:
+        low = np.iinfo(values.dtype).min if values.dtype.kind in "iu" else -np.inf
+        out = np.full(found.size, low, values.dtype)
+    ufunc.at(out, inverse, values)
+    return gone, sizes, found, out
+
+
+def _reduce_kernel(ufunc: Any) -> Callable[..., Any]:
+    def kernel(xp: Any, indices: Any, values: Any, dims: Any, axes: Any, *, keep_dims: bool) -> Any:
+        gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
+        out = np.zeros(sizes, values.dtype)
+        out.reshape(-1)[found] = reduced
+        return (
+            out.reshape([1 if i in gone else d for i, d in enumerate(dims.tolist())])
+            if keep_dims
+            else out
+        )
+
+    return kernel
+
+
+def _reduce_sparse_kernel(ufunc: Any) -> Callable[..., Any]:
+    def kernel(xp: Any, indices: Any, values: Any, dims: Any, axes: Any, *, keep_dims: bool) -> Any:
+        gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
+        if keep_dims:
+            sizes = [1 if i in gone else d for i, d in enumerate(dims.tolist())]
+        return coordinates(found, sizes), reduced, np.array(sizes, np.int64)
+
+    return kernel
+
+
+def _reduce_shape(c: Inference) -> list[Shape]:
+    dims, axes = c.shape_value(2), c.value(3)
+    if dims is None or axes is None:
+        return [None]
+    gone = _axes_of(axes, len(dims))
+    if c.attr("keep_dims"):
+        return [tuple(1 if i in gone else d for i, d in enumerate(dims))]
+    return [tuple(d for i, d in enumerate(dims) if i not in gone)]
+
+
+def _reduce_sum_grad(op: Operation, grad: Any) -> list[Any]:
+    """Each entry gets the gradient of the cell that it was added to: its coordinates with the reduced ones at 0."""
+    indices, _, dims, axes = op.inputs
+    rank = apply_op("Size", dims)
+    axes = apply_op("FloorMod", apply_op("Add", apply_op("Reshape", axes, const([-1])), rank), rank)
+    every = apply_op("Range", const(0), rank, const(1))
+    ones = apply_op("Fill", shape(axes), const(1, dtypes.int64))
+    kept = apply_op("DynamicStitch", [every, axes], [dims, ones])
+    scale = apply_op("FloorDiv", dims, kept)
+    whole = apply_op("Reshape", grad, kept)
+    return [None, apply_op("GatherNd", whole, apply_op("FloorDiv", indices, scale)), None, None]
+
+
+_REDUCE = "input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32 -> "
+_ONE, _THREE = "output: T", "output_indices: int64, output_values: T, output_shape: int64"
+SPARSE_REDUCE_SUM = define(
+    "SparseReduceSum", f"{_REDUCE}{_ONE}; keep_dims: bool=False, T: type(number)",
+    shape=_reduce_shape, kernel=_reduce_kernel(np.add), grad=_reduce_sum_grad, known_inputs=(2, 3),
+)  # fmt: skip
+SPARSE_REDUCE_MAX = define(
+    "SparseReduceMax", f"{_REDUCE}{_ONE}; keep_dims: bool=False, T: type(real)",
+    shape=_reduce_shape, kernel=_reduce_kernel(np.maximum), grad=NO_GRADIENT_YET, known_inputs=(2, 3),
+)  # fmt: skip
+SPARSE_REDUCE_SUM_SPARSE = define(
+    "SparseReduceSumSparse", f"{_REDUCE}{_THREE}; keep_dims: bool=False, T: type(number)",
+    shape=lambda c: [_ENTRIES, (None,), (None,)], kernel=_reduce_sparse_kernel(np.add), grad=NO_GRADIENT_YET,
+    data_dependent_shape=True,
+)  # fmt: skip
+SPARSE_REDUCE_MAX_SPARSE = define(
+    "SparseReduceMaxSparse", f"{_REDUCE}{_THREE}; keep_dims: bool=False, T: type(real)",
+    shape=lambda c: [_ENTRIES, (None,), (None,)], kernel=_reduce_sparse_kernel(np.maximum), grad=NO_GRADIENT_YET,
+    data_dependent_shape=True,
+)  # fmt: skip
+
+
+# softmax ----------------------------------------------------------------------------------------
+
+
+def _softmax_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
+    """Over the entries of each row (all dimensions but the last)."""
+    rows = linear(indices[:, :-1], dims.tolist()[:-1])
+    _, row = np.unique(rows, return_inverse=True)
+    top = np.full(row.max(initial=-1) + 1, -np.inf, values.dtype)
+    np.maximum.at(top, row, values)
+    powers = np.exp(values - top[row])
+    sums = np.zeros_like(top)
+    np.add.at(sums, row, powers)
+    return powers / sums[row]
+
+
+def _softmax_grad(op: Operation, grad: Any) -> list[Any]:
+    """y * (g - sum of g*y over the row)."""
+    indices, _, dims = op.inputs
+    y = op.outputs[0]
+    product = apply_op("Mul", y, grad)
+    sums = apply(SPARSE_REDUCE_SUM, indices, product, dims, const([-1]), keep_dims=True)
+    inner = apply(SPARSE_DENSE_CWISE_ADD, indices, grad, dims, apply_op("Neg", sums))
+    return [None, apply_op("Mul", inner, y), None]
+
+
+SPARSE_SOFTMAX = define(
+    "SparseSoftmax", "sp_indices: int64, sp_values: T, sp_shape: int64 -> output: T; T: type(float)",
+    shape=lambda c: [c.shape(1)], kernel=_softmax_kernel, grad=_softmax_grad,
+)  # fmt: skip
+
+
+# element-wise with a dense tensor ---------------------------------------------------------------
+
+
+def _at_entries(indices: Any, dims: Any, dense: Any) -> Any:
+    """The elements of a dense tensor, broadcast to the sparse shape, at the sparse entries."""
+    size = dims.tolist()
+    if dense.ndim > len(size):
+        raise invalid(
+            f"Broadcasts only from dense to sparse: dense {shapes.show(dense.shape)}, sparse {_row(size)}"
+        )
+    linear(indices, size)
+    lead = len(size) - dense.ndim
+    for d, s in zip(dense.shape, size[lead:]):
+        if d not in (1, s):
+            raise invalid(f"SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: {_row(size)} vs. {_row(dense.shape)}")  # fmt: skip
+    index = tuple(indices[:, lead + i] if d != 1 else 0 for i, d in enumerate(dense.shape))
+    return dense[index] if index else dense
+
+
+def _cwise(op: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    def kernel(xp: Any, indices: Any, values: Any, dims: Any, dense: Any) -> Any:
+        return op(xp, values, _at_entries(indices, dims, dense))
+
+    return kernel
+
+
+def _picked(op: Operation) -> Any:
+    """The dense operand at the entries, as an expression that can be differentiated."""
+    indices, _, dims, dense = op.inputs
+    full = apply_op("BroadcastTo", dense, dims)
+    return apply_op("GatherNd", full, indices)
+
+
+def _scattered(op: Operation, values: Any) -> Any:
+    """Gradients of entries summed into the shape of the dense operand."""
+    indices, _, dims, dense = op.inputs
+    full = apply_op("ScatterNd", indices, values, dims)
+    size = shape(dense, out_type=dtypes.int64)
+    _, axes = apply_op("BroadcastGradientArgs", dims, size)
+    return apply_op("Reshape", apply_op("Sum", full, axes, keep_dims=False), size)
+
+
+def _mul_grad(op: Operation, grad: Any) -> list[Any]:
+    values = op.inputs[1]
+    return [
+        None,
+        apply_op("Mul", grad, _picked(op)),
+        None,
+        _scattered(op, apply_op("Mul", grad, values)),
+    ]
+
+
+def _div_grad(op: Operation, grad: Any) -> list[Any]:
+    dense = _picked(op)
+    first = apply_op("RealDiv", grad, dense)
+    second = apply_op("Neg", apply_op("Mul", first, apply_op("RealDiv", op.inputs[1], dense)))
+    return [None, first, None, _scattered(op, second)]
+
+
+def _divide(xp: Any, a: Any, b: Any) -> Any:
+    if a.dtype.kind in "iu":  # towards zero, as in C
+        return (xp.sign(a) * xp.sign(b) * (xp.abs(a) // xp.abs(b))).astype(a.dtype)
+    return a / b
+
+
+_CWISE = "sp_indices: int64, sp_values: T, sp_shape: int64, dense: T -> output: T; T: type(number)"
+SPARSE_DENSE_CWISE_ADD = define(
+    "SparseDenseCwiseAdd", _CWISE, shape=lambda c: [c.shape(1)], kernel=_cwise(lambda xp, a, b: a + b),
+    grad=lambda op, g: [None, g, None, _scattered(op, g)],
+)  # fmt: skip
+SPARSE_DENSE_CWISE_MUL = define(
+    "SparseDenseCwiseMul", _CWISE, shape=lambda c: [c.shape(1)], kernel=_cwise(lambda xp, a, b: a * b), grad=_mul_grad,
+)  # fmt: skip
+SPARSE_DENSE_CWISE_DIV = define(
+    "SparseDenseCwiseDiv", _CWISE, shape=lambda c: [c.shape(1)], kernel=_cwise(_divide), grad=_div_grad,
+)  # fmt: skip
+
+
+def _extreme_kernel(name: str) -> Callable[..., Any]:
+    def kernel(xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: Any) -> Any:
+        dims = adims.tolist()
+        if dims != bdims.tolist():
+            raise invalid(f"Operands' shapes do not match: got {_row(adims)} and {_row(bdims)}")
+        a, b = linear(ai, dims), linear(bi, dims)
+        found = np.unique(np.concatenate([a, b]))
+        left, right = np.zeros(found.size, av.dtype), np.zeros(found.size, av.dtype)
+        left[np.searchsorted(found, a)] = av
+        right[np.searchsorted(found, b)] = bv
+        return coordinates(found, dims), getattr(xp, name)(left, right)
+
+    return kernel
+
+
+_EXTREME = (
+    "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64 -> "
+    "output_indices: int64, output_values: T; T: type(real)"
+)
+SPARSE_SPARSE_MAXIMUM = define(
+    "SparseSparseMaximum", _EXTREME, shape=lambda c: [_ENTRIES, (None,)], kernel=_extreme_kernel("maximum"),
+    grad=NO_GRADIENT_YET, data_dependent_shape=True,
+)  # fmt: skip
+SPARSE_SPARSE_MINIMUM = define(
+    "SparseSparseMinimum", _EXTREME, shape=lambda c: [_ENTRIES, (None,)], kernel=_extreme_kernel("minimum"),
+    grad=NO_GRADIENT_YET, data_dependent_shape=True,
+)  # fmt: skip
+
+
+# concatenating and splitting --------------------------------------------------------------------
+
+
+def _concat_kernel(xp: Any, *inputs: Any, concat_dim: int, N: int) -> Any:
+    indices, values, dims = inputs[:N], inputs[N : 2 * N], [d.tolist() for d in inputs[2 * N :]]
+    rank = len(dims[0])
+    at = concat_dim % rank
+    parts, start = [], 0
+    for ix, d in zip(indices, dims):
+        if len(d) != rank or any(a != b for i, (a, b) in enumerate(zip(d, dims[0])) if i != at):
+            raise invalid(f"Input shapes must match: expected {_row(dims[0])}, got {_row(d)}")
+        moved = ix.copy()
+        moved[:, at] += start
+        parts.append(moved)
+        start += d[at]
+    out = list(dims[0])
+    out[at] = start
+    every = np.concatenate(parts)
+    order = np.argsort(linear(every, out), kind="stable")
+    return every[order], np.concatenate(values)[order], np.array(out, np.int64)
+
+
+def _concat_shape(c: Inference) -> list[Shape]:
+    n = c.attr("N")
+    counts = [s[0] if s is not None and len(s) == 1 else None for s in c.shapes()[n : 2 * n]]
+    total = None if None in counts else sum(k for k in counts if k is not None)
+    return [(total, _rank_of(c, 3 * n - 1)), (total,), c.shape(3 * n - 1)]
+
+
+SPARSE_CONCAT = define(
+    "SparseConcat",
+    "indices: N*int64, values: N*T, shapes: N*int64 -> output_indices: int64, output_values: T, output_shape: int64; concat_dim: int",
+    shape=_concat_shape, kernel=_concat_kernel, grad=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def _split_kernel(
+    xp: Any, axis: Any, indices: Any, values: Any, dims: Any, *, num_split: int
+) -> Any:
+    """Parts as even as possible, the first ones one larger."""
+    at, size = axis.item(), dims.tolist()
+    if not 0 <= at < len(size):
+        raise invalid(f"Input split_dim should be between 0 and rank ({len(size)}), got {at}")
+    if not 1 <= num_split <= size[at]:
+        raise invalid(f"Input num_split should be between 1 and the splitting dimension size ({size[at]}), got {num_split}")  # fmt: skip
+    each, extra = divmod(size[at], num_split)
+    found: list[list[Any]] = [[], [], []]
+    start = 0
+    for i in range(num_split):
+        width = each + (i < extra)
+        inside = (indices[:, at] >= start) & (indices[:, at] < start + width)
+        moved = indices[inside]
+        moved[:, at] -= start
+        part = list(size)
+        part[at] = width
+        for store, value in zip(found, (moved, values[inside], np.array(part, np.int64))):
+            store.append(value)
+        start += width
+    return tuple(v for store in found for v in store)
+
+
+def _split_shape(c: Inference) -> list[Shape]:
+    n, rank = c.attr("num_split"), _rank_of(c, 3)
+    found: list[Shape] = [(None, rank)] * n
+    return found + [(None,)] * n + [(rank,)] * n
+
+
+SPARSE_SPLIT = define(
+    "SparseSplit",
+    "split_dim: int64, indices: int64, values: T, shape: int64 -> output_indices: num_split*int64, "
+    "output_values: num_split*T, output_shape: num_split*int64; num_split: int",
+    shape=_split_shape, kernel=_split_kernel, grad=NO_GRADIENT_YET, data_dependent_shape=True,
+)  # fmt: skip
+
+
+# empty rows -------------------------------------------------------------------------------------
+
+
+def _fill_rows_kernel(xp: Any, indices: Any, values: Any, dims: Any, default: Any) -> Any:
+    n = int(dims[0])
+    rows = indices[:, 0]
+    if rows.size and (rows.min() < 0 or rows.max() >= n):
+        bad = int(((rows < 0) | (rows >= n)).argmax())
+        raise invalid(f"indices({bad}, 0) is invalid: {int(rows[bad])} >= {n}")
+    empty = np.bincount(rows, minlength=n) == 0
+    added = np.zeros((int(empty.sum()), indices.shape[1]), np.int64)
+    added[:, 0] = np.flatnonzero(empty)
+    every = np.concatenate([indices, added])
+    filler = np.empty(len(added), values.dtype)
+    filler[...] = default
+    order = np.argsort(every[:, 0], kind="stable")
+    back = np.empty(order.size, np.int64)
+    back[order] = np.arange(order.size)
+    return every[order], np.concatenate([values, filler])[order], empty, back[: len(indices)]
+
+
+def _fill_rows_grad(op: Operation, _: Any, grad: Any, __: Any, ___: Any) -> list[Any]:
+    values, default = apply(SPARSE_FILL_EMPTY_ROWS_GRAD, op.outputs[3], grad)
+    return [None, values, None, default]
+
+
+def _fill_rows_shape(c: Inference) -> list[Shape]:
+    dims = c.shape_value(2)
+    entries = _entries(c, 0)
+    assert entries is not None
+    return [(None, entries[1]), (None,), (None if not dims else dims[0],), (entries[0],)]
+
+
+SPARSE_FILL_EMPTY_ROWS = define(
+    "SparseFillEmptyRows",
+    "indices: int64, values: T, dense_shape: int64, default_value: T -> output_indices: int64, output_values: T, "
+    "empty_row_indicator: bool, reverse_index_map: int64",
+    shape=_fill_rows_shape, kernel=_fill_rows_kernel, grad=_fill_rows_grad, data_dependent_shape=True,
+)  # fmt: skip
+
+
+def _fill_rows_grad_kernel(xp: Any, back: Any, grad: Any) -> Any:
+    rest = np.ones(grad.size, bool)
+    rest[back] = False
+    return grad[back], grad[rest].sum(dtype=grad.dtype)
+
+
+SPARSE_FILL_EMPTY_ROWS_GRAD = define(
+    "SparseFillEmptyRowsGrad", "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
+    shape=lambda c: [c.shape(0), ()], kernel=_fill_rows_grad_kernel, grad=NO_GRADIENT_YET,
+)  # fmt: skip

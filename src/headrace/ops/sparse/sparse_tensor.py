@@ -1,0 +1,637 @@
+"""Sparse tensors: three dense tensors (coordinates, values, dense shape) that travel together.
+
+    >>> x = tf.SparseTensor(indices=[[0, 1], [2, 0]], values=[1.0, 2.0], dense_shape=[3, 4])
+    >>> tf.sparse_tensor_dense_matmul(x, w)
+
+Coordinates are expected in row-major order; ``sparse_reorder`` brings them into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core import convert, dtypes, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.dtypes import DType
+from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
+from headrace.core.infer import partial_shape, static_value
+from headrace.core.scopes import name_scope
+from headrace.core.specs import SparseTensorSpec, register_type_spec
+from headrace.core.stacks import session_for
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array import basic
+from headrace.ops.array.array_shape import const, one_of, shape
+from headrace.ops.sparse import sparse_ops as ops
+
+__all__ = [
+    "SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor", "sparse_add", "sparse_add_v2",
+    "sparse_concat", "sparse_concat_v2", "sparse_expand_dims", "sparse_eye", "sparse_fill_empty_rows",
+    "sparse_from_dense", "sparse_map_values", "sparse_mask", "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
+    "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse",
+    "sparse_reorder", "sparse_reset_shape", "sparse_reshape", "sparse_retain", "sparse_slice", "sparse_softmax",
+    "sparse_split", "sparse_split_v2", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
+    "sparse_to_indicator", "sparse_transpose",
+]  # fmt: skip
+
+
+class SparseTensor:
+    """``dense[indices[i]] = values[i]``, zero elsewhere."""
+
+    #: What is known of the shape though the tensor that gives it does not tell (an argument of a function).
+    _known_shape: shapes.TensorShape | None = None
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
+            self._indices = convert_to_tensor(indices, dtypes.int64, "indices")
+            self._values = convert_to_tensor(values, name="values")
+            self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, "dense_shape")
+        entries = self._indices.shape.with_rank(2)
+        size = self._dense_shape.shape.with_rank(1)
+        entries.dims[0].merge_with(self._values.shape.with_rank(1).dims[0])  # type: ignore[index]
+        entries.dims[1].merge_with(size.dims[0])  # type: ignore[index]
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        if isinstance(sparse_tensor_value, SparseTensor):
+            return sparse_tensor_value
+        return cls(*sparse_tensor_value)
+
+    @property
+    def indices(self) -> Tensor:
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        return self._dense_shape
+
+    @property
+    def shape(self) -> shapes.TensorShape:
+        found = shapes.from_plain(partial_shape(self._dense_shape))
+        return found if self._known_shape is None else found.merge_with(self._known_shape)
+
+    def get_shape(self) -> shapes.TensorShape:
+        return self.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._values.dtype
+
+    @property
+    def op(self) -> Operation:
+        return self._values.op
+
+    @property
+    def graph(self) -> Any:
+        return self._indices.graph
+
+    @property
+    def name(self) -> str:
+        return self._values.name
+
+    @property
+    def _graph_anchor(self) -> Tensor:
+        return self._values
+
+    def consumers(self) -> list[Operation]:
+        return self._values.consumers()
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        return session_for(session, self.graph, "evaluate a tensor using `eval()`").run(
+            self, feed_dict
+        )
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return self._with_dense("SparseDenseCwiseMul", other)
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        if self.dtype.is_integer:
+            wide = dtypes.float32 if self.dtype.size <= 2 else dtypes.float64
+            real = SparseTensor(
+                self._indices, apply_op("Cast", self._values, DstT=wide), self._dense_shape
+            )
+            return real._with_dense("SparseDenseCwiseDiv", apply_op("Cast", other, DstT=wide))
+        return self._with_dense("SparseDenseCwiseDiv", other)
+
+    __div__ = __truediv__
+
+    def _with_dense(self, op: str, other: Any) -> SparseTensor:
+        dense = convert_to_tensor(other, self.dtype.base_dtype)
+        values = apply_op(op, self._indices, self._values, self._dense_shape, dense)
+        return SparseTensor(self._indices, values, self._dense_shape)
+
+    def __repr__(self) -> str:
+        parts = (self._indices, self._values, self._dense_shape)
+        indices, values, shape = (str(t) for t in parts)  # a tensor's format() is that of its value
+        return f"SparseTensor(indices={indices}, values={values}, dense_shape={shape})"
+
+    __str__ = __repr__
+
+
+SparseTensorSpec.value_type = SparseTensor
+register_type_spec(SparseTensor, SparseTensorSpec.from_value)
+
+
+convert.register_tensor_like(SparseTensor)
+
+
+def _refuse(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    raise TypeError(
+        f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. "
+        "Use tf.sparse_tensor_to_dense to make it dense."
+    )
+
+
+convert.register_tensor_conversion_function(SparseTensor, _refuse)
+
+
+def _sparse(value: Any) -> SparseTensor:
+    if isinstance(value, SparseTensor):
+        return value
+    if isinstance(value, tuple) and len(value) == 3:
+        return SparseTensor(*value)
+    raise TypeError(f"Input must be a SparseTensor, not {value!r}.")
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Any:
+    """A SparseTensor as it is, everything else as a tensor."""
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    if isinstance(value, (SparseTensor, SparseTensorValue)):
+        found = _sparse(value)
+        if dtype is not None and found.dtype.base_dtype is not dtype.base_dtype:
+            raise RuntimeError(
+                f"Sparse dtype: requested = {dtype.name}, actual = {found.dtype.name}"
+            )
+        return found
+    return convert_to_tensor(value, dtype, name)
+
+
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor that is fed as a SparseTensorValue or a tuple (indices, values, dense_shape)."""
+    base = None if name is None else name + "/"
+    names = [
+        None if base is None else base + part
+        for part in ("shape", "values", "indices", "shape_default")
+    ]
+    rank: int | None = None
+    known: Any = None
+    if shape is None:
+        dims = basic.placeholder(dtypes.int64, [None], names[0])
+    else:
+        if not isinstance(shape, Tensor):
+            known = shapes.to_plain(shape) or ()
+            if None not in known:
+                shape = const(list(known), dtypes.int64, names[3] or "Const")
+        if isinstance(shape, Tensor):
+            rank = None if shape._shape is None else shape._shape[0]
+            dims = basic.placeholder_with_default(shape, shape.shape, names[0])
+        else:
+            rank, known = len(known), None
+            dims = basic.placeholder(dtypes.int64, [rank], names[0])
+    values = basic.placeholder(dtype, [None], names[1])
+    sparse = SparseTensor(basic.placeholder(dtypes.int64, [None, rank], names[2]), values, dims)
+    if known is not None:
+        sparse._known_shape = shapes.from_plain(known)
+    return sparse
+
+
+# to and from dense ------------------------------------------------------------------------------
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """A dense tensor with ``sparse_values`` at ``sparse_indices``."""
+    values = convert_to_tensor(sparse_values)
+    if type(default_value) is int and values._dtype._base._kind in "sb":
+        default_value = "" if values._dtype._base is dtypes.string else bool(default_value)
+    indices = convert_to_tensor(sparse_indices)
+    size = convert_to_tensor(
+        output_shape, indices._dtype._base if not isinstance(output_shape, Tensor) else None
+    )
+    return apply(  # type: ignore[no-any-return]
+        ops.SPARSE_TO_DENSE,
+        indices,
+        size,
+        values,
+        default_value,
+        validate_indices=validate_indices,
+        name=name,
+    )
+
+
+def sparse_tensor_to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Tensor:
+    sp = _sparse(sp_input)
+    if default_value is None:
+        default_value = {"s": "", "b": False}.get(sp.dtype.base_dtype._kind, 0)
+    dense = sparse_to_dense(
+        sp.indices, sp.dense_shape, sp.values, default_value, validate_indices, name
+    )
+    if sp._known_shape is not None:
+        dense.set_shape(sp._known_shape)
+    return dense
+
+
+def sparse_map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
+    """``op`` of the values of sparse tensors that all have the same indices, and of other arguments as they are."""
+    given = [a for a in (*args, *kwargs.values()) if isinstance(a, SparseTensor)]
+    if not given:
+        raise ValueError("No SparseTensor in argument list of map_values")
+
+    def values(argument: Any) -> Any:
+        return argument.values if isinstance(argument, SparseTensor) else argument
+
+    made = op(*map(values, args), **{k: values(v) for k, v in kwargs.items()})
+    return SparseTensor(given[0].indices, made, given[0].dense_shape)
+
+
+def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+    """The elements that are not zero."""
+    with name_scope(name, "dense_to_sparse", [tensor]):
+        tensor = convert_to_tensor(tensor)
+        zero = "" if tensor._dtype._base is dtypes.string else False if tensor._dtype.is_bool else 0
+        places = apply_op(
+            "Where", apply_op("NotEqual", tensor, convert_to_tensor(zero, tensor._dtype._base))
+        )
+        return SparseTensor(
+            places, apply_op("GatherNd", tensor, places), shape(tensor, out_type=dtypes.int64)
+        )
+
+
+def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+    """A dense bool tensor that is True at the values (ids) of each row."""
+    sp = _sparse(sp_input)
+    with name_scope(name, "SparseToIndicator", [sp]) as scope:
+        ones = apply_op("Fill", shape(sp.values), convert_to_tensor(True))
+        merged = sparse_merge(sp, SparseTensor(sp.indices, ones, sp.dense_shape), vocab_size)
+        return sparse_tensor_to_dense(merged, False, validate_indices=False, name=scope)
+
+
+def sparse_tensor_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Tensor:
+    """Sparse matrix times dense matrix."""
+    sp = _sparse(sp_a)
+    with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
+        return apply(ops.SPARSE_MATMUL, sp.indices, sp.values, sp.dense_shape, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)  # type: ignore[no-any-return]  # fmt: skip
+
+
+def sparse_eye(
+    num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+) -> SparseTensor:
+    """A sparse matrix with ones on the diagonal."""
+    with name_scope(name, "eye", [num_rows, num_columns]):
+        rows = convert_to_tensor(num_rows, dtypes.int64)
+        columns = rows if num_columns is None else convert_to_tensor(num_columns, dtypes.int64)
+        count = apply_op("Minimum", rows, columns)
+        line = apply_op("Range", const(0, dtypes.int64), count, const(1, dtypes.int64))
+        size = apply_op("Reshape", count, const([1]))
+        ones = apply_op("Fill", size, const(1, dtypes.as_dtype(dtype)))
+        return SparseTensor(
+            apply_op("Pack", [line, line], axis=1), ones, apply_op("Pack", [rows, columns])
+        )
+
+
+# order, shape, slices ---------------------------------------------------------------------------
+
+
+def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    sp = _sparse(sp_input)
+    indices, values = apply(ops.SPARSE_REORDER, sp.indices, sp.values, sp.dense_shape, name=name)
+    return SparseTensor(indices, values, sp.dense_shape)
+
+
+def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    sp = _sparse(sp_input)
+    wanted = convert_to_tensor(shape, None if isinstance(shape, Tensor) else dtypes.int64)
+    if wanted._dtype._base is not dtypes.int64:
+        wanted = apply_op("Cast", wanted, DstT=dtypes.int64)
+    indices, size = apply(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
+    return SparseTensor(indices, sp.values, size)
+
+
+def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    sp = _sparse(sp_input)
+    bounds = [convert_to_tensor(v, dtypes.int64) for v in (start, size)]
+    with name_scope(name, "SparseSlice", [sp]) as scope:
+        return SparseTensor(
+            *apply(ops.SPARSE_SLICE, sp.indices, sp.values, sp.dense_shape, *bounds, name=scope)
+        )
+
+
+def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+    sp = _sparse(sp_input)
+    with name_scope(name, "SparseTranspose", [sp]):
+        if perm is None:
+            rank = sp.shape.ndims
+            if rank is not None:
+                perm = const(range(rank - 1, -1, -1))
+            else:
+                last: Any = apply_op("Rank", sp.values) * 0 + apply_op("Size", sp.dense_shape) - 1
+                perm = apply_op("Range", last, const(-1), const(-1))
+        indices = apply_op("GatherV2", sp.indices, perm, const(1))
+        size = apply_op("GatherV2", sp.dense_shape, perm, const(0))
+        return sparse_reorder(SparseTensor(indices, sp.values, size))
+
+
+def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+    sp = _sparse(sp_input)
+    rank = sp.shape.ndims
+    if rank is None:
+        raise ValueError("sparse_expand_dims needs a SparseTensor of known rank")
+    at = -1 if axis is None else axis
+    at = at + rank + 1 if at < 0 else at
+    with name_scope(name, "expand_dims", [sp]):
+        indices: Any = sp.indices
+        size: Any = sp.dense_shape
+        column = apply_op("ZerosLike", indices[:, :1])
+        coordinates = apply_op("ConcatV2", [indices[:, :at], column, indices[:, at:]], const(1))
+        dims = apply_op("ConcatV2", [size[:at], const([1], dtypes.int64), size[at:]], const(0))
+        return SparseTensor(coordinates, sp.values, dims)
+
+
+def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+    """The same entries in a larger dense shape, or in the smallest that holds them."""
+    sp = _sparse(sp_input)
+    if new_shape is None:
+        top = apply_op("Max", sp.indices, const([0]), keep_dims=False)
+        size = apply_op(
+            "Maximum", apply_op("Add", top, const(1, dtypes.int64)), const(0, dtypes.int64)
+        )
+    else:
+        size = convert_to_tensor(new_shape, dtypes.int64)
+        have, want = partial_shape(sp.dense_shape), partial_shape(size)
+        if have is not None and want is not None:
+            if len(have) != len(want):
+                raise ValueError(f"new_shape must have rank {len(have)}, has rank {len(want)}")
+            if any(h is not None and w is not None and h > w for h, w in zip(have, want)):
+                raise ValueError(
+                    f"Requested dimensions {want} are smaller than those of the input, {have}"
+                )
+    return SparseTensor(sp.indices, sp.values, size)
+
+
+def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+    """Only the entries whose flag is True."""
+    sp = _sparse(sp_input)
+    keep = convert_to_tensor(to_retain)
+    sp.values.shape.dims[0].merge_with(keep.shape.with_rank(1).dims[0])  # type: ignore[index]
+    places = apply_op("Reshape", apply_op("Where", keep), const([-1]))
+    indices = apply_op("GatherV2", sp.indices, places, const(0))
+    return SparseTensor(indices, apply_op("GatherV2", sp.values, places, const(0)), sp.dense_shape)
+
+
+def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+    """IndexedSlices without the rows in ``mask_indices``."""
+    with name_scope(name, "sparse_mask", [a.values, mask_indices]) as scope:
+        _, places = apply_op("ListDiff", a.indices, mask_indices)
+        values = apply_op("GatherV2", a.values, places, const(0), name=scope)
+        return IndexedSlices(
+            values, apply_op("GatherV2", a.indices, places, const(0)), a.dense_shape
+        )
+
+
+def sparse_merge(
+    sp_ids: Any,
+    sp_values: Any,
+    vocab_size: Any,
+    name: str | None = None,
+    already_sorted: bool = False,
+) -> SparseTensor:
+    """Feature ids and feature values, as a tensor indexed by id."""
+    many = isinstance(sp_ids, (list, tuple)) and not isinstance(sp_ids, SparseTensorValue)
+    groups = [_sparse(s) for s in (sp_ids if many else [sp_ids])]
+    sizes = list(vocab_size) if many else [vocab_size]
+    if len(groups) != len(sizes):
+        raise ValueError("sp_ids and vocab_size have to have equal lengths.")
+    values = _sparse(sp_values)
+    with name_scope(name, "SparseMerge", [values]):
+        columns = [apply_op("Cast", s.values, DstT=dtypes.int64) if s.dtype.base_dtype is not dtypes.int64 else s.values for s in groups]  # fmt: skip
+        wide = [apply_op("ExpandDims", c, const(1)) for c in columns]
+        first: Any = groups[0].indices
+        size: Any = groups[0].dense_shape
+        indices = apply_op("ConcatV2", [first[:, :-1], *wide], const(1))
+        dims = apply_op("ConcatV2", [size[:-1], convert_to_tensor(sizes, dtypes.int64)], const(0))
+        merged = SparseTensor(indices, values.values, dims)
+        if already_sorted:
+            return merged
+        ordered = sparse_reorder(merged)
+        return SparseTensor(ordered.indices, ordered.values, dims)
+
+
+# joining ----------------------------------------------------------------------------------------
+
+
+def sparse_concat(
+    axis: Any,
+    sp_inputs: Any,
+    name: str | None = None,
+    expand_nonconcat_dim: bool = False,
+    concat_dim: Any = None,
+    expand_nonconcat_dims: bool | None = None,
+) -> SparseTensor:
+    """One after the other along ``axis``; optionally the other dimensions grow to the largest."""
+    axis = one_of("axis", axis, "concat_dim", concat_dim)
+    items = [_sparse(s) for s in sp_inputs]
+    if len(items) == 1:
+        return items[0]
+    with name_scope(name, "SparseConcat", [s.values for s in items]) as scope:
+        sizes: list[Any] = [s.dense_shape for s in items]
+        if expand_nonconcat_dims or expand_nonconcat_dim:
+            top = apply_op("Max", apply_op("Pack", sizes), const([0]), keep_dims=False)
+            sizes = [_only_axis(s, top, axis) for s in sizes]
+        found = apply(ops.SPARSE_CONCAT, [s.indices for s in items], [s.values for s in items], sizes, concat_dim=axis, name=scope)  # fmt: skip
+        return SparseTensor(*found)
+
+
+def _only_axis(size: Any, top: Any, axis: int) -> Any:
+    """``top`` with the entry at ``axis`` from ``size``."""
+    tail = [] if axis == -1 else [top[axis + 1 :]]
+    middle = size[axis:] if axis == -1 else size[axis : axis + 1]
+    return apply_op("ConcatV2", [top[:axis], middle, *tail], const(0))
+
+
+def sparse_concat_v2(
+    axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
+) -> SparseTensor:
+    return sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
+
+
+def sparse_split(
+    keyword_required: Any = None,
+    sp_input: Any = None,
+    num_split: int | None = None,
+    axis: Any = None,
+    name: str | None = None,
+    split_dim: Any = None,
+) -> list[SparseTensor]:
+    """Cut along ``axis`` into ``num_split`` parts, as even as possible."""
+    if keyword_required is not None:
+        raise ValueError("Keyword arguments are required for this function.")
+    if sp_input is None or num_split is None:
+        raise ValueError("sp_input and num_split are required")
+    axis = one_of("axis", axis, "split_dim", split_dim)
+    if axis is None:
+        raise ValueError("axis is required")
+    sp = _sparse(sp_input)
+    at = convert_to_tensor(axis, dtypes.int64)
+    value = static_value(at)
+    if value is not None and value.item() < 0 and sp.shape.ndims is not None:
+        at = const(value.item() + sp.shape.ndims, dtypes.int64)
+    found = apply(
+        ops.SPARSE_SPLIT, at, sp.indices, sp.values, sp.dense_shape, num_split=num_split, name=name
+    )
+    return [SparseTensor(*parts) for parts in zip(*found)]
+
+
+def sparse_split_v2(
+    sp_input: Any, num_split: int, axis: Any, name: str | None = None
+) -> list[SparseTensor]:
+    return sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
+
+
+# arithmetic -------------------------------------------------------------------------------------
+
+
+def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+    """The sum of two tensors of which at least one is sparse; small sums of two sparse ones may be dropped."""
+    threshold = one_of("threshold", threshold, "thresh", thresh)
+    if threshold is None:
+        threshold = 0
+    kinds = (SparseTensor, SparseTensorValue)
+    if not isinstance(a, kinds) and not isinstance(b, kinds):
+        raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
+    if isinstance(a, kinds) and isinstance(b, kinds):
+        left, right = _sparse(a), _sparse(b)
+        limit = convert_to_tensor(threshold, left.dtype.real_dtype.base_dtype, "thresh")
+        sizes = left.dense_shape, right.dense_shape
+        return SparseTensor(
+            *apply(
+                ops.SPARSE_ADD,
+                left.indices,
+                left.values,
+                sizes[0],
+                right.indices,
+                right.values,
+                sizes[1],
+                limit,
+            )
+        )
+    sparse, dense = (a, b) if isinstance(a, kinds) else (b, a)
+    sp = _sparse(sparse)
+    return apply(ops.SPARSE_DENSE_ADD, sp.indices, sp.values, sp.dense_shape, dense)
+
+
+def sparse_add_v2(a: Any, b: Any, threshold: Any = 0) -> Any:
+    return sparse_add(a, b, threshold)
+
+
+def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """Softmax over the entries of each row."""
+    sp = _sparse(sp_input)
+    values = apply(ops.SPARSE_SOFTMAX, sp.indices, sp.values, sp.dense_shape, name=name)
+    return SparseTensor(sp.indices, values, sp.dense_shape)
+
+
+def _axes_or_all(sp: SparseTensor, axis: Any) -> Any:
+    if axis is not None:
+        return axis
+    rank = sp.shape.ndims
+    return const(range(rank)) if rank is not None else apply_op("Range", const(0), apply_op("Size", sp.dense_shape), const(1))  # fmt: skip
+
+
+def _reduced(
+    op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any
+) -> Any:
+    sp = _sparse(sp_input)
+    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
+    return apply(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep)
+
+
+def sparse_reduce_sum(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    reduction_axes: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    return _reduced(ops.SPARSE_REDUCE_SUM, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
+
+
+def sparse_reduce_max(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    reduction_axes: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    return _reduced(ops.SPARSE_REDUCE_MAX, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
+
+
+def sparse_reduce_sum_sparse(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    reduction_axes: Any = None,
+    keep_dims: Any = None,
+) -> SparseTensor:
+    return SparseTensor(
+        *_reduced(ops.SPARSE_REDUCE_SUM_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims)
+    )
+
+
+def sparse_reduce_max_sparse(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    reduction_axes: Any = None,
+    keep_dims: Any = None,
+) -> SparseTensor:
+    return SparseTensor(
+        *_reduced(ops.SPARSE_REDUCE_MAX_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims)
+    )
+
+
+def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
+    a, b = _sparse(sp_a), _sparse(sp_b)
+    indices, values = apply(
+        op, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name
+    )
+    return SparseTensor(indices, values, a.dense_shape)
+
+
+def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    return _extreme(ops.SPARSE_SPARSE_MAXIMUM, sp_a, sp_b, name)
+
+
+def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    return _extreme(ops.SPARSE_SPARSE_MINIMUM, sp_a, sp_b, name)
+
+
+def sparse_fill_empty_rows(
+    sp_input: Any, default_value: Any, name: str | None = None
+) -> tuple[SparseTensor, Tensor]:
+    """One entry ``default_value`` in every row that has none, and which rows these are."""
+    sp = _sparse(sp_input)
+    with name_scope(name, "SparseFillEmptyRows", [sp]):
+        default = convert_to_tensor(default_value, sp.dtype.base_dtype)
+        indices, values, empty, _ = apply(
+            ops.SPARSE_FILL_EMPTY_ROWS, sp.indices, sp.values, sp.dense_shape, default
+        )
+        return SparseTensor(indices, values, sp.dense_shape), empty

@@ -1,0 +1,1 @@
+"""Ops that read and write variables, by reference and by resource handle."""

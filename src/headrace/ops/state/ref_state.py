@@ -1,0 +1,450 @@
+"""Ops on reference variables (TF 1's default kind): VariableV2, Assign, AssignAdd, the scatters, and their wrappers.
+
+A reference output carries the variable itself, so that ``tf.assign(tf.assign(v, x), y)`` writes twice. The wrappers
+take either kind of variable; a resource variable is updated through its own methods.
+
+    >>> tf.assign_add(v, [1.0, 2.0])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import shape_fns, shapes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.dtypes import DType, as_dtype
+from headrace.core.graph import get_default_graph
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, OpDef, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape, to_plain
+from headrace.core.tensor import Tensor
+from headrace.ops.state import state_kernels as kernels
+
+__all__ = [
+    "assign", "assign_add", "assign_sub", "batch_scatter_update", "count_up_to", "is_variable_initialized",
+    "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add", "scatter_nd_sub",
+    "scatter_nd_update", "scatter_sub", "scatter_update", "variable_op", "variable_op_v2",
+]  # fmt: skip
+
+
+# shape rules ------------------------------------------------------------------------------------
+
+
+def _assign_shape(c: Inference) -> list[Shape]:
+    if c.attr("validate_shape"):
+        return [shapes.merge(c.shape(0), c.shape(1))]
+    return [c.shape(1)]
+
+
+def _merged(c: Inference) -> list[Shape]:
+    return [shapes.merge(c.shape(0), c.shape(1))]
+
+
+def check_scatter_shapes(variable: Shape, indices: Shape, updates: Shape) -> None:
+    """updates: indices.shape + variable.shape[1:], or a scalar."""
+    if variable is not None and len(variable) < 1:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if variable is None or indices is None or updates is None or updates == ():
+        return
+    shapes.merge(updates, indices + variable[1:])
+
+
+def check_scatter_nd_shapes(variable: Shape, indices: Shape, updates: Shape) -> None:
+    """indices: [..., depth]; updates: indices.shape[:-1] + variable.shape[depth:]."""
+    if indices is None or updates is None or not indices:
+        return
+    outer, depth = indices[:-1], indices[-1]
+    n = len(outer)
+    if len(updates) < n or not shapes.compatible(outer, updates[:n]):
+        raise ValueError(
+            f"The outer {n} dimensions of indices.shape={shapes.show(indices)} must match the outer {n} dimensions of "
+            f"updates.shape={shapes.show(updates)}"
+        )
+    if variable is None or depth is None or depth > len(variable):
+        return
+    inner = variable[depth:]
+    if not shapes.compatible(inner, updates[n:]):
+        raise ValueError(
+            f"The inner {len(inner)} dimensions of input.shape={shapes.show(variable)} must match the inner "
+            f"{len(updates) - n} dimensions of updates.shape={shapes.show(updates)}"
+        )
+
+
+def _scatter_shape(c: Inference) -> list[Shape]:
+    check_scatter_shapes(c.shape(0), c.shape(1), c.shape(2))
+    return [c.shape(0)]
+
+
+def _scatter_nd_shape(c: Inference) -> list[Shape]:
+    check_scatter_nd_shapes(c.shape(0), c.shape(1), c.shape(2))
+    return [c.shape(0)]
+
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def variable_kernel(xp: Any, *, node: KernelNode) -> Any:
+    raise errors.InternalError(
+        None, node.op, f"variable '{node.name}' is read by the executor, not computed"
+    )
+
+
+def _assign_kernel(
+    xp: Any, current: Any, value: Any, *, validate_shape: bool, node: KernelNode
+) -> Any:
+    if validate_shape:
+        want = _declared_shape(node) if current is None else np.shape(current)
+        have = np.shape(value)
+        if want is not None and have != want:
+            raise kernels.invalid(
+                f"Assign requires shapes of both tensors to match. lhs shape= {shapes.show(want)} rhs shape= "
+                f"{shapes.show(have)}"
+            )
+    return value
+
+
+def _declared_shape(node: KernelNode) -> Shape:
+    """The static shape of a variable that has no value yet."""
+    if node.op is None:
+        return None
+    shape: Shape = node.op._inputs[0]._shape
+    return None if shape is None or None in shape else shape
+
+
+def check_same_shape(ref: Any, value: Any) -> None:
+    have, given = np.shape(ref), np.shape(value)
+    if have != given:
+        raise kernels.invalid(
+            f"Cannot update variable with shape {shapes.show(have)} using a Tensor with shape {shapes.show(given)}, "
+            "shapes must be equal."
+        )
+
+
+def add_kernel(xp: Any, ref: Any, value: Any) -> Any:
+    check_same_shape(ref, value)
+    return xp.add(ref, value)
+
+
+def sub_kernel(xp: Any, ref: Any, value: Any) -> Any:
+    check_same_shape(ref, value)
+    return xp.subtract(ref, value)
+
+
+def add_inplace(ref: Any, value: Any) -> None:
+    check_same_shape(ref, value)
+    np.add(ref, value, out=ref)
+
+
+def sub_inplace(ref: Any, value: Any) -> None:
+    check_same_shape(ref, value)
+    np.subtract(ref, value, out=ref)
+
+
+def count_kernel(xp: Any, ref: Any, *, limit: int) -> Any:
+    """The new value, and the value before counting."""
+    if ref >= limit:
+        raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
+    return xp.add(ref, np.array(1, ref.dtype)), ref
+
+
+def is_initialized_kernel(xp: Any, value: Any) -> Any:
+    return np.bool_(value is not None)
+
+
+# definitions ------------------------------------------------------------------------------------
+
+_WRITES: dict[str, Any] = {"grad": NOT_DIFFERENTIABLE, "writes": (0,), "stateful": True}
+
+VARIABLE_V2 = define(
+    "VariableV2", "-> ref: &dtype; shape: shape, dtype: type, container: str='', shared_name: str=''",
+    shape=shape_fns.from_attr("shape"), kernel=variable_kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
+)  # fmt: skip
+VARIABLE = define(
+    "Variable", "-> ref: &dtype; shape: shape, dtype: type, container: str='', shared_name: str=''",
+    # the first VariableDef could not say "unknown": an empty shape stands for it
+    shape=lambda c: [c.attr("shape") or None], kernel=variable_kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
+)  # fmt: skip
+ASSIGN = define(
+    "Assign", "ref: &T, value: T -> output_ref: &T; T: type, validate_shape: bool=True, use_locking: bool=True",
+    shape=_assign_shape, kernel=_assign_kernel, uninit_ok=True, **_WRITES,
+)  # fmt: skip
+ASSIGN_ADD = define(
+    "AssignAdd", "ref: &T, value: T -> output_ref: &T; T: type(number), use_locking: bool=False",
+    shape=_merged, kernel=add_kernel, inplace=add_inplace, **_WRITES,
+)  # fmt: skip
+ASSIGN_SUB = define(
+    "AssignSub", "ref: &T, value: T -> output_ref: &T; T: type(number), use_locking: bool=False",
+    shape=_merged, kernel=sub_kernel, inplace=sub_inplace, **_WRITES,
+)  # fmt: skip
+COUNT_UP_TO = define(
+    "CountUpTo", "ref: &T -> output: T; limit: int, T: type(index)",
+    shape=shape_fns.scalar, kernel=count_kernel, **_WRITES,
+)  # fmt: skip
+IS_VARIABLE_INITIALIZED = define(
+    "IsVariableInitialized", "ref: &dtype -> is_initialized: bool; dtype: type",
+    shape=shape_fns.scalar, kernel=is_initialized_kernel, grad=NOT_DIFFERENTIABLE, reads=(0,), uninit_ok=True,
+)  # fmt: skip
+
+
+def _define_scatter(name: str, how: str, types: str, locking: bool) -> OpDef:
+    return define(
+        name,
+        "ref: &T, indices: Tindices, updates: T -> output_ref: &T; "
+        f"T: {types}, Tindices: type(index), use_locking: bool={locking}",
+        shape=_scatter_shape, kernel=kernels.scatter_kernel(how), inplace=kernels.scatter_inplace(how), **_WRITES,
+    )  # fmt: skip
+
+
+def _define_scatter_nd(name: str, how: str, types: str, locking: bool) -> OpDef:
+    return define(
+        name,
+        "ref: &T, indices: Tindices, updates: T -> output_ref: &T; "
+        f"T: {types}, Tindices: type(index), use_locking: bool={locking}",
+        shape=_scatter_nd_shape, kernel=kernels.scatter_nd_kernel(how), inplace=kernels.scatter_nd_inplace(how),
+        **_WRITES,
+    )  # fmt: skip
+
+
+SCATTER_UPDATE = _define_scatter("ScatterUpdate", "update", "type", True)
+SCATTER_ADD = _define_scatter("ScatterAdd", "add", "type(number)", False)
+SCATTER_SUB = _define_scatter("ScatterSub", "sub", "type(number)", False)
+SCATTER_MUL = _define_scatter("ScatterMul", "mul", "type(number)", False)
+SCATTER_DIV = _define_scatter("ScatterDiv", "div", "type(number)", False)
+SCATTER_MIN = _define_scatter("ScatterMin", "min", "type(real)", False)
+SCATTER_MAX = _define_scatter("ScatterMax", "max", "type(real)", False)
+SCATTER_ND_UPDATE = _define_scatter_nd("ScatterNdUpdate", "update", "type", True)
+SCATTER_ND_ADD = _define_scatter_nd("ScatterNdAdd", "add", "type(number)", False)
+SCATTER_ND_SUB = _define_scatter_nd("ScatterNdSub", "sub", "type(number)", False)
+
+STRIDED_ATTRS = (
+    "T: type, Index: type(index), begin_mask: int=0, end_mask: int=0, ellipsis_mask: int=0, new_axis_mask: int=0, "
+    "shrink_axis_mask: int=0"
+)
+STRIDED_SLICE_ASSIGN = define(
+    "StridedSliceAssign",
+    f"ref: &T, begin: Index, end: Index, strides: Index, value: T -> output_ref: &T; {STRIDED_ATTRS}",
+    shape=shape_fns.unchanged, kernel=kernels.strided_kernel, inplace=kernels.strided_inplace,
+    known_inputs=(1, 2, 3), **_WRITES,
+)  # fmt: skip
+
+
+# wrappers ---------------------------------------------------------------------------------------
+
+
+def variable_op_v2(
+    shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
+) -> Tensor:
+    """The variable operation alone, without initialiser or snapshot."""
+    box = container or get_default_graph()._container
+    return apply(  # type: ignore[no-any-return]
+        VARIABLE_V2,
+        shape=to_plain(shape),
+        dtype=as_dtype(dtype),
+        container=box,
+        shared_name=shared_name,
+        name=name,
+    )
+
+
+def variable_op(
+    shape: Any,
+    dtype: Any,
+    name: str = "Variable",
+    set_shape: bool = True,
+    container: str = "",
+    shared_name: str = "",
+) -> Tensor:
+    """The pre-1.0 spelling of :func:`variable_op_v2`."""
+    return variable_op_v2(shape if set_shape else None, dtype, name, container, shared_name)
+
+
+def is_ref(ref: Any) -> bool:
+    """Whether ``ref`` is a reference variable or tensor (and not a resource variable)."""
+    dtype = getattr(ref, "dtype", None)
+    return isinstance(dtype, DType) and dtype._is_ref
+
+
+def _require_variable(ref: Any, op: str) -> None:
+    if not hasattr(ref, "handle"):
+        raise TypeError(
+            f"'{op}' Op requires that input 'ref' be a mutable tensor (e.g.: a tf.Variable)"
+        )
+
+
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Any:
+    """Give a variable a new value; the result is the variable after the assignment."""
+    if is_ref(ref):
+        check = True if validate_shape is None else validate_shape
+        lock = True if use_locking is None else use_locking
+        return apply(ASSIGN, ref, value, validate_shape=check, use_locking=lock, name=name)
+    _require_variable(ref, "Assign")
+    return ref.assign(value, name=name)
+
+
+def assign_add(
+    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Add to a variable."""
+    if is_ref(ref):
+        return apply(ASSIGN_ADD, ref, value, use_locking=bool(use_locking), name=name)
+    _require_variable(ref, "AssignAdd")
+    return ref.assign_add(value)  # TF 1.15 drops the name here
+
+
+def assign_sub(
+    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Subtract from a variable."""
+    if is_ref(ref):
+        return apply(ASSIGN_SUB, ref, value, use_locking=bool(use_locking), name=name)
+    _require_variable(ref, "AssignSub")
+    return ref.assign_sub(value)  # TF 1.15 drops the name here
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
+    """Count a scalar variable up by one; OutOfRangeError at ``limit``."""
+    if is_ref(ref):
+        return apply(COUNT_UP_TO, ref, limit=limit, name=name)
+    _require_variable(ref, "CountUpTo")
+    return apply_op("ResourceCountUpTo", ref.handle, limit=limit, T=ref.dtype, name=name)
+
+
+def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
+    """Whether a variable has a value in the session."""
+    if is_ref(ref):
+        return apply(IS_VARIABLE_INITIALIZED, ref, name=name)  # type: ignore[no-any-return]
+    _require_variable(ref, "IsVariableInitialized")
+    return ref.is_initialized(name=name)  # type: ignore[no-any-return]
+
+
+def _scatter(
+    ref_op: OpDef,
+    resource_op: str,
+    ref: Any,
+    indices: Any,
+    updates: Any,
+    use_locking: bool,
+    name: str | None,
+) -> Any:
+    if is_ref(ref):
+        return apply(ref_op, ref, indices, updates, use_locking=use_locking, name=name)
+    _require_variable(ref, ref_op.name)
+    return ref._scatter(resource_op, indices, updates, name)
+
+
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """``ref[indices[i]] = updates[i]``; of equal indices the last wins."""
+    return _scatter(
+        SCATTER_UPDATE, "ResourceScatterUpdate", ref, indices, updates, use_locking, name
+    )
+
+
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """``ref[indices[i]] += updates[i]``; equal indices accumulate."""
+    return _scatter(SCATTER_ADD, "ResourceScatterAdd", ref, indices, updates, use_locking, name)
+
+
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """``ref[indices[i]] -= updates[i]``."""
+    return _scatter(SCATTER_SUB, "ResourceScatterSub", ref, indices, updates, use_locking, name)
+
+
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """``ref[indices[i]] *= updates[i]``."""
+    return _scatter(SCATTER_MUL, "ResourceScatterMul", ref, indices, updates, use_locking, name)
+
+
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """``ref[indices[i]] /= updates[i]``."""
+    return _scatter(SCATTER_DIV, "ResourceScatterDiv", ref, indices, updates, use_locking, name)
+
+
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """``ref[indices[i]] = min(ref[indices[i]], updates[i])``."""
+    return _scatter(SCATTER_MIN, "ResourceScatterMin", ref, indices, updates, use_locking, name)
+
+
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """``ref[indices[i]] = max(ref[indices[i]], updates[i])``."""
+    return _scatter(SCATTER_MAX, "ResourceScatterMax", ref, indices, updates, use_locking, name)
+
+
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """``ref[tuple(indices[i])] = updates[i]``."""
+    return _scatter(
+        SCATTER_ND_UPDATE, "ResourceScatterNdUpdate", ref, indices, updates, use_locking, name
+    )
+
+
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """``ref[tuple(indices[i])] += updates[i]``."""
+    return _scatter(
+        SCATTER_ND_ADD, "ResourceScatterNdAdd", ref, indices, updates, use_locking, name
+    )
+
+
+def scatter_nd_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """``ref[tuple(indices[i])] -= updates[i]``."""
+    return _scatter(
+        SCATTER_ND_SUB, "ResourceScatterNdSub", ref, indices, updates, use_locking, name
+    )
+
+
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """``ref[i, .., indices[i, .., j]] = updates[i, .., j]``: a scatter along the last dimension of ``indices``."""
+    with name_scope(name, "BatchScatterUpdate", [indices, updates]):
+        indices = convert_to_tensor(indices, name="indices")
+        rank = indices._rank()
+        if rank is None:
+            raise ValueError("batch_scatter_update does not allow indices with unknown rank.")
+        points = apply_op("ExpandDims", indices, -1)
+        parts = [_batch_numbers(indices, points, axis) for axis in range(rank - 1)]
+        final = apply_op("ConcatV2", [*parts, points], -1, name="concat")
+        return scatter_nd_update(ref, final, updates, use_locking=use_locking)
+
+
+def _batch_numbers(indices: Tensor, points: Tensor, axis: int) -> Tensor:
+    """0, 1, 2, … along ``axis``, in the shape of ``points``."""
+    rank = len(indices._shape or ())
+    size = apply_op(
+        "StridedSlice", apply_op("Shape", indices), [axis], [axis + 1], [1], shrink_axis_mask=1
+    )
+    numbers = apply_op("Range", 0, size, 1)
+    dims = [size if i == axis else 1 for i in range(rank + 1)]
+    column = apply_op("Reshape", numbers, apply_op("Pack", dims))
+    if column.dtype is not points.dtype:
+        column = apply_op("Cast", column, DstT=points.dtype)
+    return apply_op("BroadcastTo", column, apply_op("Shape", points))  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Training ops: the update rules of the optimizers."""

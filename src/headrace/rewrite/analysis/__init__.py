@@ -1,0 +1,1 @@
+"""What rules may rely on: dimensions, loop variables, stored shapes."""

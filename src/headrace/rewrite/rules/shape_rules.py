@@ -1,0 +1,183 @@
+"""Rules about shapes and constants: what is known before the run is not computed in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.opdef import KernelNode, bind_kernel, lookup
+from headrace.kernels.numpy import numpy_xp
+from headrace.program.nodes import Node
+from headrace.rewrite.analysis.dims import DEPTH, INDEX, PARTS, Dim, parts_of
+from headrace.rewrite.rewrite_state import RewriteState, is_pure
+
+__all__ = [
+    "broadcast_axes",
+    "equal_constants",
+    "fold",
+    "inverse_size",
+    "known_parts",
+    "known_shape",
+    "length_at_source",
+    "size_as_float",
+]
+
+#: Folding may not blow a small description up into a large constant.
+MAX_FOLDED_BYTES = 64 * 1024
+
+
+def known_shape(node: Node, state: RewriteState) -> tuple[int, ...] | None:
+    """Shape, Size and Rank of a tensor whose static shape is complete."""
+    info = state.values[node.inputs[0]]
+    if info.shape is None:
+        return None
+    if node.opdef.name == "Rank":
+        return (state.constant(np.asarray(len(info.shape), np.int32), node.outputs[0]),)
+    known = shapes.known(info.shape)
+    if known is None:
+        return None
+    dtype = node.attrs["out_type"].np_dtype
+    value = known if node.opdef.name == "Shape" else shapes.num_elements(info.shape)
+    return (state.constant(np.asarray(value, dtype), node.outputs[0]),)
+
+
+def known_parts(node: Node, state: RewriteState) -> tuple[int, ...] | None:
+    """Elements of shapes that are known though the whole shape is not: ``tf.shape(x)[1]``."""
+    out = node.outputs[0]
+    info = state.values[out]
+    if info.dtype not in INDEX or info.shape is None or len(info.shape) > 1:
+        return None
+    if all(i in state.constants for i in node.inputs):
+        return None  # constant folding does it
+    parts = PARTS[node.opdef.name](node, state, DEPTH)
+    if parts is None or any(type(p) is not int for p in parts):
+        return None
+    array = np.asarray(parts, info.dtype.np_dtype)
+    return (state.constant(array.reshape(()) if info.shape == () else array, out),)
+
+
+def length_at_source(node: Node, state: RewriteState) -> Node | None:
+    """The length of an axis is asked of the value that it comes from, so that what lies between is free to go."""
+    shape = state.producer(node.inputs[0], "Shape")
+    if shape is None or not node.attrs["shrink_axis_mask"] or state.shape(node.outputs[0]) != ():
+        return None
+    parts = PARTS["StridedSlice"](node, state, DEPTH)
+    if parts is None or not isinstance(parts[0], Dim):
+        return None
+    value, axis = parts[0]
+    if value == shape.inputs[0] or value in state.mutable or state.rank(value) is None:
+        return None
+    state.retire(node)
+    index = state.dtype(node.outputs[0])
+    attrs = {"T": state.dtype(value), "out_type": index}
+    source = state.add("Shape", (value,), index, (state.rank(value),), node.op, **attrs)
+    kind = state.dtype(node.inputs[1])
+    at, end, one = (
+        state.new_constant(np.asarray([n], kind.np_dtype), kind) for n in (axis, axis + 1, 1)
+    )
+    return Node(node.opdef, (source, at, end, one), node.outputs, node.attrs, node.op)
+
+
+def size_as_float(node: Node, state: RewriteState) -> Node | None:
+    """``cast(size(x))``, the divisor in the gradient of a mean, is one step."""
+    if node.attrs["DstT"] not in (dtypes.float32, dtypes.float64):
+        return None
+    size = state.producer(node.inputs[0], "Size")
+    if size is None:
+        return None
+    attrs = {"T": size.attrs["T"], "out_type": node.attrs["DstT"]}
+    return Node(size.opdef, size.inputs, node.outputs, attrs, node.op)
+
+
+def inverse_size(node: Node, state: RewriteState) -> Node | None:
+    """``1 / size(x)`` as a float, the gradient of a mean, is one step; the same sizes come again and again."""
+    size = state.producer(node.inputs[1], "Size")
+    one, kind = state.constants.get(node.inputs[0]), state.dtype(node.outputs[0])
+    if size is None or one is None or one.ndim or one != 1:
+        return None
+    if kind not in (dtypes.float32, dtypes.float64) or state.dtype(size.inputs[0]) is not kind:
+        return None
+    return Node(lookup("_InverseSize"), size.inputs, node.outputs, {"T": kind}, node.op)
+
+
+def equal_constants(node: Node, state: RewriteState) -> Node | None:
+    """Small constants in computations with shapes are one if they are equal: then equal operations are seen to be."""
+    if state.dtype(node.outputs[0]) not in INDEX:
+        return None
+    inputs = list(node.inputs)
+    for n, i in enumerate(inputs):
+        array = state.constants.get(i)
+        if array is None or array.size > 8 or array.dtype.kind not in "iu":
+            continue
+        inputs[n] = state.same_constant.setdefault(
+            (array.dtype.char, array.shape, array.tobytes()), i
+        )
+    if tuple(inputs) == node.inputs:
+        return None
+    return Node(node.opdef, tuple(inputs), node.outputs, node.attrs, node.op, node.writes)
+
+
+def fold(node: Node, state: RewriteState) -> tuple[int, ...] | None:
+    """Compute once what depends on constants alone."""
+    constants = state.constants
+    for i in node.inputs:
+        if i not in constants:
+            return None
+    if not node.inputs or not is_pure(node) or node.opdef.traits.host_only:
+        return None
+    if _too_large(node, state):
+        return state.no("the result would be large")
+    kernel = bind_kernel(
+        node.opdef, KernelNode(node.op.name, node.op.type, node.attrs, node.op), numpy_xp
+    )
+    try:
+        with np.errstate(all="ignore"):
+            result = kernel(*[constants[i] for i in node.inputs])
+    except Exception:  # the error belongs to the run that needs the value
+        return state.no("computing it fails")
+    results: tuple[Any, ...] = result if len(node.outputs) > 1 else (result,)
+    arrays = [np.asarray(r) for r in results]
+    given = sum(constants[i].nbytes for i in node.inputs)
+    if sum(a.nbytes for a in arrays) > max(MAX_FOLDED_BYTES, given):
+        return state.no("the result is larger than what it is made of")
+    return tuple(state.constant(a, o) for a, o in zip(arrays, node.outputs))
+
+
+def _too_large(node: Node, state: RewriteState) -> bool:
+    for o in node.outputs:
+        n = shapes.num_elements(state.values[o].shape)
+        if n is not None and n * state.values[o].dtype.size > 64 * MAX_FOLDED_BYTES:
+            return True
+    return False
+
+
+def broadcast_axes(node: Node, state: RewriteState) -> tuple[int, ...] | None:
+    """The axes over which the gradients of a broadcasting operation are summed, where the shapes tell.
+
+    Lengths that are not known but certainly the same (those of one batch) are not broadcast.
+    """
+    left, right = (parts_of(value, state) for value in node.inputs)
+    if left is None or right is None:
+        return None
+    rank = max(len(left), len(right))
+    axes: tuple[list[int], list[int]] = ([], [])
+    padded = [(1,) * (rank - len(p)) + tuple(p) for p in (left, right)]
+    for i, (a, b) in enumerate(zip(*padded)):
+        if a == b:
+            # a leading axis that one side does not have is summed away even if it has length 1
+            for side, p in enumerate((left, right)):
+                if i < rank - len(p):
+                    axes[side].append(i)
+        elif a == 1:
+            axes[0].append(i)
+        elif b == 1:
+            axes[1].append(i)
+        else:
+            return state.no("two lengths are not known to be equal")
+    made = []
+    for own, out in zip(axes, node.outputs):
+        dtype = state.dtype(out)
+        made.append(state.new_constant(np.array(own, dtype.np_dtype), dtype))
+    return tuple(made)

@@ -1,0 +1,68 @@
+"""Optimizers whose update of a variable is one training op.
+
+The four kinds of update (dense or sparse, reference or resource) are built from the signature of a rule of
+``ops.training_rules``; a subclass says which slot and which tensor stands for which input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.tensor import Tensor
+from headrace.ops.training import resource_apply as training_resource  # noqa: F401  (defines the ops)
+from headrace.ops.training.update_rules import Rule
+from headrace.train.optimizers.optimizer import Optimizer
+from headrace.train.tensor_helpers import cast
+
+__all__ = ["RuleOptimizer"]
+
+
+class RuleOptimizer(Optimizer):
+    """An optimizer whose update of a variable is one training op."""
+
+    def _rule(self) -> Rule:
+        raise NotImplementedError
+
+    def _slot_names(self) -> tuple[str, ...]:
+        """The slots, in the order of the rule's variables after ``var``."""
+        return ()
+
+    def _scalar(self, name: str) -> Any:
+        """The tensor for one of the rule's other inputs."""
+        raise NotImplementedError
+
+    def _attrs(self) -> dict[str, Any]:
+        return {}
+
+    def _update(self, prefix: str, var: Any, grad: Any, indices: Any, dtype: dtypes.DType) -> Any:
+        rule = self._rule()
+        variables = [var, *(self.get_slot(var, name) for name in self._slot_names())]
+        resource = prefix.startswith("Resource")
+        inputs: list[Any] = [v.handle if resource else v._ref() for v in variables]
+        for name in rule.rest:
+            if name == rule.gradient:
+                inputs += [grad] if indices is None else [grad, indices]
+            elif name == "global_step":
+                inputs.append(self._scalar(name))
+            else:
+                inputs.append(cast(self._scalar(name), dtype))
+        made = apply_op(prefix + rule.name, *inputs, use_locking=self._use_locking, **self._attrs())
+        return made.op if isinstance(made, Tensor) else made
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return self._update("Apply", var, grad, None, var.dtype.base_dtype)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return self._update("ResourceApply", handle, grad, None, grad.dtype.base_dtype)
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        return self._update("SparseApply", var, grad.values, grad.indices, var.dtype.base_dtype)
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return self._update("ResourceSparseApply", handle, grad, indices, grad.dtype.base_dtype)
+
+    def _tensor(self, value: Any, name: str) -> Tensor:
+        return convert_to_tensor(self._call_if_callable(value), name=name)

@@ -1,0 +1,1 @@
+"""Variables of both TF-1 kinds, scopes, stores, partitioning, initializers."""

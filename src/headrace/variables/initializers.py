@@ -1,0 +1,446 @@
+"""Initializers: what ``get_variable`` and the layers call with a shape to get a first value.
+
+An initializer is called as ``init(shape, dtype=None, partition_info=None)`` and can be written to
+and read from a dictionary (``get_config``, ``from_config``). Names and numbers are TF 1.15's, with
+its contrib factories at the end.
+
+    >>> glorot_uniform_initializer(seed=1)([3, 4])
+    <tf.Tensor 'random_uniform:0' shape=(3, 4) dtype=float32>
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.build import apply_op
+from headrace.core.dtypes import DType
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import to_plain
+from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import ones, zeros
+from headrace.ops.array.basic import constant
+from headrace.ops.random.random_ops import random_normal, random_uniform, truncated_normal
+
+__all__ = [
+    "Constant", "ConvolutionDeltaOrthogonal", "GlorotNormal", "GlorotUniform", "Identity",
+    "Initializer", "Ones", "Orthogonal", "RandomNormal", "RandomUniform", "TruncatedNormal",
+    "UniformUnitScaling", "VarianceScaling", "Zeros", "constant_initializer",
+    "contrib_variance_scaling_initializer", "convolutional_delta_orthogonal",
+    "glorot_normal_initializer", "glorot_uniform_initializer", "he_normal", "he_uniform",
+    "identity_initializer", "lecun_normal", "lecun_uniform", "ones_initializer",
+    "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
+    "truncated_normal_initializer", "uniform_unit_scaling_initializer",
+    "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
+    "zeros_initializer",
+]  # fmt: skip
+
+
+def _dims(shape: Any) -> list[int]:
+    """A shape as a list of numbers."""
+    plain = to_plain(shape)
+    if plain is None or None in plain:
+        raise ValueError(f"The shape of an initial value must be known here, got {shape}")
+    return [int(d) for d in plain]  # type: ignore[arg-type]
+
+
+def _float_dtype(dtype: Any) -> DType:
+    found = dtypes.as_dtype(dtype)
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found}.")
+    return found
+
+
+class Initializer:
+    """Base of all initializers."""
+
+    dtype: DType
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(**config)
+
+
+class Zeros(Initializer):
+    """All zeros."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return zeros(shape, self.dtype if dtype is None else dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"dtype": self.dtype.name}
+
+
+class Ones(Initializer):
+    """All ones."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return ones(shape, self.dtype if dtype is None else dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"dtype": self.dtype.name}
+
+
+class Constant(Initializer):
+    """A given value: a number, or a list, whose last element is repeated to fill the shape."""
+
+    def __init__(
+        self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False
+    ) -> None:
+        if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
+            raise TypeError(
+                f"Invalid type for initial value: {type(value)} (expected Python scalar, list "
+                "or tuple of values, or numpy.ndarray)."
+            )
+        self.value = value
+        self.dtype = dtypes.as_dtype(dtype)
+        self._verify_shape = verify_shape
+
+    def __call__(
+        self,
+        shape: Any,
+        dtype: Any = None,
+        partition_info: Any = None,
+        verify_shape: bool | None = None,
+    ) -> Tensor:
+        verify = self._verify_shape if verify_shape is None else verify_shape
+        dtype = self.dtype if dtype is None else dtype
+        return constant(self.value, dtype=dtype, shape=shape, verify_shape=verify)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"value": self.value, "dtype": self.dtype.name}
+
+
+class RandomUniform(Initializer):
+    """Numbers in [minval, maxval)."""
+
+    def __init__(
+        self,
+        minval: Any = 0,
+        maxval: Any = None,
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        return random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "minval": self.minval,
+            "maxval": self.maxval,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+class RandomNormal(Initializer):
+    """Normal numbers."""
+
+    def __init__(
+        self,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        return random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "mean": self.mean,
+            "stddev": self.stddev,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+class TruncatedNormal(RandomNormal):
+    """Normal numbers within two standard deviations of the mean."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        return truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform numbers whose range keeps the scale of a layer's input."""
+
+    def __init__(
+        self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        full = _dims(shape if partition_info is None else partition_info.full_shape)
+        limit = math.sqrt(3 / max(float(math.prod(full[:-1])), 1.0)) * self.factor
+        return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
+
+
+#: The standard deviation of a standard normal distribution cut off at two.
+_TRUNCATED_STDDEV = 0.87962566103423978
+
+
+class VarianceScaling(Initializer):
+    """Numbers of variance ``scale`` over a layer's number of inputs, outputs, or their mean."""
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if scale <= 0.0:
+            raise ValueError("`scale` must be positive float.")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError("Invalid `mode` argument:", mode)
+        distribution = distribution.lower()
+        if distribution not in ("normal", "uniform", "truncated_normal", "untruncated_normal"):
+            raise ValueError("Invalid `distribution` argument:", distribution)
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+        self.seed = seed
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        fans = _fans(_dims(shape if partition_info is None else partition_info.full_shape))
+        scale = self.scale / max(1.0, _connections(self.mode, *fans))
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * scale)
+            return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+        if self.distribution == "untruncated_normal":
+            return random_normal(shape, 0.0, math.sqrt(scale), dtype, seed=self.seed)
+        stddev = math.sqrt(scale) / _TRUNCATED_STDDEV
+        return truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "scale": self.scale, "mode": self.mode, "distribution": self.distribution,
+            "seed": self.seed, "dtype": self.dtype.name,
+        }  # fmt: skip
+
+
+def _fans(shape: list[int]) -> tuple[int, int]:
+    """Inputs and outputs of one unit; further dimensions are a convolution's window."""
+    if not shape:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    window = math.prod(shape[:-2])
+    return shape[-2] * window, shape[-1] * window
+
+
+def _connections(mode: str, fan_in: float, fan_out: float) -> float:
+    return {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[mode]
+
+
+class GlorotUniform(VarianceScaling):
+    """Glorot and Bengio's uniform distribution, also called Xavier's."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotNormal(VarianceScaling):
+    """Glorot and Bengio's normal distribution, truncated."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+# matrices ---------------------------------------------------------------------------------------
+
+
+class Orthogonal(Initializer):
+    """A random orthogonal matrix; more dimensions are flattened to the last one."""
+
+    def __init__(
+        self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        dims = _dims(shape)
+        if len(dims) < 2:
+            raise ValueError("The tensor to initialize must be at least two-dimensional")
+        rows, columns = math.prod(dims[:-1]), dims[-1]
+        q = _orthogonal([max(rows, columns), min(rows, columns)], dtype, self.seed)
+        if rows < columns:
+            with name_scope("matrix_transpose"):
+                q = apply_op("Transpose", q, [1, 0], name="transpose")
+        gain = (
+            self.gain if isinstance(self.gain, Tensor) else float(self.gain)
+        )  # may be NumPy's float64
+        return apply_op("Mul", gain, apply_op("Reshape", q, dims), name="mul")  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
+
+
+def _orthogonal(shape: list[int], dtype: Any, seed: int | None) -> Tensor:
+    """Orthonormal columns; the signs of R's diagonal make the distribution uniform."""
+    q, r = apply_op("Qr", random_normal(shape, dtype=dtype, seed=seed), full_matrices=False)
+    return apply_op("Mul", q, apply_op("Sign", apply_op("DiagPart", r)), name="mul")  # type: ignore[no-any-return]
+
+
+class ConvolutionDeltaOrthogonal(Orthogonal):
+    """A convolution kernel that is zero but for an orthogonal matrix at its centre."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        dims = _dims(shape)
+        if not 3 <= len(dims) <= 5:
+            raise ValueError(
+                "The tensor to initialize must be at least three-dimensional and at most "
+                "five-dimensional"
+            )
+        if dims[-2] > dims[-1]:
+            raise ValueError("In_filters cannot be greater than out_filters.")
+        q = _orthogonal([dims[-1], dims[-1]], dtype, self.seed)
+        q = apply_op("Slice", q, [0, 0], [dims[-2], dims[-1]])
+        q = apply_op("ExpandDims", apply_op("Mul", q, self.gain, name="mul"), 0)
+        centre = [[(d - 1) // 2 for d in dims[:-2]]]
+        return apply_op("ScatterNd", centre, q, dims)  # type: ignore[no-any-return]
+
+
+class Identity(Initializer):
+    """The identity matrix times ``gain``."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+        self.gain = gain
+        self.dtype = _float_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dims = _dims(shape if partition_info is None else partition_info.full_shape)
+        if len(dims) != 2:
+            raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
+        matrix = _eye(dims, self.dtype if dtype is None else dtype)
+        if partition_info is not None:
+            matrix = apply_op("Slice", matrix, list(partition_info.var_offset), _dims(shape))
+        return apply_op("Mul", self.gain, matrix, name="mul")  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, "dtype": self.dtype.name}
+
+
+def _eye(dims: list[int], dtype: Any) -> Tensor:
+    with name_scope("eye"):
+        diagonal = ones([min(dims)], dtype)
+        if dims[0] == dims[1]:
+            return apply_op("MatrixDiag", diagonal, name="diag")  # type: ignore[no-any-return]
+        return apply_op("MatrixSetDiag", zeros(dims, dtype), diagonal, name="set_diag")  # type: ignore[no-any-return]
+
+
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal
+orthogonal_initializer = Orthogonal
+identity_initializer = Identity
+convolutional_delta_orthogonal = ConvolutionDeltaOrthogonal
+
+# tf.contrib.layers ------------------------------------------------------------------------------
+
+
+def contrib_variance_scaling_initializer(
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: int | None = None,
+    dtype: Any = dtypes.float32,
+) -> Any:
+    """``tf.contrib.layers.variance_scaling_initializer``, with its own factor for truncation."""
+    if not dtypes.as_dtype(dtype).is_floating:
+        raise TypeError("Cannot create initializer for non-floating point type.")
+    if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
+        raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
+
+    def _initializer(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
+        if not dtypes.as_dtype(dtype).is_floating:
+            raise TypeError("Cannot create initializer for non-floating point type.")
+        n = _connections(mode.lower(), *_fans(_dims(shape)))
+        if uniform:
+            limit = math.sqrt(3.0 * factor / n)
+            return random_uniform(shape, -limit, limit, dtype, seed=seed)
+        return truncated_normal(shape, 0.0, math.sqrt(1.3 * factor / n), dtype, seed=seed)
+
+    return _initializer
+
+
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
+) -> Any:
+    """``tf.contrib.layers.xavier_initializer``."""
+    return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
+
+
+xavier_initializer_conv2d = xavier_initializer

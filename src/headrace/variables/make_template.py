@@ -1,0 +1,142 @@
+"""Templates: a function whose variables are made at its first call and shared by all later ones.
+
+>>> scale = make_template("scale", lambda x: x * tf.get_variable("w", []))
+>>> scale(a) + scale(b)  # one variable, scale/w
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core import trace
+from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.variables import variable_scope as scopes
+from headrace.variables.scope_state import _get_unique_variable_scope
+
+__all__ = ["Template", "make_template"]
+
+
+def make_template(
+    name_: str,
+    func_: Callable[..., Any],
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Template:
+    """``func_`` (with ``kwargs`` filled in) as a template."""
+    if kwargs:
+        func_ = functools.partial(func_, **kwargs)
+    return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_)
+
+
+class Template:
+    """A function with variables of its own."""
+
+    def __init__(
+        self,
+        name: str,
+        func: Callable[..., Any],
+        create_scope_now: bool = False,
+        unique_name: str | None = None,
+        custom_getter: Any = None,
+    ) -> None:
+        if name is None:
+            raise ValueError("name cannot be None.")
+        self._name = name
+        self._func = func
+        self._unique_name = unique_name
+        self._custom_getter = custom_getter
+        self._frames = trace.capture(1)
+        self._variables_created = False
+        self._variable_scope: scopes.VariableScope | None = None
+        if create_scope_now:
+            own = unique_name or _get_unique_variable_scope(name)
+            with scopes._pure_variable_scope(own, custom_getter=custom_getter) as scope:
+                self._variable_scope = scope
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._variable_scope is None:
+            with scopes.variable_scope(
+                self._unique_name, self._name, custom_getter=self._custom_getter
+            ) as scope:
+                self._variable_scope = scope
+                return self._call(args, kwargs)
+        reuse = True if self._variables_created else scopes.AUTO_REUSE
+        with scopes.variable_scope(self._variable_scope, reuse=reuse):
+            return self._call(args, kwargs)
+
+    def _call(self, args: Any, kwargs: Any) -> Any:
+        trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
+        before = len(trainable)
+        try:
+            result = self._func(*args, **kwargs)
+            if self._variables_created and len(trainable) != before:
+                raise ValueError(
+                    "Trainable variable created when calling a template after the first time, perhaps you used "
+                    f"tf.Variable when you meant tf.get_variable: {trainable[before:]}"
+                )
+        except Exception as error:
+            error.add_note(
+                f"Template '{self._name}' was originally defined at {trace.user_line(self._frames)}"
+            )
+            raise
+        self._variables_created = True
+        return result
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        return self._func
+
+    @property
+    def variable_scope(self) -> scopes.VariableScope | None:
+        """The scope of the template's variables; None before it is made."""
+        return self._variable_scope
+
+    @property
+    def var_scope(self) -> scopes.VariableScope | None:
+        return self._variable_scope
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        """The scope's name, without a trailing slash."""
+        return self._variable_scope.name.rstrip("/") if self._variable_scope is not None else None
+
+    def _collected(self, key: str) -> list[Any]:
+        return (
+            self._variable_scope.get_collection(key)
+            if self._variables_created and self._variable_scope
+            else []
+        )
+
+    @property
+    def global_variables(self) -> list[Any]:
+        return self._collected(GraphKeys.GLOBAL_VARIABLES)
+
+    @property
+    def local_variables(self) -> list[Any]:
+        return self._collected(GraphKeys.LOCAL_VARIABLES)
+
+    @property
+    def variables(self) -> list[Any]:
+        """The template's global and local variables."""
+        return self.global_variables + self.local_variables
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        return self._collected(GraphKeys.TRAINABLE_VARIABLES)
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        trained = set(self.trainable_variables)
+        return [v for v in self.variables if v not in trained]
+
+    weights = variables
+    trainable_weights = trainable_variables
+    non_trainable_weights = non_trainable_variables

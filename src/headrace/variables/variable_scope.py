@@ -1,0 +1,400 @@
+"""Variable scopes: names, defaults and sharing for ``get_variable``.
+
+A scope is two things at once: a name scope for operations, made unique (``a``, ``a_1``), and a variable scope whose
+name is taken literally, so that the second ``variable_scope("a", reuse=True)`` finds the first one's variables.
+
+    >>> with variable_scope("layer", reuse=AUTO_REUSE):
+    ...     w = get_variable("w", [3, 4])  # layer/w
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.core.build import _graph_of
+from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.scopes import name_scope
+from headrace.variables.scope_state import (
+    VariableScope,
+    _get_default_variable_store,
+    _get_unique_variable_scope,
+    get_variable_scope,
+    get_variable_scope_store,
+)
+from headrace.variables.variable import (
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+    variable_creator_scope,
+)
+from headrace.variables.variable_store import AUTO_REUSE
+
+__all__ = [
+    "AUTO_REUSE", "VariableScope", "disable_resource_variables", "enable_resource_variables", "get_local_variable",
+    "get_variable", "get_variable_scope", "no_regularizer", "resource_variables_enabled", "variable_creator_scope",
+    "variable_op_scope", "variable_scope",
+]  # fmt: skip
+
+_use_resource_by_default = False
+
+variable = Variable
+
+
+def enable_resource_variables() -> None:
+    """Variables are resource variables from now on, unless they say otherwise."""
+    global _use_resource_by_default
+    _use_resource_by_default = True
+
+
+def disable_resource_variables() -> None:
+    """Variables are reference variables from now on (the default), unless they say otherwise."""
+    global _use_resource_by_default
+    _use_resource_by_default = False
+
+
+def resource_variables_enabled() -> bool:
+    return _use_resource_by_default
+
+
+def no_regularizer(_: Any) -> None:
+    """Stops an outer scope's regularizer."""
+    return None
+
+
+class _pure_variable_scope:
+    """A variable scope without a name scope of its own."""
+
+    def __init__(
+        self,
+        name_or_scope: str | VariableScope,
+        reuse: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        old_name_scope: str | None = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+    ) -> None:
+        self._name_or_scope = name_or_scope
+        self._reuse = reuse
+        self._own = {
+            "initializer": initializer, "regularizer": regularizer, "caching_device": caching_device,
+            "partitioner": partitioner, "dtype": dtype, "use_resource": use_resource,
+        }  # fmt: skip
+        self._custom_getter = custom_getter
+        self._constraint = constraint
+        self._old_name_scope = old_name_scope
+        self._store = get_variable_scope_store()
+        self._entered: list[tuple[VariableScope, VariableScope, int | None]] = []
+        self._reentered = (
+            self._copy_given_scope() if isinstance(name_or_scope, VariableScope) else None
+        )
+
+    def _scope_from(
+        self, base: VariableScope, name: str, reuse: Any, name_scope: str
+    ) -> VariableScope:
+        """``base``'s defaults with this scope's own settings over them."""
+        settings = {k: getattr(base, k) if v is None else v for k, v in self._own.items()}
+        getter = base.custom_getter
+        if self._custom_getter is not None:
+            getter = _nested_getter(self._custom_getter, getter)
+        return VariableScope(
+            reuse,
+            name=name,
+            name_scope=name_scope,
+            custom_getter=getter,
+            constraint=self._constraint,
+            **settings,
+        )
+
+    def _copy_given_scope(self) -> VariableScope:
+        given = self._name_or_scope
+        assert isinstance(given, VariableScope)
+        return self._scope_from(given, given.name, self._reuse or given.reuse, given._name_scope)
+
+    def __enter__(self) -> VariableScope:
+        store = self._store
+        old = store.current_scope
+        mark: int | None = None
+        if self._reentered is not None:
+            scope = self._reentered
+            store.open_variable_scope(scope.name)
+            mark = store.mark()
+        else:
+            prefix = self._name_or_scope
+            assert isinstance(prefix, str)
+            name = f"{old.name}/{prefix}" if old.name else prefix
+            place = prefix if self._old_name_scope is None else self._old_name_scope
+            scope = self._scope_from(old, name, self._reuse or old.reuse, place)
+            store.open_variable_scope(name)
+        store.current_scope = scope
+        self._entered.append((scope, old, mark))
+        return scope
+
+    def __exit__(self, *exc: Any) -> None:
+        scope, old, mark = self._entered.pop()
+        store = self._store
+        if store.current_scope is not scope:
+            raise RuntimeError("Improper nesting of variable_scope.")
+        if mark is not None:
+            store.take_back(mark)
+        else:
+            store.close_variable_subscopes(scope.name)
+        store.current_scope = old
+
+
+def _nested_getter(inner: Any, outer: Any) -> Any:
+    """A getter that calls ``inner``, whose own getter is ``outer`` applied to the true one."""
+    if outer is None:
+        return inner
+
+    def getter_of_getters(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        return inner(functools.partial(outer, getter), *args, **kwargs)
+
+    return getter_of_getters
+
+
+class variable_scope:
+    """``with tf.variable_scope(name_or_scope, ...) as scope:``."""
+
+    def __init__(
+        self,
+        name_or_scope: str | VariableScope | None,
+        default_name: str | None = None,
+        values: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+        auxiliary_name_scope: bool = True,
+    ) -> None:
+        if default_name is None and name_or_scope is None:
+            raise TypeError("If default_name is None then name_or_scope is required")
+        if reuse is False:
+            reuse = None
+        if not (reuse is True or reuse is None or reuse is AUTO_REUSE):
+            raise ValueError("The reuse parameter must be True or False or None.")
+        if not isinstance(auxiliary_name_scope, bool):
+            raise TypeError(
+                f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+            )
+        self._name_or_scope = name_or_scope
+        self._default_name = default_name
+        self._reuse = reuse
+        self._auxiliary_name_scope = auxiliary_name_scope
+        self._settings = {
+            "initializer": initializer, "regularizer": regularizer, "caching_device": caching_device,
+            "partitioner": partitioner, "custom_getter": custom_getter, "dtype": dtype, "use_resource": use_resource,
+            "constraint": constraint,
+        }  # fmt: skip
+        self._graph = _graph_of(list(values or ()), get_default_graph())
+        self._pure: _pure_variable_scope | None = None
+        self._name_scope_object: name_scope | None = None
+        self._open: list[list[Any]] = []
+
+    def __enter__(self) -> VariableScope:
+        contexts: list[Any] = []
+        self._open.append(contexts)
+        try:
+            self._enter(contexts, self._graph.as_default())
+            if self._pure is None:
+                return self._first_entry(contexts)
+            if self._name_scope_object is not None:
+                self._enter(contexts, self._name_scope_object)
+            return self._enter(contexts, self._pure)  # type: ignore[no-any-return]
+        except BaseException:
+            self._leave(None, None, None)
+            raise
+
+    @staticmethod
+    def _enter(contexts: list[Any], context: Any) -> Any:
+        result = context.__enter__()
+        contexts.append(context)
+        return result
+
+    def _leave(self, *exc: Any) -> None:
+        contexts = self._open.pop()
+        failure: BaseException | None = None
+        while contexts:
+            try:
+                contexts.pop().__exit__(*exc)
+            except BaseException as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def __exit__(self, *exc: Any) -> None:
+        self._leave(*exc)
+
+    def _first_entry(self, contexts: list[Any]) -> VariableScope:
+        given = self._name_or_scope
+        if given is not None and not isinstance(given, (str, VariableScope)):
+            raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
+        if given is None and self._reuse:
+            raise ValueError("reuse=True cannot be used without a name_or_scope")
+        place = self._place(given)
+        entered: str | None = None
+        if place is not None:
+            entered = self._enter(contexts, place)
+        if given is None:
+            assert self._default_name is not None
+            pure = _pure_variable_scope(
+                _get_unique_variable_scope(self._default_name),
+                old_name_scope=entered,
+                **self._settings,
+            )
+        else:
+            original = given.original_name_scope if isinstance(given, VariableScope) else entered
+            pure = _pure_variable_scope(
+                given,
+                reuse=self._reuse,
+                old_name_scope=original if place is not None else None,
+                **self._settings,
+            )
+        scope: VariableScope = self._enter(contexts, pure)
+        self._pure, self._name_scope_object = pure, place
+        return scope
+
+    def _place(self, given: str | VariableScope | None) -> name_scope | None:
+        """The name scope that goes with the variable scope; None for the root scope."""
+        if not self._auxiliary_name_scope:
+            current = get_default_graph().get_name_scope()
+            return name_scope(current + "/" if current else "")
+        if given is None:
+            return name_scope(self._default_name)
+        name = given if isinstance(given, str) else given.name.rpartition("/")[2]
+        return name_scope(name) if name else None
+
+
+@contextmanager
+def variable_op_scope(
+    values: Any,
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+) -> Iterator[VariableScope]:
+    """The pre-1.0 spelling of :class:`variable_scope`."""
+    with variable_scope(
+        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner, custom_getter,
+        reuse, dtype, use_resource, constraint,
+    ) as scope:  # fmt: skip
+        yield scope
+
+
+# getting ----------------------------------------------------------------------------------------
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
+    """The variable of this name in the current scope: an existing one, or a new one."""
+    return get_variable_scope().get_variable(
+        _get_default_variable_store(), name, shape, dtype, initializer, regularizer, None, trainable, collections,
+        caching_device, partitioner, validate_shape, use_resource, custom_getter, constraint, synchronization,
+        aggregation,
+    )  # fmt: skip
+
+
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
+    """As :func:`get_variable`, for a variable that is neither trained nor saved."""
+    listed = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(
+        name, shape, dtype, initializer, regularizer, False, listed, caching_device, partitioner, validate_shape,
+        use_resource, custom_getter, constraint, synchronization, aggregation,
+    )  # fmt: skip
+
+
+def _get_partitioned_variable(
+    name: str | None,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
+    """A partitioned variable, past any custom getter; without a name it takes the scope's."""
+    scope = get_variable_scope()
+    if scope.custom_getter is not None:
+        raise ValueError(
+            "Private access to _get_partitioned_variable is not allowed when a custom getter is set.  Current custom "
+            f"getter: {scope.custom_getter}.  It is likely that you're using create_partitioned_variables.  If so, "
+            "consider instead using get_variable with a non-empty partitioner parameter instead."
+        )
+    partitioner = scope.partitioner if partitioner is None else partitioner
+    if partitioner is None:
+        raise ValueError("No partitioner was specified")
+    with get_default_graph().name_scope(None):
+        return _get_default_variable_store()._get_partitioned_variable(
+            "/".join(part for part in (scope.name, name) if part),
+            partitioner,
+            shape=shape,
+            dtype=scope.dtype if dtype is None else dtype,
+            initializer=scope.initializer if initializer is None else initializer,
+            regularizer=scope.regularizer if regularizer is None else regularizer,
+            reuse=scope.reuse,
+            trainable=trainable,
+            collections=collections,
+            caching_device=scope.caching_device if caching_device is None else caching_device,
+            validate_shape=validate_shape,
+            use_resource=scope.use_resource if use_resource is None else use_resource,
+            constraint=scope.constraint if constraint is None else constraint,
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )

@@ -1,0 +1,1 @@
+"""Bytes of TensorFlow's files: checksums, streams, TFRecord, serialized Examples. No graph."""
