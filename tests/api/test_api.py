@@ -141,8 +141,8 @@ def test_nothing_public_was_forgotten() -> None:
     """A function that an ops module lists, under a name that TensorFlow exports, is exported here too."""
     listed = {
         name
-        for module in pkgutil.iter_modules(headrace.ops.__path__)
-        for name in getattr(importlib.import_module(f"headrace.ops.{module.name}"), "__all__", ())
+        for module in pkgutil.walk_packages(headrace.ops.__path__, "headrace.ops.")
+        for name in getattr(importlib.import_module(module.name), "__all__", ())
     }
     assert sorted(n for n in listed & missing.known_symbols() if not hasattr(tf, n)) == []
     in_nn = {k.removeprefix("nn.") for k in missing.known_symbols() if k.startswith("nn.")}

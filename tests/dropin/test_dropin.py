@@ -279,14 +279,23 @@ def test_ops_table() -> None:
     assert by_name["MatMul"]["gradient"] == "yes"
     assert by_name["Shape"]["gradient"] == "not differentiable"
     assert "elementwise" in by_name["Tanh"]["traits"]
-    assert by_name["Sum"]["family"] == "reductions"
-    plain = run("-m", "headrace", "ops", "--family", "reductions").stdout.splitlines()
+    assert by_name["Sum"]["family"] == "math"
+    plain = run("-m", "headrace", "ops", "--family", "linalg").stdout.splitlines()
     assert 5 < len(plain) < len(table)
 
 
 def test_ops_of_an_unknown_family() -> None:
     done = run("-m", "headrace", "ops", "--family", "nothing")
-    assert done.returncode == 1 and "reductions" in done.stderr
+    assert done.returncode == 1 and "linalg" in done.stderr
+
+
+def test_where_an_op_is_defined() -> None:
+    for name, file in (("MatMul", "matmul.py"), ("ApplyAdam", "update_rules.py")):
+        place = run("-m", "headrace", "ops", "--where", name).stdout.strip()
+        path, _, line = place.rpartition(":")
+        assert path.endswith(file) and int(line) > 1
+    done = run("-m", "headrace", "ops", "--where", "MatMull")
+    assert done.returncode == 1 and "MatMul" in done.stderr
 
 
 def test_version_and_help() -> None:

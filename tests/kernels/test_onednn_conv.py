@@ -509,7 +509,8 @@ def test_a_forked_child_computes_without_the_library(onednn: Any) -> None:
         pytest.skip("no fork on this system")
     code = """
 import os, signal, numpy as np, headrace.executors
-from headrace.arrays import accel, im2col, windowed
+from headrace.kernels import accel
+from headrace.kernels.numpy import im2col, windowed
 g = im2col.geometry((28, 28), (3, 3), (1, 1), (1, 1), "SAME")
 x, w = np.ones((8, 28, 28, 16), np.float32), np.ones((3, 3, 16, 16), np.float32)
 y = windowed.conv(x, w, g)

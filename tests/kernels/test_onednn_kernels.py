@@ -546,7 +546,7 @@ def test_blocks_do_not_call_the_library() -> None:
 def test_without_it_numpy_serves(tmp_path: Any) -> None:
     code = """
 import numpy as np, headrace as tf
-from headrace.arrays import accel
+from headrace.kernels import accel
 x = tf.constant(np.linspace(-3, 3, 80_000, dtype=np.float32).reshape(200, 400))
 y = [tf.nn.softmax(x), tf.tanh(x), tf.matmul(x[None], x[None], transpose_b=True)]
 with tf.Session() as session:
@@ -596,7 +596,7 @@ def test_a_forked_child_can_compute(onednn: Any) -> None:
     """OpenMP's threads do not survive a fork: the child uses NumPy instead of waiting for them for ever."""
     code = """
 import os, numpy as np, headrace as tf
-from headrace.arrays import accel
+from headrace.kernels import accel
 x = tf.placeholder(tf.float32, [640, 1000])
 y = [tf.nn.softmax(x), tf.matmul(x, x, transpose_b=True)]
 value = np.linspace(0, 1, 640_000, dtype=np.float32).reshape(640, 1000)

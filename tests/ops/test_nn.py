@@ -29,7 +29,10 @@ from tests.golden.nn_programs import PROGRAMS
 from tests.tolerances import assert_close
 
 load_all()
-MODULES = ("activations", "losses", "convolution", "pool", "norm", "embedding", "sampling", "ctc")
+MODULES = (
+    "activations", "cross_entropy", "convolution", "pooling", "normalization", "embedding",
+    "candidate_sampling", "ctc",
+)  # fmt: skip
 GOLDEN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden", "nn_programs.npz")
 
 
@@ -37,7 +40,7 @@ def namespace() -> Any:
     """The part of TensorFlow's API that the programs use."""
     nn = SimpleNamespace()
     for name in MODULES:
-        module = importlib.import_module(f"headrace.ops.nn_{name}")
+        module = importlib.import_module(f"headrace.ops.nn.{name}")
         for public in module.__all__:
             setattr(nn, public, getattr(module, public))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import functools
+import inspect
 import json
 import sys
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import headrace.api.v1  # noqa: F401 (defines the ops)
 from headrace.core.opdef import ALL_OPS, LOADERS, OpDef
 
-__all__ = ["add_arguments", "rows"]
+__all__ = ["add_arguments", "rows", "where"]
 
 _FLAGS = (
     "elementwise",
@@ -26,8 +28,9 @@ _FLAGS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--family", help="only the ops of one module of headrace.ops, for example reductions"
+        "--family", help="only the ops of one package of headrace.ops, for example nn"
     )
+    parser.add_argument("--where", metavar="NAME", help="file and line of one op, e.g. MatMul")
     parser.add_argument("--json", action="store_true", help="as JSON, one object per op")
     parser.set_defaults(function=_print)
 
@@ -56,25 +59,55 @@ def _row(opdef: OpDef) -> dict[str, Any]:
 
 @functools.cache
 def _places() -> dict[int, str]:
-    """Which module of headrace.ops holds each definition."""
-    modules = {
-        n.rpartition(".")[2]: m for n, m in sys.modules.items() if n.startswith("headrace.ops.")
-    }
+    """The module that holds each definition, by the definition's id."""
     return {
-        id(v): name
-        for name, module in modules.items()
-        for v in vars(module).values()
-        if isinstance(v, OpDef)
+        id(value): name
+        for name, module in list(sys.modules.items())
+        if name.startswith(("headrace.ops.", "headrace.data.ops."))
+        for value in list(vars(module).values())
+        if isinstance(value, OpDef)
     }
+
+
+def _module(opdef: OpDef) -> str:
+    """The module that defines the op; for one made in a loop, the module of its kernel."""
+    return _places().get(id(opdef), getattr(opdef.kernel, "__module__", ""))
 
 
 def _family(opdef: OpDef) -> str:
-    """The module that defines the op; for one made in a loop, the module of its kernel."""
-    module = getattr(opdef.kernel, "__module__", "").rpartition(".")[2]
-    return _places().get(id(opdef), module)
+    """The package of the defining module: ``nn`` for headrace.ops.nn.conv_ops."""
+    parts = _module(opdef).split(".")
+    return parts[2] if parts[:2] == ["headrace", "ops"] and len(parts) > 3 else parts[1]
+
+
+def where(opdef: OpDef) -> tuple[str, int]:
+    """File and line of the definition; for an op made in a loop over a table, of its kernel."""
+    module = sys.modules[_module(opdef)]
+    source, first = inspect.getsourcelines(module)
+    for number, line in enumerate(source, first or 1):
+        if f'"{opdef.name}"' in line:
+            return str(module.__file__), number
+    code = getattr(inspect.unwrap(opdef.kernel), "__code__", None)
+    if code is not None:
+        return code.co_filename, code.co_firstlineno
+    return str(module.__file__), 1
+
+
+def _print_where(name: str) -> int:
+    rows()
+    opdef = ALL_OPS.get(name)
+    if opdef is None:
+        near = difflib.get_close_matches(name, ALL_OPS, n=3)
+        hint = f"; near: {', '.join(near)}" if near else ""
+        print(f"headrace: no op named {name!r}{hint}", file=sys.stderr)
+        return 1
+    print("{}:{}".format(*where(opdef)))
+    return 0
 
 
 def _print(options: argparse.Namespace) -> int:
+    if options.where:
+        return _print_where(options.where)
     table = rows(options.family)
     if not table:
         known = sorted({r["family"] for r in rows()})

@@ -1,7 +1,7 @@
 """tf.data: datasets, their transformations, and the pipelines that run them.
 
-``ops*`` are the dataset ops (their values are stages), ``runtime`` goes through stages, ``dataset``, ``dataset_v1`` and ``iterators``
-are what a user sees. Nothing here is imported by ``import headrace``.
+``ops`` defines the dataset ops (their values are stages), ``runtime`` goes through stages, ``functions`` runs the users' functions,
+``api`` is what a user sees. Nothing here is imported by ``import headrace``.
 
 Importing any of these modules makes ``headrace.data`` this package, so it has the names of ``tf.data`` as well (TensorFlow 1's
 version), each imported when it is first used.
@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
         text = None if explain is None or name.startswith("__") else explain(name)
         raise AttributeError(text or f"module 'headrace.data' has no attribute {name!r}")
     module, _, attribute = place.partition(":")
-    value = getattr(importlib.import_module(f"headrace.data.{module}"), attribute)
+    value = getattr(importlib.import_module(f"headrace.data.api.{module}"), attribute)
     globals()[name] = value
     return value
 

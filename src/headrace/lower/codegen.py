@@ -31,6 +31,7 @@ from headrace.lower.emit import EXPRESSIONS, INTO, UPDATES, inverse_of, number_o
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.grouped_updates import GroupWriter
 from headrace.lower.growing import Growing
+from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import SMALL, RunContext, Writer
 from headrace.lower.update_groups import Grouped, gradient_position
@@ -772,11 +773,11 @@ class _Generator:
         if info.dtype is dtypes.resource or info.dtype is dtypes.variant:
             return name
         if info.dtype is dtypes.string and not info.shape:
-            return f"{self.param('text', _own_string)}({name})"
+            return f"{self.param('text', own_string)}({name})"
         if info.shape == ():
             return f"{name}[()]"
         if info.shape is None:
-            helper = self.param("own1" if own else "own0", _own_unknown if own else _copy_unknown)
+            helper = self.param("own1" if own else "own0", own_unknown if own else copy_unknown)
             return f"{helper}({name})"
         return name if own else f"np.array({name})"
 
@@ -785,17 +786,3 @@ def _written(step: Any) -> list[int]:
     """The variables (by number) that a step writes."""
     nodes = step.nodes if isinstance(step, Grouped) else [step] if isinstance(step, Node) else []
     return [w for node in nodes for w in node.writes]
-
-
-def _own_string(value: Any) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value
-    return value[()] if value.ndim == 0 else np.array(value)
-
-
-def _own_unknown(value: Any) -> Any:
-    return value[()] if value.ndim == 0 else value
-
-
-def _copy_unknown(value: Any) -> Any:
-    return value[()] if value.ndim == 0 else np.array(value)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
+
+from headrace.data import ops
 
 __all__ = ["load_ops"]
 
 
 def load_ops() -> None:
     """Import every module that defines ops."""
-    for name in ("ops", "ops_files", "ops_functions", "ops_iterators", "ops_later", "ops_sparse"):
-        importlib.import_module(f"headrace.data.{name}")
+    for module in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
+        importlib.import_module(module.name)

@@ -12,7 +12,7 @@ import headrace as tf
 from tests.golden import dependency_programs
 
 WANTED = json.loads(
-    (Path(__file__).parent / "golden" / "dependencies.json").read_text(encoding="utf-8")
+    (Path(__file__).parent.parent / "golden" / "dependencies.json").read_text(encoding="utf-8")
 )
 CASES = dict(dependency_programs.cases())
 
