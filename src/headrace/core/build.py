@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert as conversion
-from headrace.core import shapes
+from headrace.core import dtypes, shapes
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import Arg, Attr, OpDef, lookup
@@ -198,6 +198,17 @@ def _convert_one(
                 as_ref=arg.is_ref,
                 full_name=f"{full_name}/{arg.name}",
             )
+        except TypeError:
+            # a value that cannot have the wanted type is told as TensorFlow tells it: by the type it would have alone
+            if (
+                want is None
+                or arg.dtype is not None
+                or not isinstance(value, (bool, int, float, complex, str, bytes))
+            ):
+                raise
+            alone = conversion.make_ndarray(value, None)
+            have = dtypes.FROM_NUMPY.get(alone.dtype, dtypes.string)
+            raise _type_error(opdef, arg, have, want, attrs) from None
         except ValueError as error:
             if want is None or value is None or isinstance(value, (int, float, list, tuple)):
                 raise

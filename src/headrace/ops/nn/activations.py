@@ -387,9 +387,10 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
     """The op over any axis: it is moved to the end and back."""
     logits = convert_to_tensor(logits)
     if isinstance(axis, Tensor):
+        dynamic = axis
         axis = infer.static_value(axis)
         if axis is None:
-            raise ValueError("The axis of a softmax must be known while the graph is built.")
+            return _along_any(opdef, logits, dynamic, name)
     axis = -1 if axis is None else int(axis)
     if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
         return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
@@ -406,6 +407,28 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
     swap = list(range(rank))
     swap[axis], swap[-1] = swap[-1], swap[axis]
     return transpose(apply(opdef, transpose(logits, swap)), swap, name=name)
+
+
+def _along_any(opdef: OpDef, logits: Tensor, axis: Tensor, name: str | None) -> Tensor:
+    """Over an axis that is known when it runs."""
+    rank = apply_op("Rank", logits)
+    axis = cond_where(apply_op("Less", axis, 0), apply_op("AddV2", axis, rank), axis)
+    last = sub(rank, 1)
+    behind = cond_where(apply_op("Equal", axis, last), last, apply_op("AddV2", axis, 1))
+    before, between = (
+        apply_op("Range", 0, axis, 1),
+        apply_op("Range", behind, last, 1),
+    )  # refuse a wrong axis
+    inner = apply_op(
+        "ConcatV2",
+        [before, apply_op("ExpandDims", last, 0), between, apply_op("ExpandDims", axis, 0)],
+        0,
+    )
+    # where the axis is the last one it is named twice: the order is cut to the rank
+    swap = apply_op("Slice", inner, [0], apply_op("ExpandDims", rank, 0))
+    result = transpose(apply(opdef, transpose(logits, swap)), swap, name=name)
+    result.set_shape(logits.shape)
+    return result
 
 
 # dropout ----------------------------------------------------------------------------------------

@@ -232,7 +232,27 @@ def check_windows(c: infer.Inference, rank: int) -> bool:
             raise ValueError(
                 f"{c.op.type} requires the {name} attribute to contain {rank} values, but got: {len(values)}"
             )
-    return channels_first(c.op._attrs)
+    first = channels_first(c.op._attrs)
+    explicit = c.attr("explicit_paddings") or ()
+    if padding == "EXPLICIT":
+        _check_explicit(explicit, rank, first)
+    return first
+
+
+def _check_explicit(explicit: Any, rank: int, first: bool) -> None:
+    if len(explicit) != 2 * rank:
+        raise ValueError(
+            f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(explicit)}"
+        )
+    if min(explicit) < 0:
+        raise ValueError(
+            f"All elements of explicit_paddings must be nonnegative, but got {list(explicit)}"
+        )
+    channel = 1 if first else rank - 1
+    if any(explicit[i] for i in (0, 1, 2 * channel, 2 * channel + 1)):
+        raise ValueError(
+            f"Nonzero explicit padding in the batch or depth dimensions is not supported: {list(explicit)}"
+        )
 
 
 def window_dim(

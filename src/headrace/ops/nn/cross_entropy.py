@@ -103,7 +103,11 @@ def _library_xent(features: Any, labels: Any) -> tuple[Any, Any] | None:
 
 
 def _xent_shape(c: infer.Inference) -> list[shapes.Shape]:
-    both = shapes.broadcast(c.require_rank(0, 2), c.require_rank(1, 2))
+    both = shapes.broadcast(c.shape(0), c.shape(1))
+    if both is None:
+        both = (None, None)
+    if len(both) != 2:
+        raise ValueError(f"Shape must be broadcasted with rank 2, but is rank {len(both)}")
     return [None if both is None else both[:1], both]
 
 

@@ -62,7 +62,28 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 
-def _max_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+def _check_depth(x: Any, ksize: Any, strides: Any) -> None:
+    """Either width and height are pooled or the depth is, and that in whole windows beside each other."""
+    if x.ndim != 4 or len(ksize) != 4:
+        return
+    if max(ksize[1:3]) > 1:
+        message = "supports exactly one of pooling across depth or pooling across width/height."
+    elif ksize[3] != strides[3]:
+        message = (
+            f"requires the depth window to equal the depth stride: {ksize[3]} vs. {strides[3]}."
+        )
+    elif x.shape[3] % ksize[3]:
+        message = f"requires the depth window to evenly divide the input depth: {ksize[3]} vs. {x.shape[3]}."
+    else:
+        return
+    raise errors.UnimplementedError(None, None, f"Depthwise max pooling {message}")
+
+
+def _max_kernel(
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC"
+) -> Any:
+    if ksize[-1] > 1 and data_format == "NHWC":
+        _check_depth(x, ksize, strides)
     return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -102,7 +123,11 @@ def _max_grad_grad_v2_kernel(
     )
 
 
-def _avg_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+def _avg_kernel(
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC"
+) -> Any:
+    if ksize[-1] > 1 and data_format == "NHWC":
+        _check_depth(x, ksize, strides)
     return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
 
 

@@ -17,7 +17,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
-from headrace.core.scopes import name_scope
+from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
 from headrace.core.tensor import Operation, Tensor
@@ -374,16 +374,31 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
             "Maximum", apply_op("Add", top, const(1, dtypes.int64)), const(0, dtypes.int64)
         )
     else:
-        size = convert_to_tensor(new_shape, dtypes.int64)
+        size = convert_to_tensor(new_shape)
+        if size._dtype._base is not dtypes.int64:
+            size = apply_op("Cast", size, DstT=dtypes.int64)
         have, want = partial_shape(sp.dense_shape), partial_shape(size)
         if have is not None and want is not None:
             if len(have) != len(want):
                 raise ValueError(f"new_shape must have rank {len(have)}, has rank {len(want)}")
             if any(h is not None and w is not None and h > w for h, w in zip(have, want)):
                 raise ValueError(
-                    f"Requested dimensions {want} are smaller than those of the input, {have}"
+                    f"Requested new_shape should have dimension sizes >= sp_input.shape. Found new_shape {want}, "
+                    f"sp_input.shape {have}."
                 )
+        if have is None or want is None or None in have or None in want:
+            size = _checked_size(sp.dense_shape, size)
     return SparseTensor(sp.indices, sp.values, size)
+
+
+def _checked_size(have: Tensor, want: Tensor) -> Tensor:
+    """``want``, if it has the length of ``have`` and is nowhere less."""
+    from headrace.ops.control.assertions import assert_equal, assert_less_equal
+
+    with control_dependencies([assert_equal(apply_op("Shape", have), apply_op("Shape", want))]):
+        want = apply_op("Identity", want)
+    with control_dependencies([assert_less_equal(have, want)]):
+        return apply_op("Identity", want)  # type: ignore[no-any-return]
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:

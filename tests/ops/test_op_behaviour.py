@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headrace as tf
-from tests.op_behaviour import GOLDEN, cases, outcome
+from tests.ops.op_behaviour import GOLDEN, cases, outcome
 
 WANTED = json.loads(Path(GOLDEN).read_text())
 #: Cases that end differently, each with the reason.

@@ -1,6 +1,6 @@
 """Small programs whose outcome is compared with TF 1.15's: values, static shape and dtype, or class and stage of the error.
 
-Importable without Headrace: ``python tests/op_behaviour.py`` in an environment with TF 1.15 writes
+Importable without Headrace: ``python tests/ops/op_behaviour.py`` in an environment with TF 1.15 writes
 tests/golden/op_behaviour.json. A case is a few statements and an expression, which is built and then run; ``feed`` is its
 feed_dict. Python 3.7 syntax.
 """
@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CASES = os.path.join(HERE, "golden", "op_behaviour_cases.txt")
 GOLDEN = os.path.join(HERE, "golden", "op_behaviour.json")
 
