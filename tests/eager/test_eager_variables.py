@@ -227,3 +227,12 @@ def test_global_step() -> None:
     rate = tf1.train.exponential_decay(0.1, step, 10, 0.5)
     assert float(rate()) == pytest.approx(0.1 * 0.5**0.3, rel=1e-6)
     tf1.reset_default_graph()
+
+
+def test_the_class_of_resource_variables_makes_eager_ones() -> None:
+    from headrace.variables.resource_variable import ResourceVariable
+
+    v = ResourceVariable([1.0, 2.0], name="direct", trainable=False)
+    assert isinstance(v, ResourceVariable) and not v.trainable and v.name == "direct:0"
+    v.assign_add([1.0, 1.0])
+    assert v.numpy().tolist() == [2.0, 3.0]

@@ -336,3 +336,344 @@ def tape_jacobian_once(tf):
         tape.watch(x)
         y = x * x
     return tape.jacobian(y, x, experimental_use_pfor=False)
+
+
+# gradients ----------------------------------------------------------------------------------------
+
+
+@program()
+def gradients_of_captures(tf):
+    x, (v,) = tf.constant([1.0, 2.0]), variables(tf, [3.0, 4.0])
+
+    @tf.function
+    def f():
+        return tf.gradients(tf.reduce_sum(x * x * v), [x, v])
+
+    return f()
+
+
+@program(GRAPH)
+def gradients_through_outer_operations(tf):
+    x, w = scalar(tf, 2), scalar(tf, 5)
+    u = x * x
+    ref = tf.compat.v1.Variable([3.0, 4.0], use_resource=False)
+
+    @tf.function
+    def f(a):
+        b = u * a * x
+
+        @tf.function
+        def g():
+            return tf.gradients(b * u * w, [x, a, b, u])
+
+        return g(), tf.gradients(u * 3.0 * x, [x, u]), tf.gradients(ref * ref, ref)
+
+    return f(scalar(tf, 7))
+
+
+@program(GRAPH)
+def gradients_stop_outside(tf):
+    x = scalar(tf, 2)
+    u = x * x
+    return tf.function(lambda: tf.gradients(u * x, [x], stop_gradients=[u]))()
+
+
+def _loop(tf, y, **options):
+    start = [tf.constant(0), scalar(tf, 1)]
+    return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * y), start, **options)[1]
+
+
+@program(GRAPH)
+def gradients_behind_a_loops_gradient(tf):
+    y = scalar(tf, 2)
+    g = tf.stop_gradient(tf.gradients(_loop(tf, y), y)[0])
+    return tf.gradients(g * y * y, y)
+
+
+@program(GRAPH)
+def gradients_of_a_loops_gradient(tf):
+    y = scalar(tf, 2)
+    return tf.gradients(tf.gradients(_loop(tf, y), y)[0], y)
+
+
+@program(GRAPH)
+def loop_without_back_prop(tf):
+    y = scalar(tf, 2)
+    loop = _loop(tf, y, back_prop=False)
+
+    def body(i, a):
+        inner = tf.while_loop(
+            lambda j, b: j < 3,
+            lambda j, b: (j + 1, b * a * y),
+            [tf.constant(0), scalar(tf, 1)],
+            back_prop=False,
+        )
+        return i + 1, a * y + inner[1]
+
+    outer = tf.while_loop(lambda i, a: i < 2, body, [tf.constant(0), scalar(tf, 1)])[1]
+    x = tf.constant([1.0, 2.0])
+    mapped = tf.map_fn(lambda t: t * t, x, back_prop=False)
+    return [
+        [tf.gradients(loop * y, y), tf.gradients(loop, y)],
+        [outer, tf.gradients(outer, y), tf.gradients(mapped * x, x)],
+    ]
+
+
+@program(GRAPH)
+def aggregation_unknown(tf):
+    x = scalar(tf, 2)
+    return tf.gradients(x * x, x, aggregation_method=99)
+
+
+@program(GRAPH)
+def aggregation_known(tf):
+    x = scalar(tf, 2)
+    method = tf.compat.v1.AggregationMethod
+    return [
+        tf.gradients(x * x + x, x, aggregation_method=m)
+        for m in (None, method.EXPERIMENTAL_TREE, method.EXPERIMENTAL_ACCUMULATE_N)
+    ]
+
+
+@program(GRAPH)
+def zero_gradients_at_poles(tf):
+    functions = [
+        tf.math.reciprocal,
+        tf.math.rsqrt,
+        tf.sqrt,
+        tf.math.log,
+        tf.math.log1p,
+        tf.asin,
+        tf.math.atanh,
+    ]
+    out = []
+    for dtype in (tf.float16, tf.float32, tf.float64):
+        x = tf.constant([0.0, 1.0, -1.0, float("inf")], dtype)
+        for function in functions:
+            y = function(x)
+            first = tf.gradients(y, x)[0]
+            out.append(tf.abs(tf.gradients(y, x, tf.zeros_like(y))[0]))
+            out.append(tf.abs(tf.gradients(first, x, tf.zeros_like(first))[0]))
+    return out
+
+
+@program(EAGER)
+def gradients_function_of_equal_arguments(tf):
+    x = scalar(tf, 3)
+    both = tf.contrib.eager.gradients_function(lambda a, b: a * a * b)
+    second = tf.contrib.eager.gradients_function(lambda a, b: a * a * b, params=[1])
+    return [both(x, x), second(x, x), both(3.0, 3.0)]
+
+
+# control flow -------------------------------------------------------------------------------------
+
+
+def _sparse(tf, value=1.0):
+    return tf.SparseTensor([[0, 0], [1, 1]], [value, 2.0], [2, 2])
+
+
+@program()
+def loop_of_sparse(tf):
+    sparse = _sparse(tf)
+    twice = lambda s: tf.SparseTensor(s.indices, s.values * 2.0, s.dense_shape)
+    i, out = tf.while_loop(
+        lambda i, s: i < 3, lambda i, s: (i + 1, twice(s)), [tf.constant(0), sparse]
+    )
+    return [i, out, type(out).__name__]
+
+
+@program(GRAPH)
+def loop_of_growing_sparse(tf):
+    start = [tf.constant(0), _sparse(tf)]
+    grow = lambda i, s: (i + 1, tf.sparse.concat(0, [s, s]))
+    invariants = [
+        None,
+        [tf.TensorShape([]), tf.TensorShape([2])],
+        [tf.TensorSpec([], tf.int32), tf.SparseTensorSpec([None, None], tf.float32)],
+    ]
+    return [
+        tf.while_loop(lambda i, s: i < 3, grow, start, shape_invariants=v)[1] for v in invariants
+    ]
+
+
+@program(GRAPH)
+def loop_of_sparse_wrong_invariant(tf):
+    start = [tf.constant(0), _sparse(tf)]
+    invariants = [tf.TensorShape([]), tf.TensorShape([None, None])]
+    return tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s), start, invariants)
+
+
+@program(GRAPH)
+def loop_of_slices(tf):
+    values, indices = tf.constant([[1.0], [2.0]]), tf.constant([0, 3])
+    with_shape = tf.IndexedSlices(values, indices, tf.constant([4, 1]))
+    without = tf.IndexedSlices(values, indices)
+
+    def twice(i, s):
+        return i + 1, tf.IndexedSlices(s.values * 2.0, s.indices, s.dense_shape)
+
+    def longer(i, s):
+        parts = [tf.concat([t, t], 0) for t in (s.values, s.indices)]
+        return i + 1, tf.IndexedSlices(parts[0], parts[1], s.dense_shape)
+
+    less = lambda i, s: i < 2
+    zero = tf.constant(0)
+    a = tf.while_loop(less, twice, [zero, with_shape])[1]
+    b = tf.while_loop(less, twice, [zero, without])[1]
+    shapes = [tf.TensorShape([]), tf.TensorShape([None, 1])]
+    c = tf.while_loop(less, longer, [zero, with_shape], shape_invariants=shapes)[1]
+    return [a, a.dense_shape, b, str(b.dense_shape), c, c.dense_shape]
+
+
+@program(GRAPH)
+def loop_with_specs(tf):
+    specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.float32)]
+    out = tf.while_loop(
+        lambda i, s: i < 2,
+        lambda i, s: (i + 1, tf.concat([s, s], 0)),
+        [tf.constant(0), tf.constant([1.0])],
+        shape_invariants=specs,
+    )
+    return [out, str(out[1].shape)]
+
+
+@program(GRAPH)
+def loop_with_wrong_spec(tf):
+    specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)]
+    start = [tf.constant(0), tf.constant([1.0])]
+    return tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s), start, specs)
+
+
+@program(GRAPH, EAGER)
+def branches_tensor_and_list(tf):
+    x = scalar(tf, 3)
+    return [
+        tf.compat.v1.cond(x > 2.0, lambda: x * 2.0, lambda: [x]),
+        tf.compat.v1.cond(x < 2.0, lambda: [x * 2.0], lambda: x),
+    ]
+
+
+@program(GRAPH)
+def branches_tensor_and_list_strictly(tf):
+    x = scalar(tf, 3)
+    return tf.compat.v1.cond(x > 2.0, lambda: x * 2.0, lambda: [x], strict=True)
+
+
+@program(GRAPH)
+def branches_list_and_tuple(tf):
+    x = scalar(tf, 3)
+    return tf.compat.v1.cond(x > 2.0, lambda: (x * 2.0, x), lambda: [x, x])
+
+
+def _slices(tf, value, dtype):
+    return lambda: tf.IndexedSlices(tf.constant([value]), tf.constant([1], dtype))
+
+
+@program(GRAPH)
+def branches_of_slices(tf):
+    x = scalar(tf, 3)
+    out = []
+    for pred in (x > 2.0, x < 2.0):
+        chosen = tf.cond(pred, _slices(tf, 1.0, tf.int32), _slices(tf, 2.0, tf.int64))
+        out += [chosen, chosen.indices.dtype.name, str(chosen.dense_shape)]
+    return out
+
+
+@program()
+def branches_of_sparse(tf):
+    x = scalar(tf, 3)
+    return tf.cond(x > 2.0, lambda: _sparse(tf), lambda: _sparse(tf, 5.0))
+
+
+@program()
+def switch_case_choices(tf):
+    out = []
+    for i in (-1, 0, 1, 2, 7):
+        index = tf.constant(i)
+        ten, eleven, fifty = (lambda v=v: scalar(tf, v) for v in (10, 11, 50))
+        out.append(tf.switch_case(index, [ten, eleven, fifty]))
+        out.append(tf.switch_case(index, {1: ten, 0: eleven}, default=fifty))
+        out.append(tf.switch_case(index, [(1, ten), (0, eleven)]))
+    return out
+
+
+@program()
+def switch_case_gap(tf):
+    return tf.switch_case(tf.constant(1), {0: lambda: scalar(tf, 1), 2: lambda: scalar(tf, 3)})
+
+
+@program()
+def switch_case_float(tf):
+    return tf.switch_case(tf.constant(1.0), [lambda: scalar(tf, 1), lambda: scalar(tf, 3)])
+
+
+@program(GRAPH)
+def switch_case_int64(tf):
+    index = tf.constant(1, tf.int64)
+    return tf.switch_case(index, [lambda: scalar(tf, 1), lambda: scalar(tf, 3)])
+
+
+@program()
+def nest_of_composites(tf):
+    sparse = _sparse(tf)
+    flat = tf.nest.flatten([sparse, scalar(tf, 1)], expand_composites=True)
+    packed = tf.nest.pack_sequence_as([sparse], flat[:3], expand_composites=True)
+    twice = lambda t: t * 2 if t.dtype == tf.float32 else t
+    mapped = tf.nest.map_structure(twice, sparse, expand_composites=True)
+    return [str(len(tf.nest.flatten(sparse))), flat, packed, mapped]
+
+
+# variables ----------------------------------------------------------------------------------------
+
+
+def _after_start(tf, variable):
+    return tf.control_dependencies([variable.initializer])
+
+
+@program(GRAPH)
+def assign_to_slices(tf):
+    out = []
+    for resource in (True, False):
+        v = tf.compat.v1.Variable([1.0, 2.0, 3.0, 4.0], use_resource=resource)
+        with _after_start(tf, v):
+            out.append(tf.identity(tf.compat.v1.assign(v[1:3], [9.0, 8.0])))
+    return out
+
+
+@program(EAGER)
+def optimizers_in_functions(tf):
+    train = tf.compat.v1.train
+    optimizers = [
+        train.GradientDescentOptimizer(0.1), train.MomentumOptimizer(0.1, 0.9), train.AdamOptimizer(0.1),
+        train.AdagradOptimizer(0.1), train.RMSPropOptimizer(0.1), train.FtrlOptimizer(0.1),
+        train.AdadeltaOptimizer(0.1), train.ProximalAdagradOptimizer(0.1),
+    ]  # fmt: skip
+    return [_trained(tf, optimizer) for optimizer in optimizers]
+
+
+def _trained(tf, optimizer):
+    v, w = tf.compat.v1.Variable([1.0, 2.0]), tf.compat.v1.Variable([[1.0], [2.0]])
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(v * v) + tf.reduce_sum(tf.gather(w, [1, 1]))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [v, w]), [v, w]))
+        return loss
+
+    step()
+    step()
+    return [v, w]
+
+
+@program(EAGER)
+def template_called_twice(tf):
+    def scale(x):
+        return x * tf.compat.v1.get_variable("v", initializer=2.0)
+
+    one = tf.compat.v1.make_template("scale", scale)
+    other = tf.compat.v1.make_template("scale", scale)
+    first, second, third = one(scalar(tf, 1)), one(scalar(tf, 2)), other(scalar(tf, 3))
+    one.variables[0].assign(5.0)
+    counts = [len(t.variables) for t in (one, other)]
+    return [first, second, third, one(scalar(tf, 1)), other(scalar(tf, 1)), str(counts)]

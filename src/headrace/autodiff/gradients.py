@@ -61,6 +61,14 @@ class AggregationMethod:
     EXPERIMENTAL_ACCUMULATE_N = 2
 
 
+_AGGREGATION_METHODS = (
+    None,
+    AggregationMethod.ADD_N,
+    AggregationMethod.EXPERIMENTAL_TREE,
+    AggregationMethod.EXPERIMENTAL_ACCUMULATE_N,
+)
+
+
 def gradients(
     ys: Any,
     xs: Any,
@@ -77,6 +85,8 @@ def gradients(
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
         )
+    if aggregation_method not in _AGGREGATION_METHODS:
+        raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     return gradients_through(
         None, ys, xs, grad_ys, name, gate_gradients, stop_gradients, unconnected_gradients
     )
@@ -100,15 +110,23 @@ def gradients_through(
     if len(grads_given) != len(ys_list):
         raise ValueError(f"{len(ys_list)} ys need as many grad_ys, {len(grads_given)} were given")
     with name_scope(name, "gradients", [*map(_anchor, ys_list), *map(_anchor, xs_list)]) as scope:
+        graph = get_default_graph()
         y_tensors = [_as_target(y) for y in ys_list]
+        if graph._is_function:
+            y_tensors = [graph.capture(y) for y in y_tensors]  # type: ignore[attr-defined]
         x_tensors = [_as_source(x) for x in xs_list]
         stops = {_as_source(s) for s in stop_list}
         starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
-        tape = Tape(y_tensors[0].graph if y_tensors else x_tensors[0].graph)
+        tape = Tape(y_tensors[0]._op.graph if y_tensors else x_tensors[0]._op.graph)
         tape.gated = gate_gradients
         tape.only = recorded
         with _pass_named(tape.graph, scope):
-            found = tape.recorded(y_tensors, starts, x_tensors, stops)
+            if any(x._op.graph is not tape.graph for x in x_tensors) and tape.graph._is_function:
+                from headrace.autodiff.across_functions import backprop_outwards
+
+                found = backprop_outwards(tape, y_tensors, starts, x_tensors, stops)
+            else:
+                found = tape.recorded(y_tensors, starts, x_tensors, stops)
         if mode is UnconnectedGradients.ZERO:
             found = [
                 zeros_like(_dense_source(x)) if g is None else g for g, x in zip(found, x_tensors)

@@ -41,19 +41,22 @@ def loop_gradient(tape: Tape, forward: Any) -> None:
             f"No gradient can be made for the loop '{forward.name}': its variables are not known"
         )
     if isinstance(forward, BackwardContext):
-        raise TypeError("Second-order gradient for while loops not supported.")
+        if any(tape.grads.get(t) for t in forward.results):
+            raise TypeError("Second-order gradient for while loops not supported.")
+        return
     exit_grads = {v: tape.collected(v.exit._op._inputs[0]) for v in variables}
     if all(g is None for g in exit_grads.values()):
         return
     if not forward.back_prop:
-        raise LookupError(
-            f"The loop '{forward.name}' was made with back_prop=False: it has no gradient"
-        )
+        return  # the program says that no gradient passes
     _Backward(tape, forward, variables, exit_grads).build()
 
 
 class BackwardContext(WhileContext):
     """The context of a backward loop."""
+
+    #: What the loop's Exit operations take: the gradients.
+    results: tuple[Tensor, ...] = ()
 
 
 class _Backward:
@@ -194,6 +197,7 @@ class _Backward:
         for x, s in zip(exits, starts):
             x._shape = s._shape
         context.__dict__["loop_variables"] = []
+        context.results = tuple([x._op._inputs[0] for x in exits])
         return exits
 
     def body(

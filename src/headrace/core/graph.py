@@ -356,8 +356,9 @@ class Graph:
         self._colocation_stack = [] if ignore_existing else list(old)
         if op is not None:
             element = op._as_graph_element() if hasattr(op, "_as_graph_element") else op
-            element = element.op if not isinstance(element, Operation) else element
-            self._colocation_stack.append(element)
+            element = getattr(element, "op", element)
+            if isinstance(element, Operation):  # an eager variable has none
+                self._colocation_stack.append(element)
         try:
             yield
         finally:

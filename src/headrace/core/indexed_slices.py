@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any
 
 from headrace.core.dtypes import DType
@@ -68,6 +69,14 @@ class IndexedSlices:
     @property
     def _graph_anchor(self) -> Tensor:
         return self._values
+
+    # as a structure (core/nest.py with expand_composites)
+    def _to_components(self) -> tuple[Tensor, ...]:
+        parts = (self._values, self._indices)
+        return parts if self._dense_shape is None else (*parts, self._dense_shape)
+
+    def _from_components(self, tensors: Sequence[Tensor]) -> IndexedSlices:
+        return IndexedSlices(*tensors)
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self._values, self._indices, self._dense_shape)  # type: ignore[operator]

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
+from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.eager.tape import GradientTape
 from headrace.variables.scope_state import _STORE_KEY
-from headrace.variables.variable_store import VariableStore
+from headrace.variables.variable_store import EagerStore
 
 __all__ = [
     "EagerVariableStore", "gradients_function", "implicit_gradients", "implicit_value_and_gradients",
@@ -30,7 +31,9 @@ def value_and_gradients_function(
 
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[Any]]:
         given = [convert_to_tensor(a) for a in args]
-        chosen = [given[i] for i in _positions(f, params, len(given))]
+        positions = _positions(f, params, len(given))
+        _tell_apart(given, positions)
+        chosen = [given[i] for i in positions]
         with GradientTape() as tape:
             tape.watch(chosen)
             value = f(*given, **kwargs)
@@ -41,6 +44,15 @@ def value_and_gradients_function(
         return value, tape.gradient(value, chosen, dy)
 
     return decorated
+
+
+def _tell_apart(tensors: list[Any], positions: list[int]) -> None:
+    """The same tensor given for two arguments has two gradients: all but the first become copies."""
+    seen: set[int] = set()
+    for i in positions:
+        if id(tensors[i]) in seen:
+            tensors[i] = apply_op("Identity", tensors[i])
+        seen.add(id(tensors[i]))
 
 
 def _positions(f: Callable[..., Any], params: Any, count: int) -> list[int]:
@@ -85,15 +97,11 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
     return lambda *args, **kwargs: both(*args, **kwargs)[1]
 
 
-class _KeptVariables(VariableStore):
-    keeps_eager = True
-
-
 class EagerVariableStore:
     """Keeps the variables that ``tf.get_variable`` makes inside ``with store.as_default():``, and shares them."""
 
     def __init__(self, store: Any = None) -> None:
-        self._store = _KeptVariables() if store is None else store
+        self._store = EagerStore() if store is None else store
 
     @contextmanager
     def as_default(self) -> Any:

@@ -7,7 +7,8 @@ differences are that arguments are in place, and that a product takes in the sum
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from headrace.kernels import packed_weights as packed
 from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy import attention_kernels as attention
 from headrace.kernels.numpy import gemm
+from headrace.kernels.numpy.bounds import LARGEST_SQUARE, squared_norm
 from headrace.kernels.numpy.openblas import hold_blas
 from headrace.lower.emit import INTO
 from headrace.lower.fused_code import compiled, settled
@@ -93,7 +95,7 @@ def _bind_product(
 ) -> bool:
     inside = None if activation is None else packed.INSIDE.get(activation)
     if activation == "Relu" and _feeds_products(s, node.outputs[0]):
-        inside = "hidden_relu"  # to a product, -0 is as good as 0
+        inside = "hidden_relu"  # to a product, -0 is as good as 0; of NaN the last product tells
     weights = _Weights(s, node, x.shape[0]) if node.opdef.name == "_HeldMatMul" else None
     if weights is not None and weights.packed is None:
         return False
@@ -122,6 +124,11 @@ def _bind_product(
     s.call(call, places, (2, out, name))
     if activation is not None and inside is None:
         _activate(s, activation, out, name)
+    made_of = frozenset(u for v in node.inputs if v in s.doubtful for u in (v, *s.doubtful[v]))
+    if inside == "hidden_relu":
+        s.doubtful[value] = made_of
+    elif made_of or inside == "gelu_erf":
+        s.leave_nan(name, made_of)
     return True
 
 
@@ -163,7 +170,7 @@ class _Weights:
 def _activate(s: Settling, activation: str, out: Any, name: str) -> None:
     if activation == "Relu" and out.size < activations.LARGE_RELU:
         zero = s.param("zero", np.float32(0))
-        s.emit(f"{s.param('maximum', np.maximum)}({name}, {zero}, out={name})")
+        s.emit(f"{s.param('maximum', np.maximum)}({zero}, {name}, out={name})")
     else:
         function = partial(activations.in_place, activation)
         s.emit(f"{s.new_param(function)}({name})")
@@ -291,6 +298,8 @@ def _conv(s: Settling, node: Node) -> bool:
         return False
     options = (1, bias is not None, add is not None, relu)
     shape, held_value, filter_value = x.shape, node.inputs[2], node.inputs[1]
+    if relu:
+        _check_bounds(s, node.inputs[0], filter_value, more)
 
     def packed_filter() -> None:
         held, now = holder(s.array(held_value)), s.array(filter_value)
@@ -308,6 +317,26 @@ def _conv(s: Settling, node: Node) -> bool:
     else:
         _in_own_order(s, made, places, node.outputs[0])
     return True
+
+
+def _check_bounds(s: Settling, x: int, w: int, added: Sequence[int]) -> None:
+    """Lines that leave a convolution whose relu may see NaN to the general way (see onednn/conv.py)."""
+    steady = [v for v in added if not s.is_data(v)]
+    filter_size = [0.0]
+
+    def measure() -> None:
+        filter_size[0] = squared_norm(s.array(w))
+        if not all(squared_norm(s.array(v)) < LARGEST_SQUARE for v in steady):
+            filter_size[0] = math.nan
+
+    s.renew(measure)
+    vdot, size = s.param("vdot", np.vdot), s.new_param(filter_size)
+    name = s.name(x)
+    s.emit(f"if not float({vdot}({name}, {name})) * {size}[0] < {LARGEST_SQUARE}: fail()")
+    for value in added:
+        if s.is_data(value):
+            name = s.name(value)
+            s.emit(f"if not {vdot}({name}, {name}) < {LARGEST_SQUARE}: fail()")
 
 
 def _in_own_order(s: Settling, made: Any, places: list[int | None], value: int) -> None:

@@ -200,6 +200,8 @@ class Settling:
         self.work = 0  # multiplications in products
         self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
         self.sums: dict[int, int] = {}  # sums that a product has made already
+        #: Values that are NaN where a relu of minus infinity should be 0, with those that they were made of.
+        self.doubtful: dict[int, frozenset[int]] = {}
         self.uses = _uses(plan)
         # packed weights and the like, by the step that they belong to
         self.alive: dict[Any, Any] = {}
@@ -450,7 +452,18 @@ class Settling:
             for value in _outputs(step):
                 self.of_variable[value] = _is_view(step) and self._lies_in_variable(value, step)
         elif not self._view(step) and not self._moving_view(step) and not bind_step(self, step):
+            for value in step.inputs:
+                if value in self.doubtful:
+                    self.leave_nan(self.name(value), self.doubtful[value] | {value})
             self.general(step)
+
+    def leave_nan(self, name: str, made_of: frozenset[int] = frozenset()) -> None:
+        """A line that leaves an array with NaN to the general way; without NaN, what it was made of is right, too."""
+        vdot = self.param("vdot", np.vdot)
+        self.emit(f"d = {vdot}({name}, {name})")
+        self.emit("if d != d: fail()")
+        for value in made_of:
+            self.doubtful.pop(value, None)
 
     def _is_of_values(self, step: Node) -> bool:
         """Whether the shape of a result may be another one in the next run, with feeds of the same shapes."""

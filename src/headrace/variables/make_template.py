@@ -7,13 +7,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.core import trace
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.variables import variable_scope as scopes
-from headrace.variables.scope_state import _get_unique_variable_scope
+from headrace.variables.scope_state import _STORE_KEY, _get_unique_variable_scope
+from headrace.variables.variable_store import EagerStore
 
 __all__ = ["Template", "make_template"]
 
@@ -30,6 +32,12 @@ def make_template(
     if kwargs:
         func_ = functools.partial(func_, **kwargs)
     return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_)
+
+
+def _eager_store() -> EagerStore:
+    """A store for a template's variables: that of the template around, if one is being called."""
+    kept = get_default_graph().get_collection_ref(_STORE_KEY)
+    return kept[0] if kept and isinstance(kept[0], EagerStore) else EagerStore()
 
 
 class Template:
@@ -52,6 +60,9 @@ class Template:
         self._frames = trace.capture(1)
         self._variables_created = False
         self._variable_scope: scopes.VariableScope | None = None
+        self._store = _eager_store() if get_default_graph()._is_eager else None
+        if self._store is not None and unique_name is not None:
+            raise ValueError("unique_name_ cannot be used when eager execution is enabled.")
         if create_scope_now:
             own = unique_name or _get_unique_variable_scope(name)
             with scopes._pure_variable_scope(own, custom_getter=custom_getter) as scope:
@@ -63,16 +74,45 @@ class Template:
                 self._unique_name, self._name, custom_getter=self._custom_getter
             ) as scope:
                 self._variable_scope = scope
-                return self._call(args, kwargs)
-        reuse = True if self._variables_created else scopes.AUTO_REUSE
-        with scopes.variable_scope(self._variable_scope, reuse=reuse):
+                with self._own_store():
+                    return self._call(args, kwargs)
+        shared = self._variables_created and self._store is None
+        reuse = True if shared else scopes.AUTO_REUSE
+        with scopes.variable_scope(self._variable_scope, reuse=reuse), self._own_store():
             return self._call(args, kwargs)
 
+    @contextmanager
+    def _own_store(self) -> Iterator[None]:
+        """Eagerly no graph keeps variables: the template does."""
+        if self._store is None:
+            yield
+            return
+        kept = get_default_graph().get_collection_ref(_STORE_KEY)
+        old = list(kept)
+        kept[:] = [self._store]
+        try:
+            yield
+        finally:
+            kept[:] = old
+
+    def _trainable(self) -> list[Any]:
+        if self._store is None:
+            return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
+        return [v for v in self._stored() if v.trainable]
+
+    def _stored(self) -> list[Any]:
+        """The variables of the template's own store, below its scope."""
+        if self._store is None or self._variable_scope is None:
+            return []
+        prefix = self._variable_scope.name + "/"
+        found = [v for v in self._store._vars.values() if v.name.startswith(prefix)]
+        return sorted(found, key=lambda v: str(v.name))
+
     def _call(self, args: Any, kwargs: Any) -> Any:
-        trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
-        before = len(trainable)
+        before = len(self._trainable())
         try:
             result = self._func(*args, **kwargs)
+            trainable = self._trainable()
             if self._variables_created and len(trainable) != before:
                 raise ValueError(
                     "Trainable variable created when calling a template after the first time, perhaps you used "
@@ -109,6 +149,10 @@ class Template:
         return self._variable_scope.name.rstrip("/") if self._variable_scope is not None else None
 
     def _collected(self, key: str) -> list[Any]:
+        if self._store is not None:
+            if key == GraphKeys.LOCAL_VARIABLES or not self._variables_created:
+                return []
+            return self._trainable() if key == GraphKeys.TRAINABLE_VARIABLES else self._stored()
         return (
             self._variable_scope.get_collection(key)
             if self._variables_created and self._variable_scope

@@ -32,6 +32,8 @@ class ResourceVariable(Variable):
     """A variable behind a handle, with reads that are ordered like any other operation."""
 
     _scatter_prefix: ClassVar[str] = "Resource"
+    #: ``ResourceVariable(...)`` while eager execution is on makes an eager variable, which is of a subclass.
+    _made_eagerly: ClassVar[bool] = True
 
     _handle: Tensor
     _handle_name: str

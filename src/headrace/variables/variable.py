@@ -11,6 +11,7 @@ Variables compare by identity, stand for their value in expressions and are list
 from __future__ import annotations
 
 import enum
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, NoReturn
@@ -21,7 +22,7 @@ from headrace.core.convert import register_tensor_conversion_function, register_
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.scopes import init_scope
+from headrace.core.scopes import _outside_functions, init_scope
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Operation, Reference, Tensor
 from headrace.variables.variable_slices import SaveSliceInfo as _SliceInfo
@@ -155,12 +156,22 @@ def _chained(outer: Callable[..., Any], inner: Callable[..., Any]) -> Callable[.
     return lambda **kwargs: outer(inner, **kwargs)
 
 
+def _home() -> Graph:
+    """Where a variable that is made here stands: outside of functions."""
+    graph = get_default_graph()
+    return _outside_functions(graph) if graph._is_function else graph
+
+
 class _VariableFactory(type):
     """``Variable(...)`` makes one of its subclasses, which are made as any class is."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Variable:
             return create_variable(*args, **kwargs)
+        if "_made_eagerly" in cls.__dict__ and _home()._is_eager:
+            init = inspect.signature(cls.__dict__["__init__"])
+            bound = init.bind(None, *args, **kwargs).arguments
+            return _home()._variable({k: v for k, v in bound.items() if k != "self"})
         return super().__call__(*args, **kwargs)
 
 

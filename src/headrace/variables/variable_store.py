@@ -395,3 +395,9 @@ def _slices(full_shape: list[Any], count: int, axis: int) -> Iterator[tuple[list
         offset = [start if d == axis else 0 for d in range(len(full_shape))]
         yield offset, [size if d == axis else n for d, n in enumerate(full_shape)]
         start += size
+
+
+class EagerStore(VariableStore):
+    """A store that shares variables while eager execution is on: that of a template, or of an EagerVariableStore."""
+
+    keeps_eager = True

@@ -25,11 +25,11 @@ _ROOT = math.sqrt(2 / math.pi)
 
 
 def _relu(x: Any) -> None:
-    np.maximum(x, 0, out=x)
+    np.maximum(0, x, out=x)  # of two zeros the second is taken: -0 stays, as in TensorFlow
 
 
 def _relu6(x: Any) -> None:
-    np.maximum(x, 0, out=x)
+    np.maximum(0, x, out=x)
     np.minimum(x, 6, out=x)
 
 
@@ -69,7 +69,7 @@ def _gelu_erf(x: Any) -> None:
     In single precision as max(x, 0) - |x|/2 * erfc(|x| / sqrt(2)): ten times as fast as SciPy's erf, and without the loss
     of figures in ``1 + erf`` for negative x.
     """
-    if x.dtype != np.float32:
+    if x.dtype != np.float32 or not math.isfinite(np.vdot(x, x)):
         from scipy.special import erf
 
         t = x * math.sqrt(0.5)

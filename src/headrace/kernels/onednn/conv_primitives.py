@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.kernels.numpy.bounds import is_bounded
 from headrace.kernels.numpy.im2col import Geometry
 from headrace.kernels.onednn.memory_formats import Layouts, Reorder, channels_last, implementation
 from headrace.kernels.onednn.onednn_library import (
@@ -249,6 +250,9 @@ class Convolutions:
         more = [a for a in (bias, add) if a is not None]
         if not _taken(x, w, *more):
             return None
+        if relu and not is_bounded(x, w, more):
+            out = self.conv(x, w, g, groups, bias, add)
+            return out if out is None else np.maximum(0, out, out=out)
         case = forward_case(x.shape, w, g, groups, bias is not None, add is not None, relu)
         if add is not None and add.shape != case.results:
             return None

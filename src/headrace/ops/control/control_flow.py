@@ -10,7 +10,7 @@ import collections
 from collections.abc import Callable
 from typing import Any
 
-from headrace.core import dtypes, nest, shapes
+from headrace.core import dtypes, nest, shapes, specs
 from headrace.core.build import apply, apply_op
 from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
@@ -55,12 +55,8 @@ def cond(
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
     """``true_fn()`` if ``pred`` else ``false_fn()``; only one of them is computed."""
-    true_fn = fn1 if fn1 is not None else true_fn
-    false_fn = fn2 if fn2 is not None else false_fn
-    if not callable(true_fn):
-        raise TypeError("true_fn must be callable.")
-    if not callable(false_fn):
-        raise TypeError("false_fn must be callable.")
+    true_fn = _branch_function("true_fn", true_fn, "fn1", fn1)
+    false_fn = _branch_function("false_fn", false_fn, "fn2", fn2)
     if get_default_graph()._is_eager:
         return eager_cond(pred, true_fn, false_fn, strict)
     if isinstance(pred, bool):
@@ -86,27 +82,64 @@ def cond(
         given_false, results_false = _branch(branch_false, false_fn)
         if given_false is None and not graph._is_function:
             raise ValueError("false_fn must have a return value.")
-        _check_structures(given_true, given_false, results_true, results_false)
+        if not strict:
+            given_true, given_false = _unpacked(given_true), _unpacked(given_false)
+        _check_structures(given_true, given_false)
+        for i in _indices_at(given_true):
+            _widen_indices(graph, i, (branch_true, results_true), (branch_false, results_false))
+        _check_types(results_true, results_false)
         merged = [
             _merge_pair(f, t, pred, given)
-            for f, t, given in zip(results_false, results_true, _results_of(given_true))
+            for f, t, given in zip(results_false, results_true, _flat(given_true))
         ]
         _note_gradient_context(branch_true, branch_false)
         _close_branches(graph, (branch_true, branch_false), (if_true._op, pred._op), merged)
-        packed = None if given_true is None else nest.pack_sequence_as(given_true, merged)
-    if (
-        not strict
-        and isinstance(packed, (list, tuple))
-        and len(packed) == 1
-        and not hasattr(packed, "_fields")
-    ):
-        return packed[0]
-    return packed
+        if given_true is None:
+            return None
+        return nest.pack_sequence_as(given_true, merged, expand_composites=True)
 
 
-def _results_of(given: Any) -> list[Any]:
+def _branch_function(name: str, function: Any, old_name: str, old: Any) -> Callable[[], Any]:
+    if old is not None:
+        if function is not None:
+            raise TypeError(f"cond(): {name} and {old_name} may not be set simultaneously.")
+        function = old
+    elif function is None:
+        raise TypeError(f"cond(): {name} argument required")
+    if not callable(function):
+        raise TypeError(f"{name} must be callable.")
+    return function  # type: ignore[no-any-return]
+
+
+def _unpacked(given: Any) -> Any:
+    """A list or tuple of one value counts as that value."""
+    if isinstance(given, (list, tuple)) and len(given) == 1 and not hasattr(given, "_fields"):
+        return given[0]
+    return given
+
+
+def _flat(given: Any) -> list[Any]:
     """What a branch returned, flat; in a function a branch may return nothing: its effects happen all the same."""
-    return [] if given is None else nest.flatten(given)
+    return [] if given is None else nest.flatten(given, expand_composites=True)
+
+
+def _indices_at(given: Any) -> list[int]:
+    """Where the flat results of a branch have the indices of IndexedSlices."""
+    found, at = [], 0
+    for value in nest.flatten(given):
+        if isinstance(value, IndexedSlices):
+            found.append(at + 1)
+        at += len(nest.flatten(value, expand_composites=True))
+    return found
+
+
+def _widen_indices(graph: Graph, at: int, *branches: tuple[CondContext, list[Tensor]]) -> None:
+    """Indices that are int32 in one branch and int64 in the other become int64."""
+    if branches[0][1][at]._dtype is branches[1][1][at]._dtype:
+        return
+    for branch, results in branches:
+        with in_context(graph, branch):
+            results[at] = apply_op("Cast", results[at], DstT=dtypes.int64)
 
 
 def _open_regions(graph: Graph, *contexts: Context) -> None:
@@ -152,23 +185,17 @@ def _note_gradient_context(*branches: CondContext) -> None:
         a.__dict__["sibling"] = b
 
 
-def _branch(context: CondContext, function: Callable[[], Any]) -> tuple[Any, list[Any]]:
+def _branch(context: CondContext, function: Callable[[], Any]) -> tuple[Any, list[Tensor]]:
+    """What the function of a branch returned, and that as tensors of the branch."""
     context.Enter()
     try:
         given = function()
-        if given is None:
-            return None, []
-        if not isinstance(given, (list, tuple, dict)) and not nest.is_sequence(given):
-            given_flat = [given]
-        else:
-            given_flat = nest.flatten(given)
         graph = get_default_graph()
         after = _pending(graph, context)
         with graph.control_dependencies(after):
-            results = [_branch_result(v, context, bool(after)) for v in given_flat]
+            return given, [_branch_result(v, context, bool(after)) for v in _flat(given)]
     finally:
         context.Exit()
-    return given, results
 
 
 def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any:
@@ -178,13 +205,6 @@ def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any
     if value is None:
         raise ValueError(
             "None values not supported. A branch of tf.cond returned None: return a tensor or an operation."
-        )
-    if isinstance(value, IndexedSlices):
-        dense = None if value.dense_shape is None else identity(value.dense_shape)
-        return IndexedSlices(identity(value.values), identity(value.indices), dense)
-    if hasattr(value, "dense_shape") and hasattr(value, "indices"):
-        return type(value)(
-            identity(value.indices), identity(value.values), identity(value.dense_shape)
         )
     if hasattr(value, "_as_tensor_for_control_flow"):
         value = value._as_tensor_for_control_flow()
@@ -196,15 +216,18 @@ def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any
     return identity(tensor)
 
 
-def _check_structures(given_t: Any, given_f: Any, res_t: list[Any], res_f: list[Any]) -> None:
-    if len(res_t) != len(res_f):
-        raise ValueError(
-            f"true_fn and false_fn must return the same number of values: they returned {len(res_t)} and {len(res_f)}"
-        )
+def _check_structures(given_t: Any, given_f: Any) -> None:
     try:
-        nest.assert_same_structure(given_t, given_f)
-    except (ValueError, TypeError) as error:
+        nest.assert_same_structure(given_t, given_f, expand_composites=True)
+    except TypeError as error:
+        raise TypeError(f"Incompatible return types of true_fn and false_fn: {error}") from None
+    except ValueError as error:
         raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
+    if given_t is not None and not _flat(given_t):
+        raise ValueError("true_fn and false_fn must return at least one result.")
+
+
+def _check_types(res_t: list[Tensor], res_f: list[Tensor]) -> None:
     for t, f in zip(res_t, res_f):
         if t.dtype.base_dtype is not f.dtype.base_dtype:
             raise ValueError(
@@ -214,21 +237,6 @@ def _check_structures(given_t: Any, given_f: Any, res_t: list[Any], res_f: list[
 
 
 def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
-    if isinstance(t, IndexedSlices):
-        dense = (
-            None
-            if t.dense_shape is None or f.dense_shape is None
-            else merge_on(f.dense_shape, t.dense_shape, pred)
-        )
-        return IndexedSlices(
-            merge_on(f.values, t.values, pred), merge_on(f.indices, t.indices, pred), dense
-        )
-    if hasattr(t, "dense_shape") and hasattr(t, "indices"):
-        parts = [
-            merge_on(getattr(f, n), getattr(t, n), pred)
-            for n in ("indices", "values", "dense_shape")
-        ]
-        return type(t)(*parts)
     merged = merge_on(f, t, pred)
     rebuild = getattr(given, "_from_tensor_for_control_flow", None)
     return merged if rebuild is None else rebuild(merged)
@@ -306,16 +314,57 @@ def _at_most_one(preds: list[Any]) -> Any:
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case"
 ) -> Any:
-    """The function with the given number; ``default`` (or the last one) if there is none."""
-    pairs = (
-        list(branch_fns.items()) if isinstance(branch_fns, dict) else list(enumerate(branch_fns))
-    )
-    if pairs and isinstance(pairs[0][1], tuple):
-        pairs = [fn for _, fn in pairs]
-    index = convert_to_tensor(branch_index)
-    fallback = default if default is not None else pairs[-1][1]
-    tests = [(apply_op("Equal", index, constant(i, index.dtype)), fn) for i, fn in pairs]
-    return case(tests, default=fallback, name=name)
+    """The function with the given number; ``default`` (or the one with the largest number) if there is none.
+
+    ``branch_fns``: functions, or pairs of a number and a function, or a dict of them; the numbers are 0, 1, 2 and so on.
+    """
+    functions = _numbered(branch_index, branch_fns, default)
+    if get_default_graph()._is_eager:
+        at = int(branch_index)
+        return functions[at if 0 <= at < len(functions) else -1]()
+    if branch_index._dtype is not dtypes.int32:
+        raise TypeError(
+            f"Input 'branch_index' of 'Case' Op has type {branch_index.dtype.name} that does not match expected type "
+            "of int32. Convert it with tf.cast."
+        )
+    tests = [
+        (apply_op("Equal", branch_index, constant(i)), fn) for i, fn in enumerate(functions[:-1])
+    ]
+    if not tests:
+        return functions[0]()
+    return case(tests, default=functions[-1], name=name, strict=True)
+
+
+def _numbered(branch_index: Any, branch_fns: Any, default: Any) -> list[Callable[[], Any]]:
+    """The functions in the order of their numbers, the default last."""
+    if not isinstance(branch_index, Tensor):
+        raise TypeError(f"branch_index must a Tensor, got {type(branch_index)}")
+    if not branch_index.dtype.is_integer:
+        raise TypeError(f"branch_index must an integer Tensor, got {branch_index.dtype!r}")
+    if not branch_fns:
+        raise ValueError("Must provide at least one item in branch_fns")
+    if not isinstance(branch_fns, (list, tuple, dict)):
+        raise TypeError("branch_fns must be a list, tuple, or dict")
+    pairs = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)
+    if all(callable(fn) for fn in pairs):
+        pairs = list(enumerate(pairs))
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in branch_fns must be a 2-tuple")
+        if not isinstance(pair[0], int):
+            raise TypeError(f"key must be a Python `int`, got {type(pair[0])}")
+        if not callable(pair[1]):
+            raise TypeError(f"fn for key {pair[0]} must be callable.")
+    keys = sorted(k for k, _ in pairs)
+    if keys != list(range(len(keys))):
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(keys)}) but found "
+            f"{{{','.join(map(str, keys))}}}"
+        )
+    functions = [fn for _, fn in sorted(pairs, key=lambda pair: pair[0])]
+    if default is not None and not callable(default):
+        raise TypeError(f"default must be callable, got {default!r}")
+    return functions if default is None else [*functions, default]
 
 
 # while ------------------------------------------------------------------------------------------
@@ -415,7 +464,7 @@ def _build_loop(
     context: WhileContext, cond: Any, body: Any, variables: list[Any], invariants: Any
 ) -> list[Any]:
     graph = get_default_graph()
-    flat = nest.flatten(variables)
+    flat = nest.flatten(variables, expand_composites=True)
     tensors = [_loop_tensor(v) for v in flat]
     wanted = _invariant_shapes(tensors, invariants, variables)
     enters = [context.enter(t, is_constant=False) for t in tensors]
@@ -439,8 +488,9 @@ def _build_loop(
         switches = [apply(SWITCH, m, loop_cond, name="Switch") for m in merges]
         inside = [identity(s[1]) for s in switches]
         context.pivot = inside[0]._op
-        results = body(*_repack(variables, flat, inside))
-        next_values = _waiting(graph, context, _body_results(results, variables))
+        packed = _repack(variables, flat, inside)
+        results = body(*packed)
+        next_values = _waiting(graph, context, _body_results(results, packed))
         nexts = [apply(NEXT_ITERATION, v, name="NextIteration") for v in next_values]
     finally:
         context.Exit()
@@ -459,7 +509,7 @@ def _build_loop(
         _LoopVariable(e, m, s[1], n, x)
         for e, m, s, n, x in zip(enters, merges, switches, nexts, exits)
     ]
-    return nest.pack_sequence_as(variables, _rebuilt(flat, exits))  # type: ignore[no-any-return]
+    return _repack(variables, flat, exits)  # type: ignore[no-any-return]
 
 
 def _waiting(graph: Graph, context: Context, tensors: list[Tensor]) -> list[Tensor]:
@@ -491,7 +541,7 @@ def _rebuilt(given: list[Any], tensors: list[Tensor]) -> list[Any]:
 
 
 def _repack(variables: list[Any], flat: list[Any], tensors: list[Tensor]) -> Any:
-    return nest.pack_sequence_as(variables, _rebuilt(flat, tensors))
+    return nest.pack_sequence_as(variables, _rebuilt(flat, tensors), expand_composites=True)
 
 
 def _body_results(results: Any, variables: list[Any]) -> list[Tensor]:
@@ -503,11 +553,9 @@ def _body_results(results: Any, variables: list[Any]) -> list[Tensor]:
         packed = [results]
     else:
         packed = list(results)
-    flat, want = nest.flatten(packed), nest.flatten(variables)
-    if len(flat) != len(want):
-        raise ValueError(
-            f"The number of inputs and outputs of a loop body must be the same: {len(want)} go in, {len(flat)} come out"
-        )
+    nest.assert_same_structure(list(variables), packed, expand_composites=True)
+    flat = nest.flatten(packed, expand_composites=True)
+    want = nest.flatten(variables, expand_composites=True)
     out = []
     for given, start in zip(flat, want):
         if given is None:
@@ -526,16 +574,24 @@ def _body_results(results: Any, variables: list[Any]) -> list[Tensor]:
 
 
 def _invariant_shapes(tensors: list[Tensor], invariants: Any, variables: list[Any]) -> list[Any]:
+    values = nest.flatten(variables)
     if invariants is None:
-        return [t._shape for t in tensors]
-    flat = [s for s in nest.flatten(_as_leaves(invariants))]
-    if len(flat) != len(tensors):
-        raise ValueError(
-            f"{len(flat)} shape invariants are given for {len(tensors)} loop variables"
-        )
+        given: list[Any] = [None] * len(values)
+        if len(values) == len(tensors):
+            return [t._shape for t in tensors]
+    else:
+        given = [leaf.value for leaf in nest.flatten(_as_leaves(invariants))]
+        if len(given) != len(values):
+            raise ValueError(
+                f"{len(given)} shape invariants are given for {len(values)} loop variables"
+            )
+    wanted = [
+        shape for v, g in zip(values, given) for shape in _part_shapes(v, g, invariants is None)
+    ]
     out = []
-    for t, leaf in zip(tensors, flat):
-        want = shapes.to_plain(leaf.value)
+    for t, want in zip(tensors, wanted):
+        if want is _OWN:
+            want = t._shape
         if not _is_generalisation(want, t._shape):
             raise ValueError(
                 f"The shape invariant specified for {t.name} is not compatible with the initial shape of the loop "
@@ -546,13 +602,59 @@ def _invariant_shapes(tensors: list[Tensor], invariants: Any, variables: list[An
     return out
 
 
+_OWN: Any = object()  # the shape that a variable enters the loop with
+
+
+def _part_shapes(value: Any, given: Any, default: bool) -> list[Any]:
+    """The invariant shapes of the tensors that a loop variable consists of: one, or those of its parts."""
+    if not nest.is_sequence_or_composite(value) or nest.is_nested(value):
+        return [_OWN if default else _tensor_shape(value, given)]
+    spec = specs.type_spec_from_value(value)
+    if isinstance(given, specs.TypeSpec):
+        if not given.is_compatible_with(spec):
+            raise TypeError(f"TypeSpec {given!r} is not compatible with {value!r}")
+        spec = given
+    elif not default:
+        spec = _spec_of_shape(value, spec, shapes.as_shape(given))
+    return [part.shape._plain for part in spec.component_specs]
+
+
+def _tensor_shape(value: Any, given: Any) -> Any:
+    if not isinstance(given, specs.TypeSpec):
+        return shapes.to_plain(given)
+    dtype = getattr(value, "dtype", None)
+    if not isinstance(given, specs.TensorSpec) or (
+        dtype is not None and dtypes.as_dtype(dtype).base_dtype is not given.dtype
+    ):
+        raise TypeError(f"TypeSpec {given!r} is not compatible with {value!r}")
+    return given.shape._plain
+
+
+def _spec_of_shape(value: Any, spec: Any, shape: shapes.TensorShape) -> Any:
+    """What a plain shape says of a composite: the rank of a SparseTensor, the values' shape of IndexedSlices."""
+    if isinstance(value, IndexedSlices):
+        dense = shapes.TensorShape([None]).concatenate(shape[1:])
+        dense_type = None if value.dense_shape is None else value.dense_shape.dtype
+        return specs.IndexedSlicesSpec(
+            dense, value.dtype.base_dtype, value.indices.dtype, dense_type, shape[:1]
+        )
+    if isinstance(spec, specs.SparseTensorSpec):
+        if shape.rank != 1:
+            raise ValueError("Expected a shape with 1 dimension")
+        rank = shape.as_list()[0]
+        return specs.SparseTensorSpec(None if rank is None else [None] * rank, spec.dtype)
+    raise TypeError(
+        f"To describe or constrain a {type(value).__name__}, use a {type(spec).__name__} instead of a TensorShape."
+    )
+
+
 class _Leaf:
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def _as_leaves(invariants: Any) -> Any:
-    if invariants is None or isinstance(invariants, shapes.TensorShape):
+    if invariants is None or isinstance(invariants, (shapes.TensorShape, specs.TypeSpec)):
         return _Leaf(invariants)
     if isinstance(invariants, (list, tuple)) and hasattr(invariants, "_fields"):
         return type(invariants)(*[_as_leaves(i) for i in invariants])

@@ -48,10 +48,10 @@ def eager_while(
             and len(result) == 1
         ):
             bare, result = True, [result]
-        nest.assert_same_structure(list(state), list(result))
+        nest.assert_same_structure(list(state), list(result), expand_composites=True)
         state = result
         left = None if left is None else left - 1
-    values = nest.map_structure(_as_tensor, state)
+    values = nest.map_structure(_as_tensor, state, expand_composites=True)
     if (
         len(state) == 1
         and (bare or single or not return_same_structure)

@@ -95,10 +95,19 @@ def _sigmoid_grad(xp: Any, y: Any, dy: Any) -> Any:
     return t
 
 
+def _zero_where(xp: Any, dy: Any, result: Any) -> Any:
+    """TensorFlow's kernels give 0 where the gradient is 0, whatever the slope (infinite, NaN)."""
+    zero = dy == 0
+    if xp.name == "numpy" and not zero.any():
+        return result
+    chosen = xp.where(zero, result.dtype.type(0), result)
+    return chosen if result.ndim or xp.name != "numpy" else chosen[()]
+
+
 def _sqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
     t = xp.divide(dy, _conjugate(xp, y))
     t /= 2
-    return t
+    return _zero_where(xp, dy, t)
 
 
 def _rsqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
@@ -107,13 +116,13 @@ def _rsqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
     t *= y
     t *= dy
     t /= -2
-    return t
+    return _zero_where(xp, dy, t)
 
 
 def _reciprocal_grad(xp: Any, y: Any, dy: Any) -> Any:
     t = xp.square(_conjugate(xp, y))
     t *= dy
-    return again(xp.negative, t)
+    return _zero_where(xp, dy, again(xp.negative, t))
 
 
 # gradients --------------------------------------------------------------------------------------

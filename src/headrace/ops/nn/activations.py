@@ -141,7 +141,7 @@ _GRAD = "gradients: T, {}: T -> backprops: T; T: type({})"
 
 RELU = define(
     "Relu", "features: T -> activations: T; T: type(real)",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: xp.maximum(x, 0), grad=_by_output("ReluGrad"),
+    shape=shape_fns.unchanged, kernel=lambda xp, x: xp.maximum(0, x), grad=_by_output("ReluGrad"),
     elementwise=True,
 )  # fmt: skip
 RELU_GRAD = define(
@@ -151,7 +151,7 @@ RELU_GRAD = define(
 RELU6 = define(
     "Relu6", "features: T -> activations: T; T: type(real)",
     shape=shape_fns.unchanged,
-    kernel=lambda xp, x: xp.minimum(xp.maximum(x, 0), 6),
+    kernel=lambda xp, x: xp.minimum(xp.maximum(0, x), 6),
     grad=_by_output("Relu6Grad"), elementwise=True,
 )  # fmt: skip
 RELU6_GRAD = define(

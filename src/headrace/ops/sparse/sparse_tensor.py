@@ -8,7 +8,7 @@ Coordinates are expected in row-major order; ``sparse_reorder`` brings them into
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core import convert, dtypes, shapes
@@ -97,6 +97,13 @@ class SparseTensor:
     @property
     def _graph_anchor(self) -> Tensor:
         return self._values
+
+    # as a structure (core/nest.py with expand_composites)
+    def _to_components(self) -> tuple[Tensor, ...]:
+        return (self._indices, self._values, self._dense_shape)
+
+    def _from_components(self, tensors: Sequence[Any]) -> SparseTensor:
+        return SparseTensor(*tensors)
 
     def consumers(self) -> list[Operation]:
         return self._values.consumers()

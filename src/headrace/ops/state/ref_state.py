@@ -288,7 +288,8 @@ def assign(
         check = True if validate_shape is None else validate_shape
         lock = True if use_locking is None else use_locking
         return apply(ASSIGN, ref, value, validate_shape=check, use_locking=lock, name=name)
-    _require_variable(ref, "Assign")
+    if not hasattr(ref, "assign"):  # a slice of a variable, v[1:3], has it too
+        _require_variable(ref, "Assign")
     return ref.assign(value, name=name)
 
 

@@ -1,0 +1,111 @@
+"""``tf.gradients`` inside of a function with respect to something outside of it.
+
+The function knows what comes from outside by placeholders (captures). Gradients that arrive at a placeholder go on in the
+graph around, from the tensor that it stands for, as far as that leads to an x. All gradient operations are made in the
+function; values of the graph around that they need are captured like any others.
+
+    x = tf.constant(2.0)
+    y = x * x                       # outside
+    f = tf.function(lambda: tf.gradients(y * 3.0, x))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.autodiff.gradients import Tape
+from headrace.core.contexts import Context
+from headrace.core.graph import Graph
+from headrace.core.schedule import Loop
+from headrace.core.tensor import Tensor
+
+__all__ = ["backprop_outwards"]
+
+
+class _OuterTape(Tape):
+    """A pass over the operations of a graph around the function; its own operations are made in the function."""
+
+    def __init__(self, function: Graph, walked: Graph) -> None:
+        super().__init__(function)
+        self.walked = walked
+        self.open = ()
+
+    def context_for(self, context: Context | None) -> Context | None:
+        return self.called_in
+
+    def loop(self, unit: Loop) -> None:
+        raise LookupError(
+            f"No gradient can be made inside of a function for the loop '{unit.context.name}' outside of it: call "
+            "tf.gradients outside too, or make the loop in the function"
+        )
+
+
+def backprop_outwards(
+    tape: Tape,
+    ys: Sequence[Tensor],
+    starts: Sequence[Any],
+    xs: Sequence[Tensor],
+    stops: set[Tensor],
+) -> list[Any]:
+    """``Tape.recorded`` where some xs are of the graphs around the function."""
+    function: Any = tape.walked if isinstance(tape, _OuterTape) else tape.graph
+    inside = [x if x._op.graph is function else function.inside(x) for x in xs]
+    inner_stops = {
+        s
+        for s in (t if t._op.graph is function else function.inside(t) for t in stops)
+        if s is not None
+    }
+    ways = [(o, i) for o, i in _ways_out(function, xs, stops) if i not in inner_stops]
+    wanted = [x for x in inside if x is not None] + [i for _, i in ways]
+    walk = tape.backprop if isinstance(tape, _OuterTape) else tape.recorded
+    found = iter(walk(ys, starts, wanted, inner_stops))
+    out = [None if x is None else next(found) for x in inside]
+    further = {o for o, _ in ways}  # their gradients are told by the pass outside
+    out = [None if x in further else g for x, g in zip(xs, out)]
+    arrived = [(outer, grad) for (outer, _), grad in zip(ways, found) if grad is not None]
+    for home in dict.fromkeys(o._op.graph for o, _ in arrived):
+        here = [(o, g) for o, g in arrived if o._op.graph is home]
+        more = _beyond(tape.graph, home, here, xs, stops)
+        out = [_sum(a, b) for a, b in zip(out, more)]
+    return out
+
+
+def _ways_out(
+    function: Any, xs: Sequence[Tensor], stops: set[Tensor]
+) -> list[tuple[Tensor, Tensor]]:
+    """Captures that stand for a tensor which depends on an x."""
+    found = []
+    for outer, inner in function.captures:
+        home = outer._op.graph
+        if home._is_eager or outer in stops:
+            continue
+        between = _OuterTape(function, home).ops_between([outer], xs, stops)
+        if outer._op in between or (home._is_function and _ways_out(home, xs, stops)):
+            found.append((outer, inner))
+    return found
+
+
+def _beyond(
+    function: Graph,
+    home: Graph,
+    arrived: list[tuple[Tensor, Any]],
+    xs: Sequence[Tensor],
+    stops: set[Tensor],
+) -> list[Any]:
+    """Gradients of the xs from those of tensors of a graph around."""
+    tape = _OuterTape(function, home)
+    ys, starts = [o for o, _ in arrived], [g for _, g in arrived]
+    if home._is_function:
+        return backprop_outwards(tape, ys, starts, xs, stops)
+    here = [x for x in xs if x._op.graph is home]
+    found = iter(tape.backprop(ys, starts, here, stops))
+    return [next(found) if x._op.graph is home else None for x in xs]
+
+
+def _sum(a: Any, b: Any) -> Any:
+    from headrace.autodiff.aggregate import total
+
+    if a is None or b is None:
+        return b if a is None else a
+    return total([a, b])
