@@ -7,6 +7,8 @@ tensors, a list for a list output, or the Operation if there is no output.
 
 from __future__ import annotations
 
+import collections
+import functools
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +23,7 @@ from headrace.core.opdef import Arg, Attr, OpDef, lookup
 from headrace.core.stacks import default_graphs
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["apply", "apply_op", "create_op", "named_result"]
+__all__ = ["apply", "apply_named", "apply_op", "create_op", "named_result"]
 
 
 def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -35,6 +37,16 @@ def named_result(tensor: Tensor, scope: str) -> Tensor:
         return tensor
     tensor._op.graph._uncounted -= 1  # TensorFlow needs no operation more for the name
     return apply_op("Identity", tensor, name=scope)  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _result_class(opdef: OpDef) -> type:
+    return collections.namedtuple(opdef.name, [arg.name for arg in opdef.outputs])  # type: ignore[misc]
+
+
+def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """``apply`` for the ops of several outputs that users call themselves: the outputs by their names, as a tuple."""
+    return _result_class(opdef)(*apply(opdef, *inputs, name=name, **attrs))
 
 
 def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:

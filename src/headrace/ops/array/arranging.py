@@ -620,7 +620,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
             order[:2] = [1, 0]
         full = apply_op("Pack", [dims[i] for i in order])
         lines = [_along(v, order.index(i), len(args)) for i, v in enumerate(vectors)]
-        return [apply_op("BroadcastTo", line, full) for line in lines]
+        return [apply_op("BroadcastTo", line, full, name="mul") for line in lines]
 
 
 def _along(vector: Tensor, axis: int, rank: int) -> Any:

@@ -214,7 +214,8 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     rank = indices._rank()
     if rank is None:
         raise ValueError("batch_gather does not allow indices with unknown shape.")
-    return gather(params, indices, batch_dims=rank - 1, axis=rank - 1, name=name)
+    with name_scope(name, "BatchGather", [params, indices]):
+        return gather(params, indices, batch_dims=rank - 1, axis=rank - 1, name="Reshape_3")
 
 
 # GatherNd and scatters --------------------------------------------------------------------------
@@ -264,7 +265,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
 
 def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) -> Tensor:
     """Put the batch position in front of every index."""
-    with name_scope(name, "BatchGatherNd", [params, indices]) as scope:
+    with name_scope(name, "BatchGatherND", [params, indices]) as scope:
         params, indices = convert_to_tensor(params), convert_to_tensor(indices)
         rank = indices._rank()
         if rank is None or params._rank() is None:
@@ -284,7 +285,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
             )
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
-        return apply(GATHER_ND, params, full, name=scope)  # type: ignore[no-any-return]
+        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")  # type: ignore[no-any-return]
 
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
@@ -629,6 +630,7 @@ def sequence_mask(
             column = apply_op("Cast", column, DstT=maxlen._dtype._base)
         else:
             count_more(column._op.graph, 1)  # TF casts in any case
+            get_default_graph().unique_name("Cast")
         mask = apply_op("Less", row, column)
         if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
             return mask  # type: ignore[no-any-return]

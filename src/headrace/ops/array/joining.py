@@ -170,7 +170,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         at = convert_to_tensor(axis, dtypes.int32)
         if at._rank() not in (0, None):
             raise ValueError(f"Shape {at.shape} must have rank 0")
-        return apply_op("Identity", values[0], name=name)  # type: ignore[no-any-return]
+        with name_scope(name or "concat"):
+            return apply_op("Identity", values[0], name=name or "concat")  # type: ignore[no-any-return]
     if not values:
         raise ValueError("tf.concat needs at least one tensor")
     return apply(CONCAT, values, axis, name=name or "concat")  # type: ignore[no-any-return]
@@ -588,7 +589,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     axis = axis % rank if -rank <= axis < rank else axis
     dims = shape(data, out_type=repeats._dtype)
     size: Tensor = dims[axis]  # type: ignore[index]
-    each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1])))
+    each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
     ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
     total = apply_op("Sum", each, const(0), keep_dims=False)
     one, zero = const(1, repeats._dtype), const(0, repeats._dtype)
@@ -598,7 +599,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
         "UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32
     )
     which = apply_op("Squeeze", which, squeeze_dims=(0,))
-    return apply_op("GatherV2", data, which, const(axis))  # type: ignore[no-any-return]
+    return apply_op("GatherV2", data, which, const(axis), name="Reshape")  # type: ignore[no-any-return]
 
 
 # Pad --------------------------------------------------------------------------------------------

@@ -348,7 +348,7 @@ def histogram_fixed_width_bins(
         index = apply_op("Floor", apply_op("Cast", bins, DstT=kind) * scaled)
         top = apply_op("Cast", bins - 1, DstT=kind)  # type: ignore[operator]
         inside = apply_op("Minimum", apply_op("Maximum", index, apply_op("ZerosLike", index)), top)
-        return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype))
+        return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype), name="Reshape_1")
 
 
 def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Any:
@@ -391,7 +391,8 @@ def confusion_matrix_v2(
         else:
             values = apply_op("Cast", convert.convert(weights), DstT=kind)
         indices = apply_op("Pack", columns, axis=1)
-        return apply_op("ScatterNd", indices, values, apply_op("Pack", [size, size]))
+        dims = apply_op("Pack", [size, size])
+        return apply_op("ScatterNd", indices, values, dims, name="SparseTensorDenseAdd")
 
 
 def _class_indices(value: Any, name: str) -> Any:

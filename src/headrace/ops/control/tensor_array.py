@@ -192,7 +192,7 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Tensor:
         if not self._dynamic_size and self._size is not None:
-            return convert_to_tensor(self._size, dtypes.int32)
+            return convert_to_tensor(self._size, dtypes.int32, name or "TensorArraySizeV3")
         return apply(ops.SIZE, self._handle, self._flow, name=name)  # type: ignore[no-any-return]
 
     def close(self, name: str | None = None) -> Any:

@@ -15,8 +15,9 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import infer, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_op, named_result
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
@@ -362,7 +363,8 @@ def swish(features: Any) -> Tensor:
     """x * sigmoid(x)."""
     features = convert_to_tensor(features, name="features")
     count_more(features._op.graph, 2)  # TF has a gradient of its own for it, with identities around
-    return mul(features, apply_op("Sigmoid", features))
+    product = mul(features, apply_op("Sigmoid", features))
+    return named_result(product, f"{get_default_graph().unique_name('IdentityN')}/")
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_op, named_result
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
@@ -466,7 +466,7 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         count_more(logits._op.graph, _XENT_OPS - 1)
         cost: Tensor = apply(XENT, logits, labels, name=name)[0]
         cost._op.__dict__["_reshaped_in_tf"] = True
-        return cost
+        return named_result(cost, f"{name.rstrip('/')}/Reshape_2/")
     before = ops_counted(logits._op.graph)
     outer = _outer_shape(logits)
     cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]

@@ -366,7 +366,7 @@ def _pairwise(errors: Tensor, weights: Tensor) -> Tensor:
     second = mul(2.0, apply_op("DivNoNan", sums, apply_op("Maximum", mul(present, others), 0.0)))
     loss = reduce_sum(mul(sub(first, second), weights))
     some = apply_op("Greater", reduce_sum(present), 0.0)
-    return cond_where(some, loss, zeros_like(loss), name="value")
+    return cond_where(some, loss, zeros_like(loss), name="value_2")
 
 
 def sigmoid_cross_entropy(

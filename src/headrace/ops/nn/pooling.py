@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_named, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
@@ -539,7 +539,7 @@ def max_pool_with_argmax(
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
     Targmax = deprecated("output_dtype", output_dtype, "Targmax", Targmax)
-    return apply(  # type: ignore[no-any-return]
+    return apply_named(  # type: ignore[no-any-return]
         MAX_POOL_ARGMAX, input, ksize=sequence_of(ksize, 2, 3, "ksize"), strides=sequence_of(strides, 2, 3, "strides"),
         padding=padding, Targmax=dtypes.int64 if Targmax is None else Targmax,
         include_batch_in_index=include_batch_in_index, name=name,

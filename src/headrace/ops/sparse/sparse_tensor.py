@@ -566,7 +566,10 @@ def sparse_add_v2(a: Any, b: Any, threshold: Any = 0) -> Any:
 def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """Softmax over the entries of each row."""
     sp = _sparse(sp_input)
-    values = apply(ops.SPARSE_SOFTMAX, sp.indices, sp.values, sp.dense_shape, name=name)
+    with name_scope(name, "SparseSoftmax", [sp.indices, sp.values]) as scope:
+        values = apply(
+            ops.SPARSE_SOFTMAX, sp.indices, sp.values, sp.dense_shape, name=scope + "SparseSoftmax/"
+        )
     return SparseTensor(sp.indices, values, sp.dense_shape)
 
 
@@ -578,12 +581,13 @@ def _axes_or_all(sp: SparseTensor, axis: Any) -> Any:
 
 
 def _reduced(
-    op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any
-) -> Any:
+    op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any,
+    name: str | None = None,
+) -> Any:  # fmt: skip
     sp = _sparse(sp_input)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
-    return apply(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep)
+    return apply(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
 
 
 def sparse_reduce_sum(
@@ -628,6 +632,24 @@ def sparse_reduce_max_sparse(
     return SparseTensor(
         *_reduced(ops.SPARSE_REDUCE_MAX_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims)
     )
+
+
+def sparse_reduce_max_v2(
+    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    op = ops.SPARSE_REDUCE_MAX_SPARSE if output_is_sparse else ops.SPARSE_REDUCE_MAX
+    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
+    return SparseTensor(*found) if output_is_sparse else found
+
+
+def sparse_reduce_sum_v2(
+    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    op = ops.SPARSE_REDUCE_SUM_SPARSE if output_is_sparse else ops.SPARSE_REDUCE_SUM
+    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
+    return SparseTensor(*found) if output_is_sparse else found
 
 
 def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
