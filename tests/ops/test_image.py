@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops.image.png16 import read_png, write_png
+from headrace.ops.image.png import read_png, write_png
 from headrace.ops.image.resize_images import resize_images_v2
 from tests.golden import image_programs
 

@@ -75,6 +75,7 @@ def _gather_v2_shape(c: Inference) -> list[Shape]:
         raise ValueError(
             f"batch_dims = {batch} must be at most rank(indices) = {len(indices)} and axis = {at}"
         )
+    shapes.merge(params[:batch], indices[:batch])
     return [params[:at] + indices[batch:] + params[at + 1 :]]
 
 
@@ -519,7 +520,7 @@ def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
         return found[0] if found else dtypes.float32
     wanted = dtypes.as_dtype(dtype).base_dtype
     for label, value in (("on_value", on), ("off_value", off)):
-        if hasattr(value, "dtype") and _dtype_of(value) is not wanted:
+        if value is not None and _dtype_of(value) is not wanted:
             raise TypeError(
                 f"dtype {_dtype_of(value)} of {label} does not match dtype parameter {wanted}"
             )
@@ -546,7 +547,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 
 
 def _unravel_shape(c: Inference) -> list[Shape]:
-    indices, dims = c.shape(0), c.shape(1)
+    indices, dims = c.shape(0), c.require_rank(1, 1)
     count = None if dims is None or len(dims) != 1 else dims[0]
     if indices is None:
         return [None]

@@ -94,7 +94,7 @@ def _png_kernel(xp: Any, image: Any, *, compression: int) -> Any:
     if not -1 <= compression <= 9:
         raise invalid(f"compression should be in [-1,9], got {compression}")
     if image.dtype == np.uint16:
-        from headrace.ops.image.png16 import write_png
+        from headrace.ops.image.png import write_png
 
         return _string(write_png(image, compression))
     buffer = io.BytesIO()

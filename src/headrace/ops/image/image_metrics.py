@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
-from headrace.core.convert import convert_to_tensor
+from headrace.core.convert import convert_to_tensor, require_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, reshape, shape, zeros
@@ -101,6 +101,8 @@ def ssim(
     k2: float = 0.03,
 ) -> Tensor:
     """The structural similarity of each pair of images."""
+    for image in (img1, img2):
+        require_tensor(image, "tf.image.ssim")
     with name_scope(None, "SSIM", [img1, img2]):
         a, b, top = _same_images(img1, img2, max_val)
         found, _ = _ssim_parts(a, b, top, filter_size, filter_sigma, k1, k2)
@@ -158,8 +160,8 @@ def _halved(x: Any) -> Any:
 def total_variation(images: Any, name: str | None = None) -> Tensor:
     """The sum of the differences between neighbouring pixels, of each image."""
     with name_scope(name, "total_variation"):
-        images = convert_to_tensor(images, name="images")
-        dims = images._rank()
+        require_tensor(images, "tf.image.total_variation")
+        dims = images.shape.ndims
         if dims == 3:
             rows = images[1:, :, :] - images[:-1, :, :]
             columns = images[:, 1:, :] - images[:, :-1, :]
@@ -175,6 +177,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     """Differences to the next row and to the next column; zero at the end."""
+    require_tensor(image, "tf.image.image_gradients")
     image = convert_to_tensor(image)
     if image._rank() != 4:
         raise ValueError(
@@ -192,6 +195,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 def sobel_edges(image: Any) -> Tensor:
     """Smoothed derivatives in both directions: batch x height x width x channels x 2."""
+    require_tensor(image, "tf.image.sobel_edges")
     image = convert_to_tensor(image)
     static = image._shape
     whole: Any = shape(image)

@@ -14,11 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from headrace.ops.array.array_shape import invalid
+
 __all__ = ["decode"]
 
 #: The mark that a program of Adobe's, or one that follows its habits, leaves in a file: inks are stored inverted.
 _ADOBE = b"\xff\xee\x00\x0eAdobe"
 _SCAN, _END = b"\xff\xda", b"\xff\xd9"
+#: How the messages begin of what the library calls warnings; all others are errors.
+_WARNINGS = ("Corrupt JPEG data", "Premature end", "Warning", "Inconsistent progression")
 
 
 @functools.cache
@@ -38,7 +42,7 @@ def decode(
     if library is None:
         return None
     try:
-        height, width, stored, _ = library.decode_jpeg_header(contents)
+        height, width, stored, _ = library.decode_jpeg_header(contents, strict=False)
     except (ValueError, KeyError, RuntimeError):  # damaged, or of a kind that it does not know
         return None
     inks = stored in ("CMYK", "YCCK")
@@ -59,7 +63,11 @@ def _pixels(library: Any, contents: bytes, recover: bool, options: dict[str, Any
     """As TensorFlow: damage is passed over, a file that ends too early is not (unless that is asked for)."""
     try:
         return library.decode_jpeg(contents, **options)
-    except (ValueError, RuntimeError):
+    except (ValueError, RuntimeError) as error:
+        if not recover and not str(error).startswith(
+            _WARNINGS
+        ):  # a lenient decoder would pass over an error, too
+            raise invalid(f"Invalid JPEG data or crop window, data size {len(contents)}") from None
         if not recover and contents.rfind(_END) < contents.rfind(_SCAN):
             return None
     try:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from typing import Any
@@ -75,14 +76,22 @@ def decode_raw_v2(
 # compressed data ----------------------------------------------------------------------------------
 
 _WINDOW_BITS = {"ZLIB": 15, "GZIP": 31}
+#: A string may become this long; a thousand times less, compressed, would otherwise take all memory.
+MAX_INFLATED = 1 << 30
 
 
 def _inflate(data: bytes, bits: int) -> bytes:
+    inflater = zlib.decompressobj(bits)
     try:
-        return zlib.decompressobj(bits).decompress(data)
+        out = inflater.decompress(data, MAX_INFLATED)
     except zlib.error as error:
         text = re.sub(r"Error (-\d+) while \w+ data: ", r"inflate() failed with error \1: ", str(error))  # fmt: skip
         raise errors.DataLossError(None, None, text) from None
+    if inflater.unconsumed_tail:
+        raise errors.ResourceExhaustedError(
+            None, None, f"{len(data)} compressed bytes hold more than {MAX_INFLATED} bytes."
+        )
+    return out
 
 
 def _compressed_kernel(xp: Any, x: Any, *, compression_type: str) -> Any:
@@ -179,8 +188,10 @@ _VALUES = {
 
 def _array(message: Any, dtype: dtypes.DType) -> Any:
     dims = [d.size for d in message.tensor_shape.dim]
+    if message.tensor_shape.unknown_rank or any(d < 0 for d in dims):
+        raise _damaged(f"its shape is {dims}")
     if message.tensor_content:
-        return np.frombuffer(message.tensor_content, dtype.np_dtype).reshape(dims).copy()
+        return _from_content(message.tensor_content, dtype, dims)
     if dtype is dtypes.string:
         values: Any = np.empty(len(message.string_val), object)
         values[:] = list(message.string_val)
@@ -194,13 +205,41 @@ def _array(message: Any, dtype: dtypes.DType) -> Any:
     return _filled(values, dims)
 
 
+def _from_content(content: bytes, dtype: dtypes.DType, dims: list[int]) -> Any:
+    if dtype is dtypes.string or dtype._kind == "r":
+        raise _damaged(f"{dtype.name} values are not kept as raw bytes")
+    size = math.prod(dims) * dtype.np_dtype.itemsize
+    if size and len(content) != size:
+        raise _damaged(f"{size} bytes are declared and {len(content)} are there")
+    return np.frombuffer(content[:size], dtype.np_dtype).reshape(dims).copy()
+
+
+def _damaged(reason: str) -> Exception:
+    return invalid(f"Cannot parse tensor from proto: {reason}")
+
+
+#: A few values may stand for many that are the same, for this many bytes of them.
+MAX_REPEATED = 1 << 30
+
+
 def _filled(values: Any, dims: list[int]) -> Any:
-    """Fewer values than elements: the last one is repeated."""
-    count = int(np.prod(dims, dtype=np.int64))
+    """Fewer values than elements: the last one is repeated. More: TensorFlow drops them."""
+    count = math.prod(dims)
+    values = values[:count]
     if len(values) < count:
-        last = values[-1:] if len(values) else np.zeros(1, values.dtype)
+        if count * values.dtype.itemsize > MAX_REPEATED:
+            raise _damaged(f"it holds {len(values)} values, and {count} elements are declared")
+        last = values[-1:] if len(values) else _zero(values.dtype)
         values = np.concatenate([values, np.repeat(last, count - len(values))])
     return values.reshape(dims)
+
+
+def _zero(dtype: Any) -> Any:
+    if dtype.kind != "O":
+        return np.zeros(1, dtype)
+    out = np.empty(1, object)
+    out[0] = b""
+    return out
 
 
 SERIALIZE_TENSOR = define(

@@ -412,7 +412,7 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any
     return apply_named(LU, input, output_idx_type=output_idx_type, name=name)
 
 
-def _matrix(a: Any, validate_args: bool) -> Tensor:
+def _matrix(a: Any, validate_args: bool) -> Any:
     """``a`` with at least two axes: checked now where the rank is known, else when it runs if ``validate_args``."""
     from headrace.ops.control.assertions import assert_rank_at_least
 
@@ -428,7 +428,7 @@ def _matrix(a: Any, validate_args: bool) -> Tensor:
     with control_dependencies(
         [assert_rank_at_least(a, 2, message="Input `a` must have at least 2 dimensions.")]
     ):
-        return apply_op("Identity", a)  # type: ignore[no-any-return]
+        return apply_op("Identity", a)
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:

@@ -107,25 +107,27 @@ def squeeze(x: Any, axes: Any, name: str | None = None) -> Tensor:
     return apply_op("Squeeze", x, squeeze_dims=axes, name=name)  # type: ignore[no-any-return]
 
 
-def _scalar_if_all(result: Tensor, axes: Any, keepdims: bool) -> Tensor:
-    """A reduction over all axes is a scalar, whatever the rank that it began with."""
-    if axes is None and not keepdims and result._shape is None:
-        result.set_shape(())
-    return result
-
-
 def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    return _scalar_if_all(
-        apply_op("Sum", x, _axes(x, axes), keep_dims=keepdims, name=name), axes, keepdims
+    return _scalar_if(
+        axes is None and not keepdims,
+        apply_op("Sum", x, _axes(x, axes), keep_dims=keepdims, name=name),
     )
 
 
 def reduce_mean(
     x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    return _scalar_if_all(
-        apply_op("Mean", x, _axes(x, axes), keep_dims=keepdims, name=name), axes, keepdims
+    return _scalar_if(
+        axes is None and not keepdims,
+        apply_op("Mean", x, _axes(x, axes), keep_dims=keepdims, name=name),
     )
+
+
+def _scalar_if(scalar: bool, tensor: Tensor) -> Tensor:
+    """Reducing a tensor of unknown rank over all axes gives a scalar all the same."""
+    if scalar:
+        tensor.set_shape(())
+    return tensor
 
 
 def _axes(x: Any, axes: Any) -> Any:

@@ -62,28 +62,10 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 
-def _check_depth(x: Any, ksize: Any, strides: Any) -> None:
-    """Either width and height are pooled or the depth is, and that in whole windows beside each other."""
-    if x.ndim != 4 or len(ksize) != 4:
-        return
-    if max(ksize[1:3]) > 1:
-        message = "supports exactly one of pooling across depth or pooling across width/height."
-    elif ksize[3] != strides[3]:
-        message = (
-            f"requires the depth window to equal the depth stride: {ksize[3]} vs. {strides[3]}."
-        )
-    elif x.shape[3] % ksize[3]:
-        message = f"requires the depth window to evenly divide the input depth: {ksize[3]} vs. {x.shape[3]}."
-    else:
-        return
-    raise errors.UnimplementedError(None, None, f"Depthwise max pooling {message}")
-
-
 def _max_kernel(
-    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC"
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
 ) -> Any:
-    if ksize[-1] > 1 and data_format == "NHWC":
-        _check_depth(x, ksize, strides)
+    _check_depth_window(ksize, strides, data_format)
     return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -104,7 +86,7 @@ def _ints(values: Any) -> tuple[int, ...]:
 
 
 def _max_v2_kernel(xp: Any, x: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
-    return _max_kernel(xp, x, ksize=_ints(ksize), strides=_ints(strides), padding=padding)
+    return _library(xp).maximum(x, axes_of(x.shape, _ints(ksize), _ints(strides), padding))
 
 
 def _max_grad_v2_kernel(
@@ -124,10 +106,9 @@ def _max_grad_grad_v2_kernel(
 
 
 def _avg_kernel(
-    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC"
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
 ) -> Any:
-    if ksize[-1] > 1 and data_format == "NHWC":
-        _check_depth(x, ksize, strides)
+    _check_depth_window(ksize, strides, data_format)
     return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -193,6 +174,18 @@ def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
     if min(ksize) < 1:
         raise ValueError("ksize cannot be zero.")
     return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
+
+
+def _check_depth_window(ksize: Any, strides: Any, data_format: str) -> None:
+    if not data_format.endswith("C") or ksize[-1] == 1:
+        return
+    if max(ksize[1:-1]) > 1:
+        text = "supports exactly one of pooling across depth or pooling across width/height"
+    elif ksize[-1] != strides[-1]:
+        text = "requires the depth window to equal the depth stride"
+    else:
+        return
+    raise errors.UnimplementedError(None, None, f"Depthwise max pooling {text}")
 
 
 def _pool_shape(c: infer.Inference) -> list[shapes.Shape]:
@@ -540,7 +533,7 @@ def max_pool_with_argmax(
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
     Targmax = deprecated("output_dtype", output_dtype, "Targmax", Targmax)
     return apply_named(  # type: ignore[no-any-return]
-        MAX_POOL_ARGMAX, input, ksize=sequence_of(ksize, 2, 3, "ksize"), strides=sequence_of(strides, 2, 3, "strides"),
+        MAX_POOL_ARGMAX, input, ksize=ksize, strides=strides,
         padding=padding, Targmax=dtypes.int64 if Targmax is None else Targmax,
         include_batch_in_index=include_batch_in_index, name=name,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any
 
 from headrace import errors
 
-__all__ = ["Pattern", "compile_pattern"]
+__all__ = ["Pattern", "compile_pattern", "needs_groups"]
 
 #: Start and end in the text of a match and of each of its groups; (-1, -1) for a group that took no part.
 Spans = Sequence[tuple[int, int]]
@@ -107,19 +107,25 @@ def _group(text: bytes, spans: Spans, number: int) -> bytes:
     return b"" if start < 0 else text[start:end]
 
 
+def needs_groups(rewrite: bytes) -> bool:
+    """Whether a rewrite names a group; finding groups costs time in proportion to their number."""
+    return any(isinstance(part, int) and part for part in _rewrite_parts(rewrite)[0])
+
+
 @functools.lru_cache(256)
-def compile_pattern(pattern: bytes) -> Pattern:
-    """The pattern, ready to match. A pattern that RE2 refuses is an InvalidArgumentError."""
+def compile_pattern(pattern: bytes, groups: bool = True) -> Pattern:
+    """The pattern, ready to match; without ``groups`` only whole matches are found. One that RE2 refuses is an InvalidArgumentError."""
     try:
         import re2
     except ImportError:
         return _by_python(pattern)
-    return _by_re2(re2, pattern)
+    return _by_re2(re2, pattern, groups)
 
 
-def _by_re2(re2: Any, pattern: bytes) -> Pattern:
+def _by_re2(re2: Any, pattern: bytes, groups: bool) -> Pattern:
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = not groups
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as error:

@@ -23,7 +23,7 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, invalid, one_of
 from headrace.ops.sparse.sparse_tensor import SparseTensor
-from headrace.ops.strings.regex import compile_pattern
+from headrace.ops.strings.regex import compile_pattern, needs_groups
 from headrace.ops.strings.string_hash import fingerprint64, hash64, sip_hash
 
 __all__ = [
@@ -288,6 +288,13 @@ def _as_string_kernel(
     xp: Any, x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str
 ) -> Any:
     kind = x.dtype.kind
+    if kind not in "fc":
+        for given, what in (
+            (precision > -1, "precision"),
+            (scientific or shortest, "scientific and shortest format"),
+        ):
+            if given:
+                raise invalid(f"{what} not supported for datatype {x.dtype.name}")
     values = x.reshape(-1).tolist()
     if kind == "b":
         spec = f"%{fill}{width if width > -1 else ''}s"
@@ -412,7 +419,9 @@ def decode_raw(
 
 
 def _substr_shape(c: Inference) -> list[Shape]:
-    if c.shape(1) is not None and c.shape(2) is not None:
+    if c.shape(1) is not None and c.shape(2) is None:
+        raise ValueError("The shape of 'len' must be known where that of 'pos' is: use set_shape.")
+    if c.shape(1) is not None:
         shapes.merge(c.shape(1), c.shape(2))
     return [shapes.broadcast(c.shape(0), c.shape(1))]
 
@@ -427,7 +436,9 @@ def _substr_kernel(xp: Any, x: Any, pos: Any, length: Any, *, unit: str) -> Any:
         if not -len(text) <= p <= len(text):
             raise invalid(f"pos {p} out of range for string {s!r}")
         p = p + len(text) if p < 0 else p
-        piece = text[p : p + max(n, 0)]
+        piece = text[
+            p : p + n if n >= 0 else None
+        ]  # TensorFlow takes a negative length for a huge one
         out.append(piece.encode() if unit == "UTF8_CHAR" else piece)
     return object_array(out, x.shape)
 
@@ -501,12 +512,12 @@ def string_strip(input: Any, name: str | None = None) -> Tensor:
 
 
 def _replaced(x: Any, pattern: bytes, rewrite: bytes, everywhere: bool) -> Any:
-    compiled = compile_pattern(pattern)
+    compiled = compile_pattern(pattern, needs_groups(rewrite))
     return mapped(lambda s: compiled.replace(s, rewrite, everywhere), x)
 
 
 def _matches(x: Any, pattern: bytes) -> Any:
-    matches = compile_pattern(pattern).matches
+    matches = compile_pattern(pattern, groups=False).matches
     found = [matches(s) for s in x.reshape(-1).tolist()]
     return np.array(found, bool).reshape(x.shape)
 

@@ -1,0 +1,158 @@
+"""PNG files: the size that they declare, and those with sixteen bits a channel, which Pillow knows for gray images only.
+
+A PNG file is a signature and chunks ``length, name, data, crc``; IHDR has the size and kind, the IDAT chunks together are
+the zlib-compressed rows. Pillow decodes rows of sixteen-bit values and keeps one of the two bytes of each: a file is decoded twice.
+
+    >>> read_png(write_png(pixels)) == pixels  # height x width x channels, uint16
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace import errors
+from headrace.ops.array.array_shape import invalid
+
+__all__ = ["load_png", "open_png", "png_header", "read_png", "write_png"]
+
+#: libpng's limit for a row or column, TensorFlow's for all pixels, and zlib's for what one byte can become.
+MAX_LENGTH, MAX_PIXELS, MAX_INFLATION = 1_000_000, 1 << 29, 1032
+_CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
+#: The bits that a value may have, by colour type (3 is a palette).
+_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+#: Colour type by channels, and back.
+_COLOR = {1: 0, 2: 4, 3: 2, 4: 6}
+_CHANNELS = {color: n for n, color in _COLOR.items()}
+
+
+def write_png(pixels: Any, compression: int = -1) -> bytes:
+    """The file of an array of height x width x channels (uint8 or uint16)."""
+    height, width, channels = pixels.shape
+    depth = 8 * pixels.dtype.itemsize
+    rows = np.ascontiguousarray(pixels.astype(pixels.dtype.newbyteorder(">")))
+    raw = rows.view(np.uint8).reshape(height, -1)
+    filtered = np.zeros((height, raw.shape[1] + 1), np.uint8)
+    filtered[:, 0] = 2  # every row minus the one above
+    filtered[:, 1:] = raw
+    filtered[1:, 1:] -= raw[:-1]
+    head = struct.pack(">IIBBBBB", width, height, depth, _COLOR[channels], 0, 0, 0)
+    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(filtered.tobytes(), compression)), (b"IEND", b""))  # fmt: skip
+    return _SIGNATURE + b"".join(_chunk(name, data) for name, data in parts)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+class PngHeader(NamedTuple):
+    """What IHDR says; ``compressed`` is the number of bytes in the IDAT chunks."""
+
+    width: int
+    height: int
+    depth: int
+    color: int
+    interlaced: bool
+    compressed: int
+
+    @property
+    def channels(self) -> int:
+        return _CHANNELS.get(self.color, 1)
+
+
+def png_header(data: bytes) -> PngHeader:
+    """The header of a file whose size is one that TensorFlow reads; sizes are checked against the bytes that are there."""
+    if len(data) < 33 or data[12:16] != b"IHDR" or data[8:12] != b"\0\0\0\r":
+        raise invalid(f"Invalid PNG header, data size {len(data)}")
+    width, height, depth, color, _, _, interlaced = struct.unpack_from(">IIBBBBB", data, 16)
+    if not (0 < width <= MAX_LENGTH and 0 < height <= MAX_LENGTH) or depth not in _DEPTHS.get(color, ()):  # fmt: skip
+        raise invalid(f"Invalid PNG header, data size {len(data)}")
+    if width * height >= MAX_PIXELS:
+        raise invalid(f"PNG size too large for int: {width} by {height}")
+    found = PngHeader(width, height, depth, color, bool(interlaced), _compressed_bytes(data))
+    bits = width * (_CHANNELS.get(color, 1)) * depth
+    if height * (bits // 8) > found.compressed * MAX_INFLATION:
+        raise invalid(f"Invalid PNG data, size {len(data)}")
+    return found
+
+
+def _compressed_bytes(data: bytes) -> int:
+    """The bytes of all IDAT chunks. Damage of a chunk that a decoder must understand is an error, as libpng has it."""
+    total, at = 0, len(_SIGNATURE)
+    while at + 12 <= len(data):
+        size, name = struct.unpack_from(">I4s", data, at)
+        end = at + 8 + size
+        critical = not name[0] & 0x20
+        if critical and (name not in _CRITICAL or zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big")):  # fmt: skip
+            break
+        if name == b"IDAT":
+            total += size
+        if name == b"IEND":
+            return total
+        at = end + 4
+    raise invalid(f"Invalid PNG data, size {len(data)}")
+
+
+def open_png(data: bytes) -> Any:
+    """A Pillow image whose pixels are not decoded yet."""
+    from PIL.PngImagePlugin import PngImageFile
+
+    with _damage(data):
+        return PngImageFile(io.BytesIO(data))
+
+
+def load_png(image: Any, data: bytes) -> Any:
+    """The image, decoded."""
+    with _damage(data):
+        image.load()
+    return image
+
+
+@contextlib.contextmanager
+def _damage(data: bytes) -> Iterator[None]:
+    try:
+        yield
+    except (errors.OpError, MemoryError):
+        raise
+    except Exception:  # Pillow's readers raise whatever a damaged file makes them stumble over
+        raise invalid(f"Invalid PNG data, size {len(data)}") from None
+
+
+#: Pillow's names for the two bytes of each value: the decoder drops the other one.
+_HIGH_AND_LOW = {2: ("RGB;16B", "RGB;16L"), 6: ("RGBA;16B", "RGBA;16L")}
+
+
+def read_png(data: bytes) -> Any:
+    """The pixels of a file with sixteen bits a channel: height x width x channels, uint16."""
+    header = png_header(data)
+    if header.depth != 16 or header.color not in _CHANNELS:
+        raise invalid("PNG data of this kind is not read with sixteen bits")
+    shape = (header.height, header.width, header.channels)
+    if (
+        header.color == 4
+    ):  # gray and alpha of two bytes each are four channels of one byte for the decoder
+        return _decoded_as(data, "RGBA", "RGBA").view(">u2").astype(np.uint16).reshape(shape)
+    if header.color == 0:
+        return _decoded_as(data, "LA", "LA").view(">u2").astype(np.uint16).reshape(shape)
+    mode = "RGB" if header.channels == 3 else "RGBA"
+    high, low = (_decoded_as(data, mode, raw) for raw in _HIGH_AND_LOW[header.color])
+    out = high.astype(np.uint16)
+    out <<= 8
+    out |= low
+    return out.reshape(shape)
+
+
+def _decoded_as(data: bytes, mode: str, raw: str) -> Any:
+    """The bytes that a decoder of rows gives which takes ``raw`` pixels and makes ``mode`` of them."""
+    image = open_png(data)
+    image._mode = mode
+    image.tile = [tile._replace(args=raw) for tile in image.tile]
+    return np.array(load_png(image, data))
