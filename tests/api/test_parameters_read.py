@@ -50,6 +50,10 @@ BY_FUNCTION = {
     ("segment_mean", "sparse_gradient"): "the gradient is dense, which is the default",
     ("segment_sqrt_n", "sparse_gradient"): "the gradient is dense, which is the default",
     ("segment_sum", "sparse_gradient"): "the gradient is dense, which is the default",
+    ("__init__", "caching_device"): "an eager variable's value is where it is read", ("__init__", "distribute_strategy"): _DEVICE,
+    ("__init__", "expected_shape"): "TensorFlow ignores it, too", ("__init__", "import_scope"): "nothing is imported in eager code",
+    ("__init__", "validate_shape"): "an eager variable has a value, so its shape is known",
+    ("load", "session"): "eager code has no session", ("import_graph_def", "op_dict"): "TensorFlow ignores it, too",
     ("normal", "name"): _EAGER, ("truncated_normal", "name"): _EAGER, ("uniform", "name"): _EAGER, ("uniform_full_int", "name"): _EAGER,
 }  # fmt: skip
 
