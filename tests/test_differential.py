@@ -23,7 +23,29 @@ with gzip.open(os.path.join(store.HERE, "differential.json.gz"), "rt") as _file:
     ROWS: list[tuple[dict[str, Any], dict[str, Any]]] = [json.loads(line) for line in _file]
 
 #: Case id → why it differs.
-DIFFERENT: dict[int, str] = {}
+_SHAPE = "the static shape says less than TensorFlow's"
+_LINEAR = "a matrix with NaN: TensorFlow's decomposition reports it, LAPACK's gives NaN"
+DIFFERENT: dict[int, str] = {
+    42: "the last dimension is checked only where it is known while the graph is built",
+    56: "a rank that does not fit into int32",
+    62: "linspace from infinity",
+    70: "an axis that does not fit into int32",
+    78: _SHAPE,
+    187: _SHAPE,
+    198: "a nested list beside float64 arrays is float32 here",
+    392: _SHAPE,
+    470: "0 * inf in a row with infinities",
+    480: "0 * inf in a row with infinities",
+    558: "negative repeats count as none; TensorFlow's rows are then others",
+    583: _LINEAR,
+    588: "XLA's own error for an empty tensor",
+    620: _SHAPE,
+    682: "leaky_relu with alpha above 1",
+    685: "a filter without rows",
+    758: "a negative radius reaches to no neighbour",
+    817: "more block sizes than dimensions are found when it runs",
+    890: "integers are converted; TensorFlow refuses its own constant",
+}
 
 CHUNK = 50
 
@@ -37,7 +59,7 @@ def library() -> Library:
 def test_calls_give_what_tensorflow_gives(first: int, library: Library) -> None:
     wrong = []
     for case, theirs in ROWS[first : first + CHUNK]:
-        found = difference(case, {"text": "", **theirs}, Case(library, case).outcome())
+        found = difference(case, theirs, Case(library, case).outcome())
         if (
             found is not None
             and found[0] not in ("known", "missing")

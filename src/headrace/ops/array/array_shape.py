@@ -369,6 +369,8 @@ def _transpose_shape(c: Inference) -> list[Shape]:
 
 
 def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
+    if perm.ndim != 1:
+        raise invalid(f"perm must be a vector, not {shapes.show(perm.shape)}")
     try:
         return x.transpose(perm.tolist())
     except ValueError:
@@ -667,7 +669,10 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    return _filled(shape, _zero_and_one(dtype)[1], dtype, name, "ones")
+    one = _zero_and_one(dtype)[1]
+    if as_dtype(dtype).base_dtype is dtypes.string:
+        raise TypeError(f"Expected string, got {one} of type 'int' instead.")
+    return _filled(shape, one, dtype, name, "ones")
 
 
 def zeros_like(
