@@ -377,8 +377,10 @@ def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
         order = perm.tolist()
         if len(order) != x.ndim:
             raise invalid(f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {len(order)}") from None  # fmt: skip
+        missing = next((i for i in range(x.ndim) if i not in {p % x.ndim for p in order}), order)
         raise invalid(
-            f"{order} is not a permutation of the dimensions of a tensor of rank {x.ndim}"
+            f"{missing} is missing from {{{','.join(map(str, order))}}}: not a permutation of the dimensions of a tensor "
+            f"of rank {x.ndim}"
         ) from None
 
 
@@ -552,6 +554,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 def _fill_shape(c: Inference) -> list[Shape]:
     c.require_rank(0, 1)
+    c.require_rank(1, 0)
     value = c.value(0)
     if value is not None and value.size and value.min() == -1:
         raise ValueError(f"Fill dimensions must be >= 0, got {value.tolist()}")

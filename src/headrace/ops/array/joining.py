@@ -144,11 +144,22 @@ CONCAT_V1 = define(
 
 def _concat_offset_kernel(xp: Any, axis: Any, *dims: Any) -> Any:
     at = axis.item()
+    for i, d in enumerate(dims):
+        if d.ndim != 1:
+            raise invalid(f"input {i} should be a vector, but got shape {shapes.show(d.shape)}")
     rank = dims[0].size
     if not -rank <= at < rank:
         raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
     out, offset = [], 0
-    for d in dims:
+    for i, d in enumerate(dims):
+        if d.size != rank:
+            raise invalid(f"input {i} should contain {rank} elements, but got {d.size}")
+        if any(a != b for j, (a, b) in enumerate(zip(dims[0], d)) if j != at % rank):
+            first, other = (" ".join(map(str, x.tolist())) for x in (dims[0], d))
+            raise invalid(
+                f"All dimensions except {at % rank} must match. Input {i} has shape [{other}] and doesn't match input 0 "
+                f"with shape [{first}]."
+            )
         start = np.zeros(rank, np.int32)
         start[at] = offset
         offset += int(d[at])
@@ -375,7 +386,10 @@ def _split_shape(c: Inference) -> list[Shape]:
     at = _split_axis(axis, len(s))
     dim = s[at]
     if dim is not None and dim % num:
-        raise ValueError(f"Dimension size must be evenly divisible by {num} but is {dim}")
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {num} but is {dim}: number of ways to split should evenly "
+            "divide the split dimension"
+        )
     return [s[:at] + (None if dim is None else dim // num,) + s[at + 1 :]] * num
 
 
@@ -417,6 +431,10 @@ def _split_v_shape(c: Inference) -> list[Shape]:
     at = _split_axis(axis, len(s))
     if sizes is None:
         return [s[:at] + (None,) + s[at + 1 :]] * num
+    if sizes.size != num:
+        raise ValueError(
+            f"Length of size_splits should be equal to num_outputs: {sizes.size} vs {num}"
+        )
     full = _full_sizes(sizes.tolist(), s[at])
     return [s[:at] + (n,) + s[at + 1 :] for n in full]
 
