@@ -23,6 +23,7 @@ from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import _packed_dtype, const, invalid, shape, shape_n
+from headrace.ops.array.concat_offset import concat_offset_kernel
 
 __all__ = [
     "concat", "mirror_pad", "pack", "pad", "pad_v2", "parallel_stack", "repeat", "repeat_with_axis", "split", "stack",
@@ -142,34 +143,9 @@ CONCAT_V1 = define(
 )  # fmt: skip
 
 
-def _concat_offset_kernel(xp: Any, axis: Any, *dims: Any) -> Any:
-    at = axis.item()
-    for i, d in enumerate(dims):
-        if d.ndim != 1:
-            raise invalid(f"input {i} should be a vector, but got shape {shapes.show(d.shape)}")
-    rank = dims[0].size
-    if not -rank <= at < rank:
-        raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
-    out, offset = [], 0
-    for i, d in enumerate(dims):
-        if d.size != rank:
-            raise invalid(f"input {i} should contain {rank} elements, but got {d.size}")
-        if any(a != b for j, (a, b) in enumerate(zip(dims[0], d)) if j != at % rank):
-            first, other = (" ".join(map(str, x.tolist())) for x in (dims[0], d))
-            raise invalid(
-                f"All dimensions except {at % rank} must match. Input {i} has shape [{other}] and doesn't match input 0 "
-                f"with shape [{first}]."
-            )
-        start = np.zeros(rank, np.int32)
-        start[at] = offset
-        offset += int(d[at])
-        out.append(start)
-    return tuple(out) if len(out) > 1 else out[0]
-
-
 CONCAT_OFFSET = define(
     "ConcatOffset", "concat_dim: int32, shape: N*int32 -> offset: N*int32",
-    shape=lambda c: c.shapes()[1:], kernel=_concat_offset_kernel, grad=NOT_DIFFERENTIABLE,
+    shape=lambda c: c.shapes()[1:], kernel=concat_offset_kernel, grad=NOT_DIFFERENTIABLE,
 )  # fmt: skip
 
 
