@@ -20,6 +20,7 @@ try:
     from headrace.runtime.numpy_threads import import_numpy as _import_numpy
 
     _import_numpy()
+    import headrace.layers
     import headrace.train
     from headrace.api import v1 as _v1
     from headrace.api.v1 import __all__ as __all__
@@ -27,9 +28,8 @@ try:
     if TYPE_CHECKING:
         from headrace.api.v1 import *  # noqa: F403
     else:
-        del (
-            headrace.train
-        )  # now that it is loaded, nothing binds the name again: it is for the namespace tf.train
+        # now that they are loaded, nothing binds the names again: they are for the namespaces tf.layers and tf.train
+        del headrace.layers, headrace.train
     globals().update({k: v for k, v in vars(_v1).items() if k[:1] != "_" or k in __all__})
 finally:
     if _collecting:
@@ -39,17 +39,27 @@ finally:
         _gc.enable()
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("cli", "compat", "dropin"):  # our own packages that are imported when first used
-        import importlib
+if TYPE_CHECKING:
+    from headrace import cli as cli
+    from headrace import dropin as dropin
+    from headrace.data.api.progress import progress as progress
+else:
 
-        return importlib.import_module(f"headrace.{name}")
-    if name == "progress":
-        from headrace.data.api.progress import progress as value
-    else:
-        value = getattr(_v1, name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in (
+            "cli",
+            "compat",
+            "dropin",
+        ):  # our own packages that are imported when first used
+            import importlib
+
+            return importlib.import_module(f"headrace.{name}")
+        if name == "progress":
+            from headrace.data.api.progress import progress as value
+        else:
+            value = getattr(_v1, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -53,7 +53,7 @@ def settings_while_loading(**settings: str) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-def openmp_settings(threads: int) -> dict[str, str]:
+def openmp_settings(threads: int, spins: int) -> dict[str, str]:
     """How an OpenMP runtime that Headrace loads is to behave in every thread that calls it.
 
     By default libgomp's threads spin for milliseconds after each parallel region: on the cores that Headrace's own threads, or another
@@ -61,5 +61,5 @@ def openmp_settings(threads: int) -> dict[str, str]:
     """
     found = {"OMP_NUM_THREADS": str(threads)}
     if "OMP_WAIT_POLICY" not in os.environ:
-        found["GOMP_SPINCOUNT"] = "10000"
+        found["GOMP_SPINCOUNT"] = str(spins)
     return found

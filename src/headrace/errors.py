@@ -16,7 +16,7 @@ from typing import Any
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
-    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
+    "FailedPreconditionError", "InaccessibleTensorError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
     "OperatorNotAllowedInGraphError", "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
     "UnavailableError", "UnimplementedError", "UnknownError", "as_op_error", "error_class_for_code", "os_error",
 ]  # fmt: skip
@@ -188,6 +188,10 @@ class DataLossError(_CodedError):
     """Data that was read is damaged."""
 
     code = DATA_LOSS
+
+
+class InaccessibleTensorError(ValueError):
+    """A tensor is used where it has no value: fetched from inside a branch, loop or function."""
 
 
 class OperatorNotAllowedInGraphError(TypeError):

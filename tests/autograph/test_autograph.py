@@ -45,7 +45,7 @@ def _dtype(value: Any) -> Any:
 def test_table(function: Any, calls: Any) -> None:
     for values in calls:
         expected = function(*values)
-        np.testing.assert_allclose(run(function, *values), expected, rtol=1e-3)
+        np.testing.assert_allclose(run(function, *values), expected, rtol=1e-6)
         # on numbers, the converted function is the function
         assert convert(function)(*values) == expected
 
@@ -58,7 +58,7 @@ def test_table_as_function_graphs(function: Any, calls: Any) -> None:
         arrays = [np.asarray(v, _dtype(v)) for v in values]
         specs = [TensorSpec(a.shape, tf.as_dtype(a.dtype)) for a in arrays]
         results = trace(function, specs).bind(State())(*arrays)
-        np.testing.assert_allclose(results[0], function(*values), rtol=1e-3)
+        np.testing.assert_allclose(results[0], function(*values), rtol=1e-6)
 
 
 @pytest.mark.parametrize("static", [True, False])

@@ -9,15 +9,22 @@ import collections
 import json
 import os
 import sys
+import tempfile
 
 import numpy as np
 
 CASES = {}
+CASES_V2 = {}  # what TensorFlow 1.15 does not have
 Pair = collections.namedtuple("Pair", ["left", "right"])
 
 
 def case(make):
     CASES[make.__name__] = make
+    return make
+
+
+def case_v2(make):
+    CASES_V2[make.__name__] = make
     return make
 
 
@@ -458,6 +465,44 @@ def resampled_pipeline(tf):
     return d.batch(6).prefetch(1)
 
 
+# TensorFlow 2 only
+
+
+@case_v2
+def ordered_parallel_map(tf):
+    return tf.data.Dataset.range(20).map(lambda x: x * x, num_parallel_calls=3, deterministic=True)
+
+
+@case_v2
+def ordered_parallel_interleave(tf):
+    return tf.data.Dataset.range(4).interleave(
+        lambda x: tf.data.Dataset.from_tensors(x).repeat(3),
+        cycle_length=2, block_length=2, num_parallel_calls=2, deterministic=True,
+    )  # fmt: skip
+
+
+@case_v2
+def parallel_batches(tf):
+    return tf.data.Dataset.range(7).batch(3, num_parallel_calls=2)
+
+
+@case_v2
+def asserted_cardinality(tf):
+    return tf.data.Dataset.range(5).apply(tf.data.experimental.assert_cardinality(5))
+
+
+@case_v2
+def snapshot_written(tf):
+    return tf.data.Dataset.range(6).apply(tf.data.experimental.snapshot(tempfile.mkdtemp()))
+
+
+@case_v2
+def saved_and_loaded(tf):
+    folder = tempfile.mkdtemp()
+    tf.data.Dataset.range(6).map(lambda x: x + 1).save(folder)
+    return tf.data.Dataset.load(folder)
+
+
 def elements(tf, make, limit=200):
     """All elements of a case, as JSON values."""
     if getattr(tf, "executing_eagerly", lambda: False)():
@@ -488,7 +533,8 @@ if __name__ == "__main__":
     import tensorflow as tf
 
     eager = tf.executing_eagerly()
-    golden = {name: elements(tf, make) for name, make in CASES.items()}
+    cases = dict(CASES, **CASES_V2) if eager else CASES
+    golden = {name: elements(tf, make) for name, make in cases.items()}
     where = os.path.join(
         os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
         "golden",

@@ -10,7 +10,7 @@ import pytest
 import headrace as tf
 from headrace.api import v2
 from headrace.eager.eager_context import eager_mode
-from tests.data.data_cases import CASES, elements
+from tests.data.data_cases import CASES, CASES_V2, elements
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 V1 = json.loads((GOLDEN / "data_v1.json").read_text())
@@ -22,7 +22,7 @@ def test_as_in_tensorflow_1(name: str) -> None:
     assert elements(tf, CASES[name]) == V1[name]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *CASES_V2])
 def test_as_in_tensorflow_2(name: str) -> None:
     with eager_mode():
-        assert elements(v2, CASES[name]) == V2[name]
+        assert elements(v2, {**CASES, **CASES_V2}[name]) == V2[name]

@@ -139,8 +139,8 @@ def test_import_paths(line: str) -> None:
     [
         ("import tensorflow.keras.layers", "tf.keras is part of TensorFlow 1.15, but Headrace does not have it yet"),
         ("from tensorflow import keras", "tf.keras is part of TensorFlow 1.15"),
-        ("from tensorflow.contrib import slim", "tf.contrib.slim is part of TensorFlow 1.15"),
-        ("import tensorflow.contrib.slim", "tf.contrib.slim is part of TensorFlow 1.15"),
+        ("from tensorflow.contrib import tensorrt", "tf.contrib.tensorrt is part of TensorFlow 1.15"),
+        ("import tensorflow.contrib.tensorrt", "tf.contrib.tensorrt is part of TensorFlow 1.15"),
         ("from tensorflow.python.ops import arry_ops", "Near: tf.python.ops.array_ops"),
     ],
 )  # fmt: skip

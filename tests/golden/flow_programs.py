@@ -677,3 +677,115 @@ def template_called_twice(tf):
     one.variables[0].assign(5.0)
     counts = [len(t.variables) for t in (one, other)]
     return [first, second, third, one(scalar(tf, 1)), other(scalar(tf, 1)), str(counts)]
+
+
+# loops and functions ------------------------------------------------------------------------------
+
+
+@program()
+def gradients_of_variables_in_loops_of_functions(tf):
+    v, w = variables(tf, [1.0, 1.0, 1.0, 1.0], [4.0, 5.0])
+
+    @tf.function
+    def inner(x, var):
+        add = lambda j, y: (j + 1, y + tf.reduce_sum(var.sparse_read([1, 2])))
+        return tf.while_loop(lambda j, y: j < 3, add, [tf.constant(0), x])[1]
+
+    @tf.function
+    def outer(var):
+        start = [tf.constant(0), scalar(tf, 0)]
+        r = tf.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, inner(x, var)), start)[1]
+        return tf.convert_to_tensor(tf.gradients(r, var)[0])
+
+    @tf.function
+    def row(x, var):
+        return x + var.sparse_read([1])[0]
+
+    def body(i, x):
+        choose = tf.cond(tf.equal(i % 2, 0), lambda: row(x, v), lambda: row(x, w))
+        return i + 1, choose
+
+    @tf.function
+    def branching(v, w):
+        r = tf.while_loop(lambda i, x: i < 4, body, [tf.constant(0), scalar(tf, 0)])
+        return [tf.convert_to_tensor(g) for g in tf.gradients(r, [v, w])]
+
+    return [outer(v), branching(v, w)]
+
+
+@program(FUNCTION)
+def gradients_that_wait_for_a_loop(tf):
+    x = scalar(tf, 2)
+    loop = tf.while_loop(lambda i, a: i < 2, lambda i, a: [i + 1, a**2], [tf.constant(0), x])
+    with tf.control_dependencies([loop[1]]):
+        return tf.gradients(loop[1], x)
+
+
+@program(GRAPH)
+def gradients_past_stopped_results(tf):
+    a, b = tf.constant(1.0), tf.constant(2.0)
+    both = tf.scan(lambda x, y: (a, b), tf.zeros(5), initializer=(0.0, 0.0))
+    return tf.gradients([both[0] + tf.stop_gradient(both[1])], [a, b])
+
+
+@program(GRAPH)
+def tape_after_a_read_in_a_loop(tf):
+    (v,) = variables(tf, 3.0)
+    out = []
+
+    def body(i, a):
+        before = v + 1.0
+        with tf.GradientTape() as tape:
+            y = v * 2.0 * before
+        return i + 1, a + tape.gradient(y, v)
+
+    out = tf.while_loop(lambda i, a: i < 2, body, [tf.constant(0), scalar(tf, 0)])
+    return out[1]
+
+
+@program(FUNCTION)
+def branches_keep_lists_in_functions(tf):
+    x = scalar(tf, 3)
+    pred = x > 2.0
+    results = [
+        tf.cond(pred, lambda: [x], lambda: [x * 2.0]),
+        tf.case([(pred, lambda: [x])], default=lambda: [x * 2.0]),
+    ]
+    return [results, str([type(r).__name__ for r in results])]
+
+
+@program(FUNCTION)
+def branches_of_other_structure_in_functions(tf):
+    x = scalar(tf, 3)
+    return tf.cond(x > 2.0, lambda: x, lambda: [x])
+
+
+@program(GRAPH)
+def case_of_a_dict(tf):
+    x = scalar(tf, 3)
+    late, early = tf.less(2.0, x, name="z"), tf.less(1.0, x, name="a")
+    return tf.case({late: lambda: x * 2.0, early: lambda: x * 5.0}, default=lambda: x)
+
+
+@program(GRAPH)
+def case_of_numbers(tf):
+    return tf.case([(1.0, lambda: scalar(tf, 1))], default=lambda: scalar(tf, 2))
+
+
+@program(GRAPH)
+def fetch_inside_a_branch(tf):
+    x = scalar(tf, 3)
+    inside = []
+
+    def branch():
+        inside.append(x * 2.0)
+        return inside[0]
+
+    tf.cond(x > 2.0, branch, lambda: x)
+    return inside
+
+
+@program(GRAPH)
+def gradients_of_unknown_kind(tf):
+    x = scalar(tf, 3)
+    return tf.gradients(x * x, x, unconnected_gradients="nonsense")

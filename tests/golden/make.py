@@ -45,6 +45,8 @@ class Run(object):
         """(outputs, values of written-to inputs after the run)."""
         graph = tf.Graph()
         with graph.as_default():
+            if self.op_def.HasField("deprecation"):
+                _make_older(self.op_def.deprecation.version - 1)
             inputs = {
                 arg.name: self._input(arg)
                 for arg in self.op_def.input_arg
@@ -101,6 +103,13 @@ class Run(object):
                 value = tf.compat.v1.make_tensor_proto(value)
             attrs[name] = value
         return attrs
+
+
+def _make_older(version):
+    """The default graph takes ops that later versions refuse."""
+    nothing = tf.compat.v1.GraphDef()
+    nothing.versions.producer = version
+    tf.import_graph_def(nothing)
 
 
 def _library(made=[]):

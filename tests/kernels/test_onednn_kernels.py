@@ -19,7 +19,7 @@ import headrace as tf
 from headrace.core.opdef import KernelNode, bind_kernel, lookup
 from headrace.kernels import accel
 from headrace.kernels.numpy import blocks, gemm, numpy_xp
-from tests.test_narrow_weights import error_bound
+from tests.kernels.test_narrow_weights import error_bound
 from tests.tolerances import assert_close
 
 Rng = np.random.RandomState

@@ -129,7 +129,7 @@ def test_true_division_of_integers() -> None:
     x = constant([7, 8])
     np.testing.assert_array_equal(run(x / 2), [3.5, 4])
     np.testing.assert_array_equal(run(1 / x), [1 / 7, 1 / 8])
-    assert math_binary.truediv(constant([1], "uint8"), 2).dtype is dtypes.float32
+    assert (constant([1], "uint8") / 2).dtype is dtypes.float32
     with pytest.raises(TypeError, match="same dtype"):
         math_binary.truediv(x, 2.5)
     with pytest.raises(TypeError, match="Invalid dtype"):

@@ -239,7 +239,7 @@ def test_prevented_fetches_and_feeds() -> None:
     b.graph.prevent_fetching(b.op)
     b.graph.prevent_feeding(a)
     s = tf.Session()
-    with pytest.raises(ValueError, match="may not be fetched"):
+    with pytest.raises(ValueError, match="marked as not fetchable"):
         s.run(b)
     with pytest.raises(ValueError, match="may not be fed"):
         s.run(b * 2.0, {a: 2.0})

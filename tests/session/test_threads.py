@@ -267,13 +267,13 @@ def test_sessions_in_threads_are_independent() -> None:
 def test_a_session_keeps_to_its_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is spread over threads asks how many it may use; the answer is the session's."""
     seen: list[int] = []
-    real = pool.parallel
+    real = pool._offer
 
-    def counted(tasks: Any) -> None:
-        seen.append(len(tasks))
-        real(tasks)
+    def counted(job: Any, helpers: int) -> None:
+        seen.append(1 + helpers)
+        real(job, helpers)
 
-    monkeypatch.setattr("headrace.kernels.numpy.blocks.parallel", counted)
+    monkeypatch.setattr(pool, "_offer", counted)
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None])
         y = tf.tanh(x * 1.1 + 0.1)

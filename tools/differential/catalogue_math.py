@@ -145,7 +145,7 @@ def invert(s: Source) -> Arguments:
 
 @op("method:__add__", "method:__mul__", "method:__sub__", "method:__truediv__", "method:__pow__",
     "method:__mod__", "method:__floordiv__", "method:__radd__", "method:__rsub__", "method:__lt__", "method:__ge__",
-    "method:__matmul__", "method:__and__", "method:__eq__", positional=2)  # fmt: skip
+    "method:__matmul__", "method:__and__", positional=2)  # fmt: skip
 def operators(s: Source) -> Arguments:
     name, shape = s.of(NUMBERS + ["bool"]), s.dims()
     other = s.one(py(2), py(1.5), s.value(name, s.broadcastable(shape), 1, 4))

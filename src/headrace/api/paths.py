@@ -45,6 +45,10 @@ _inner(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert", "headrace.core.scopes",
         "headrace.core.indexed_slices", _V1,
     ),
+    graph_util=("headrace.api.v1.graph_util",),
+    graph_util_impl=("headrace.api.v1.graph_util",),
+    importer=("headrace.formats.graphdef_reader",),
+    device_spec=("headrace.api.device_spec",),
     random_seed=("headrace.core.seeds",),
     sparse_tensor=_V1,
     tensor_shape=("headrace.core.shapes",),
@@ -148,11 +152,133 @@ _inner(
 )
 _inner(
     "python.util",
+    all_util=("headrace.api.python.all_util",),
     compat=("headrace.api.platform.compat",),
+    deprecation=("headrace.api.python.deprecation",),
     nest=("headrace.core.nest",),
+    tf_contextlib=("headrace.api.python.tf_decorator",),
+    tf_decorator=("headrace.api.python.tf_decorator",),
+    tf_export=("headrace.api.python.tf_export",),
     tf_inspect=("inspect",),
 )
-_inner("python.eager", context=("headrace.api.v1.context",))
+_inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
+_inner(
+    "python.tools",
+    optimize_for_inference_lib=("headrace.formats.graph_transforms",),
+    strip_unused_lib=("headrace.formats.subgraphs",),
+)
+_inner(
+    "python.eager",
+    backprop=("headrace.eager.tape",),
+    context=("headrace.api.v1.context",),
+)
+_LAYERS = "headrace.api.v1.layers"
+_inner(
+    "python.layers",
+    base=("headrace.layers.base",),
+    convolutional=("headrace.layers.conv_names", _LAYERS),
+    core=("headrace.layers.dense", _LAYERS),
+    layers=(_LAYERS,),
+    normalization=("headrace.layers.batch_norm_layer",),
+    pooling=(_LAYERS,),
+    utils=("headrace.layers.conv_arguments", "headrace.layers.smart"),
+)
+PATHS["python.tf2"] = ("headrace.api.python.tf2",)
+_inner("python.summary", summary=("<public summary>",), writer=("<public summary>",))
+_inner("python.debug")
+_inner("python.debug.lib", debug_data=())
+_inner("python.debug.wrappers", hooks=())
+for _name in (
+    "confusion_matrix",
+    "histogram_ops",
+    "lookup_ops",
+    "summary_ops",
+    "weights_broadcast_ops",
+):
+    PATHS[f"python.ops.{_name}"] = (_V1, _GEN)
+for _name in ("metrics", "metrics_impl"):
+    PATHS[f"python.ops.{_name}"] = ("<public metrics>",)
+PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
+PATHS["python.client.timeline"] = ()
+for _name in (
+    "basic_session_run_hooks", "checkpoint_management", "checkpoint_utils", "coordinator", "device_setter",
+    "evaluation", "input", "monitored_session", "queue_runner", "queue_runner_impl", "saver", "server_lib",
+    "session_manager", "session_run_hook", "supervisor", "sync_replicas_optimizer",
+):  # fmt: skip
+    PATHS[f"python.training.{_name}"] = ("headrace.api.v1.train",)
+_inner("python.keras")
+_inner(
+    "python.keras.engine",
+    base_layer=("headrace.layers.core_layer", "headrace.layers.input_spec"),
+    input_spec=("headrace.layers.input_spec",),
+)
+_inner("contrib")
+_inner("contrib.layers", python=())
+_inner(
+    "contrib.layers.python",
+    layers=("<hosted tf_slim.layers>", "headrace.api.contrib.layers"),
+    ops=(),
+)
+_inner(
+    "contrib.layers.python.layers",
+    **{
+        name: (f"<hosted tf_slim.layers.{name}>", "headrace.api.contrib.layers")
+        for name in (
+            "initializers",
+            "layers",
+            "normalization",
+            "optimizers",
+            "regularizers",
+            "summaries",
+            "utils",
+        )
+    },
+    embedding_ops=("headrace.api.contrib.layers",),
+    encoders=("headrace.api.contrib.layers",),
+)
+_inner("contrib.layers.python.ops", sparse_ops=("<hosted tf_slim.layers.sparse_ops>",))
+_FRAMEWORK = "headrace.api.contrib.framework"
+_inner("contrib.framework", python=())
+_inner("contrib.framework.python", framework=(_FRAMEWORK,), ops=(_FRAMEWORK,))
+_inner(
+    "contrib.framework.python.framework", checkpoint_utils=(_FRAMEWORK,), tensor_util=(_FRAMEWORK,)
+)
+_inner(
+    "contrib.framework.python.ops",
+    arg_scope=("<hosted tf_slim.ops.arg_scope>",),
+    ops=(_FRAMEWORK,),
+    variables=("<hosted tf_slim.ops.variables>",),
+)
+_SLIM = "headrace.api.contrib.slim"
+_inner("contrib.slim", python=())
+_inner("contrib.slim.python", slim=(_SLIM,))
+_inner(
+    "contrib.slim.python.slim",
+    data=(),
+    nets=("headrace.api.contrib.slim_nets",),
+    **{
+        name: (f"<hosted tf_slim.{name}>",)
+        for name in ("evaluation", "learning", "model_analyzer", "queues", "summaries")
+    },
+)
+_inner(
+    "contrib.slim.python.slim.data",
+    **{
+        name: (f"<hosted tf_slim.data.{name}>",)
+        for name in (
+            "data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader", "prefetch_queue",
+            "tfexample_decoder",
+        )
+    },
+)  # fmt: skip
+_NETS = {
+    name: (f"<hosted tf_slim.nets.{name}>",)
+    for name in (
+        "alexnet", "inception_v1", "inception_v2", "inception_v3", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2",
+        "vgg",
+    )
+}  # fmt: skip
+_inner("contrib.slim.python.slim.nets", inception=("headrace.api.contrib.slim_inception",), **_NETS)
 for _path in messages.paths():
     PATHS.setdefault(_path.rpartition(".")[0], ())
     PATHS[_path] = (f"<message {_path}>",)
@@ -194,6 +320,35 @@ class Facade(ModuleType):
         return sorted({*self.__dict__, *(n for p in self._providers for n in dir(p))})
 
 
+class _Public:
+    """A public namespace as a provider; it may come later than the path."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found: Any = importlib.import_module(_V1)
+        for part in self._path.split("."):
+            found = getattr(found, part)
+        return getattr(found, name)
+
+
+class _Hosted:
+    """A module of a hosted package as a provider, loaded when it is asked."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from headrace.api.hosting import module
+
+        return getattr(module(self._name), name)
+
+
 class _Generated:
     """The generated functions as a provider."""
 
@@ -211,6 +366,10 @@ class _Generated:
 def _provider(text: str) -> Any:
     if text == _GEN:
         return _Generated()
+    if text.startswith("<public "):
+        return _Public(text[len("<public ") : -1])
+    if text.startswith("<hosted "):
+        return _Hosted(text[len("<hosted ") : -1])
     if text.startswith("<message "):
         return messages.module(text[len("<message ") : -1])
     return importlib.import_module(text)

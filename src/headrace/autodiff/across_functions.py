@@ -76,14 +76,30 @@ def _ways_out(
 ) -> list[tuple[Tensor, Tensor]]:
     """Captures that stand for a tensor which depends on an x."""
     found = []
+    aims: dict[Graph, list[Tensor]] = {}
     for outer, inner in function.captures:
         home = outer._op.graph
         if home._is_eager or outer in stops:
             continue
-        between = _OuterTape(function, home).ops_between([outer], xs, stops)
-        if outer._op in between or (home._is_function and _ways_out(home, xs, stops)):
+        if home not in aims:
+            aims[home] = _aims(home, xs, stops)
+        between = _OuterTape(function, home).ops_between([outer], aims[home], stops)
+        if outer._op in between or (outer not in xs and outer in aims[home]):
             found.append((outer, inner))
     return found
+
+
+def _aims(home: Any, xs: Sequence[Tensor], stops: set[Tensor]) -> list[Tensor]:
+    """What the xs, and tensors further outside that lead to them, are known by in a graph."""
+    here = [x for x in xs if x._op.graph is home]
+    if not home._is_function:
+        return here
+    inside = [home.inside(x) for x in xs if x._op.graph is not home]
+    return [
+        *here,
+        *(t for t in inside if t is not None),
+        *(i for _, i in _ways_out(home, xs, stops)),
+    ]
 
 
 def _beyond(

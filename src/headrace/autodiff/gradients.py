@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from headrace.autodiff.aggregate import (
@@ -33,7 +33,13 @@ from headrace.core.schedule import Loop, Unit, schedule
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.control.control_contexts import CondContext, in_context, is_inside
+from headrace.ops.control.control_contexts import (
+    CondContext,
+    branch_context,
+    guarded,
+    in_context,
+    is_inside,
+)
 from headrace.ops.control.control_flow import merge_on
 
 __all__ = [
@@ -42,6 +48,7 @@ __all__ = [
     "gradients",
     "gradients_through",
     "hessians",
+    "unconnected_mode",
 ]
 
 
@@ -50,6 +57,15 @@ class UnconnectedGradients(enum.Enum):
 
     NONE = "none"
     ZERO = "zero"
+
+
+def unconnected_mode(value: Any) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise ValueError(
+            f"Unknown value for unconnected_gradients: {value!r}; it is 'none' or 'zero'"
+        ) from None
 
 
 class AggregationMethod:
@@ -88,7 +104,15 @@ def gradients(
     if aggregation_method not in _AGGREGATION_METHODS:
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     return gradients_through(
-        None, ys, xs, grad_ys, name, gate_gradients, stop_gradients, unconnected_gradients
+        None,
+        ys,
+        xs,
+        grad_ys,
+        name,
+        gate_gradients,
+        stop_gradients,
+        unconnected_gradients,
+        colocate_gradients_with_ops,
     )
 
 
@@ -101,9 +125,10 @@ def gradients_through(
     gate_gradients: bool = False,
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
+    colocate_gradients_with_ops: bool = False,
 ) -> list[Any]:
     """``gradients`` along the operations that a tape recorded; None: along all."""
-    mode = UnconnectedGradients(unconnected_gradients)
+    mode = unconnected_mode(unconnected_gradients)
     ys_list, xs_list = _as_list(ys), _as_list(xs)
     stop_list = [] if stop_gradients is None else _as_list(stop_gradients)
     grads_given = [None] * len(ys_list) if grad_ys is None else _as_list(grad_ys)
@@ -119,6 +144,7 @@ def gradients_through(
         starts = [_start(y, g, i) for i, (y, g) in enumerate(zip(y_tensors, grads_given))]
         tape = Tape(y_tensors[0]._op.graph if y_tensors else x_tensors[0]._op.graph)
         tape.gated = gate_gradients
+        tape.colocated = colocate_gradients_with_ops
         tape.only = recorded
         with _pass_named(tape.graph, scope):
             if any(x._op.graph is not tape.graph for x in x_tensors) and tape.graph._is_function:
@@ -229,6 +255,7 @@ class Tape:
         self.graph = graph
         self.grads: dict[Tensor, list[Any]] = {}
         self.gated = False
+        self.colocated = False
         #: Operations that gradients may pass; None: all.
         self.only: Collection[Operation] | None = None
         self.record: Pass | None = None
@@ -290,11 +317,18 @@ class Tape:
         if len(grads) > 1:
             # what comes out of a branch's Switch is used, and so summed up, inside that branch
             made_in = tensor._op.__dict__.get("_cond_context", tensor._op._context)
-            with in_context(self.graph, self.context_for(made_in)):
+            with in_context(self.graph, self.context_for(made_in)), self.beside(grads):
                 grads[:] = [total(grads)]
             if self.record is not None:
                 self.record.sums[tensor] = grads[0]
         return grads[0]
+
+    def beside(self, grads: list[Any]) -> AbstractContextManager[Any]:
+        """Sums stand where the gradient of the first use does, if gradients stand where their operations do."""
+        first = next((g for g in reversed(grads) if isinstance(g, Tensor)), None)
+        if not self.colocated or first is None:
+            return nullcontext()
+        return self.graph.colocate_with(first._op, ignore_existing=True)
 
     def add(self, tensor: Tensor, grad: Any, by: Operation | None = None) -> None:
         self.grads.setdefault(tensor, []).append(grad)
@@ -406,7 +440,7 @@ class Tape:
         before = ops_counted(graph)
         with in_context(graph, self.context_for(op._context)), graph.name_scope(op.name + "_grad"):
             filled = out_grads if function is op._opdef.grad else self.filled(op, out_grads)
-            with graph.colocate_with(None, ignore_existing=True):
+            with graph.colocate_with(op if self.colocated else None, ignore_existing=True):
                 result = function(op, *filled)
         in_grads = list(result) if isinstance(result, (list, tuple)) else [result]
         if len(in_grads) != len(op._inputs):
@@ -460,8 +494,10 @@ class Tape:
         with in_context(self.graph, outer):
             if outer is not None:
                 pred = outer.capture(pred)
-            other = CondContext(pred, inner.pivot, 1 - branch, inner.name, outer)
-            good = as_dense(out_grads[branch])
+            other = _other_branch(inner, pred, 1 - branch, outer)
+            with in_context(self.graph, self.context_for(inner)):
+                good = as_dense(out_grads[branch])
+            good = guarded(good, pred, branch, outer)
             source = op._inputs[0]
             if source._dtype is dtypes.resource:
                 source = apply_op("ReadVariableOp", source, dtype=variable_dtype(source))
@@ -474,6 +510,14 @@ class Tape:
         from headrace.autodiff.while_grad import loop_gradient
 
         loop_gradient(self, unit.context)
+
+
+def _other_branch(inner: Any, pred: Tensor, branch: int, outer: Any) -> CondContext:
+    """The branch of a cond that a tensor was not used in, as a context of the backward pass."""
+    sibling = inner if inner.branch == branch else inner.__dict__.get("sibling")
+    if sibling is None or sibling.pred is not pred:
+        return branch_context(pred, branch, inner.name, outer)
+    return CondContext(pred, sibling.pivot, branch, inner.name, outer)
 
 
 _STRUCTURAL = frozenset(

@@ -16,10 +16,18 @@ from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
 from headrace.core.contexts import CondBase, Context, frame_of
 from headrace.core.infer import static_value
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.basic import constant, identity
-from headrace.ops.control.control_contexts import CondContext, WhileContext, in_context, is_inside
+from headrace.ops.control.control_contexts import (
+    WhileContext,
+    branch_context,
+    guarded,
+    in_context,
+    is_inside,
+)
 from headrace.ops.control.control_flow_ops import (
+    CONTROL_TRIGGER,
     EXIT,
     LOOP_COND,
     MERGE,
@@ -77,6 +85,10 @@ class _Backward:
         self.stacks: dict[Tensor, Tensor] = {}
         self.contexts: dict[Any, Context] = {}
         self.counter_add: Operation | None = None
+        self.counter: Operation | None = None
+        self.counter_sub: Operation | None = None
+        self.push_sync: Operation | None = None
+        self.pop_sync: Operation | None = None
 
     # the loop -------------------------------------------------------------------------------------
     def build(self) -> None:
@@ -111,6 +123,11 @@ class _Backward:
     def active_variables(self) -> list[Any]:
         """Loop variables that the results with gradients depend on."""
         chosen = {v: None for v in self.variables if self.exit_grads[v] is not None}
+        for v in (
+            self.variables
+        ):  # on the way to a y, though no gradient came along it: zero, as in TensorFlow
+            if v.exit._op in self.tape.between and is_trainable(v.merge):
+                chosen[v] = None
         grown = True
         while grown:
             grown = False
@@ -149,6 +166,13 @@ class _Backward:
     def forward_count(self) -> Tensor:
         """A new loop variable of the forward loop that counts its iterations."""
         forward, graph = self.forward, self.graph
+        controls, graph._control_ops = graph._control_ops, ()  # the call may wait for the loop
+        try:
+            return self._counted(forward, graph)
+        finally:
+            graph._control_ops = controls
+
+    def _counted(self, forward: Any, graph: Any) -> Tensor:
         with in_context(graph, forward.outer_context):
             zero = constant(0, name="f_count")
         enter = forward.enter(zero, is_constant=False, name="f_count")
@@ -160,6 +184,12 @@ class _Backward:
             following = apply(NEXT_ITERATION, added, name="NextIteration")
         merge._op._inputs = (enter, following)
         self.counter_add = added._op
+        self.counter = added._op._inputs[0]._op
+        for around in (forward.outer_context, self.outer):
+            outer = frame_of(around)
+            while isinstance(outer, WhileContext):  # its iterations use the same stacks
+                outer.run_in_order()
+                outer = frame_of(outer.outer_context)
         with in_context(graph, forward.outer_context):
             return apply(EXIT, switch[0], name="f_count")  # type: ignore[no-any-return]
 
@@ -184,6 +214,7 @@ class _Backward:
             inside = [identity(s[1]) for s in switches]
             context.pivot = inside[0]._op
             nexts = [apply_op("Sub", inside[0], constant(1, name="b_one"))]
+            self.counter_sub = nexts[0]._op
             nexts += self.body(inside[1:], active, invariants)
             followings = [apply(NEXT_ITERATION, n, name="NextIteration") for n in nexts]
         finally:
@@ -219,6 +250,12 @@ class _Backward:
     # values of the forward loop ---------------------------------------------------------------------
     def value(self, tensor: Tensor) -> Tensor:
         """A forward tensor as the backward loop sees it: its value in the iteration that is being undone."""
+        while tensor._op.type == "Switch" and "_cond_context" in tensor._op.__dict__:
+            if frame_of(tensor._op._context) is not self.forward:
+                break
+            tensor = tensor._op._inputs[
+                0
+            ]  # known outside of the branch: the backward branch takes it in by itself
         if frame_of(tensor._op._context) is not self.forward:
             return tensor
         invariants: dict[Tensor, Tensor] = self.forward.__dict__["invariants"]
@@ -237,6 +274,14 @@ class _Backward:
             with in_context(graph, self.context):
                 return constant(known, tensor._dtype._base)
         outermost = self.outermost()
+        controls, graph._control_ops = graph._control_ops, ()
+        try:
+            return self._stacked(tensor, outermost)
+        finally:
+            graph._control_ops = controls
+
+    def _stacked(self, tensor: Tensor, outermost: Context | None) -> Tensor:
+        graph = self.graph
         with in_context(graph, outermost):
             limit = constant(-1, name="stack_size")
             handle = apply(
@@ -248,12 +293,42 @@ class _Backward:
             )
         with in_context(graph, tensor._op._context):
             push = apply(STACK_PUSH, handle, tensor, name="StackPushV2")
-        assert self.counter_add is not None
-        self.counter_add._add_control_input(push._op)
+        self.order_push(push._op)
         with in_context(graph, self.context_for(tensor._op._context)):
             out: Tensor = apply(STACK_POP, handle, elem_type=tensor._dtype._base, name="StackPopV2")
+        self.order_pop(out._op)
         out._shape = tensor._shape
         return out
+
+    def order_push(self, push: Operation) -> None:
+        """Pushes of one iteration come after those of the one before, and before those of the next.
+
+        A push in a branch does not happen in every iteration, and in TensorFlow what waits for it would not happen either: a
+        ControlTrigger, which runs whatever its inputs do, stands between.
+        """
+        assert self.counter_add is not None and self.counter is not None
+        push._add_control_input(self.counter)
+        if push._context is self.forward:
+            self.counter_add._add_control_input(push)
+            return
+        if self.push_sync is None:
+            self.push_sync = self.trigger("f_sync", self.forward, self.counter_add)
+        self.push_sync._add_control_input(push)
+
+    def order_pop(self, pop: Operation) -> None:
+        """Likewise for pops: the next iteration of the backward loop waits for them."""
+        assert self.counter_sub is not None
+        if self.pop_sync is None:
+            self.pop_sync = self.trigger("b_sync", self.context, self.counter_sub)
+        self.pop_sync._add_control_input(pop)
+
+    def trigger(self, name: str, context: Context, before: Operation) -> Operation:
+        with in_context(self.graph, context):
+            made: Operation = apply(CONTROL_TRIGGER, name=name)
+        made._control_inputs = ()
+        before._add_control_input(made)
+        count_more(self.graph, -1)
+        return made
 
     def outermost(self) -> Context | None:
         """Stacks live outside of every loop."""
@@ -280,8 +355,7 @@ class _Backward:
             assert outer is not None
             with in_context(self.graph, outer):
                 pred = outer.capture(self.value(context.pred))
-                pivot = identity(pred)
-            made = CondContext(pred, pivot, context.branch, context.name, outer)
+            made = branch_context(pred, context.branch, context.name, outer)
             made.backward = self
             found = self.contexts[key] = made
         return found
@@ -322,9 +396,11 @@ class LoopTape(Tape):
         assert outer is not None
         with in_context(self.graph, outer):
             pred = outer.capture(self.backward.value(inner.pred))
-            other = CondContext(pred, identity(pred), 1 - branch, inner.name, outer)
+            other = branch_context(pred, 1 - branch, inner.name, outer)
             other.backward = self.backward
-            good = as_dense(out_grads[branch])
+            with in_context(self.graph, self.context_for(inner)):
+                good = as_dense(out_grads[branch])
+            good = guarded(good, pred, branch, outer)
             with in_context(self.graph, other):
                 source = op._inputs[0]
                 if source._dtype is dtypes.resource:

@@ -59,7 +59,7 @@ def _apply_to_tensors(
     full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs = opdef.defaults.copy()
     for key, value in given.items():
-        if value is not None or key in opdef.attrs:
+        if key in opdef.inferred:
             attrs[key] = _attr_value(opdef, key, value)
     seen: dict[str, DType] = {}
     for arg, tensor in zip(opdef.inputs, inputs):
@@ -77,9 +77,20 @@ def _apply_to_tensors(
             raise _type_error(opdef, arg, base, want, attrs)
         if arg.is_ref and not tensor._dtype._is_ref:
             raise _not_mutable(opdef, arg)
+    for key, value in given.items():
+        if key not in opdef.inferred and (value is not None or key in opdef.attrs):
+            attrs[key] = _attr_value(opdef, key, value)
     if len(attrs) != len(opdef.attrs):
         _check_complete(opdef, attrs)
+    if opdef.has_refs:
+        _colocate_with_refs(inputs, attrs)
     return graph._add_op(opdef, inputs, attrs, full_name, depth=4)
+
+
+def _colocate_with_refs(inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None:
+    """An operation on a variable's reference belongs where the variable is."""
+    groups = {g for t in inputs if t._dtype._is_ref for g in t._op.colocation_groups()}
+    attrs["_class"] = sorted(groups.union(attrs.get("_class", ())))
 
 
 def _check_complete(opdef: OpDef, attrs: dict[str, Any]) -> None:
@@ -155,7 +166,7 @@ def _apply(
     full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs: dict[str, Any] = {}
     for key, value in given.items():
-        if value is not None or key in opdef.attrs:
+        if key in opdef.inferred and value is not None:
             attrs[key] = _attr_value(opdef, key, value)
     flat: list[Tensor] = []
     for arg, value in zip(opdef.inputs, inputs):
@@ -163,7 +174,12 @@ def _apply(
             flat.extend(_convert_list(opdef, arg, value, attrs, full_name))
         else:
             flat.append(_convert_one(opdef, arg, value, attrs, full_name))
+    for key, value in given.items():
+        if key not in opdef.inferred and (value is not None or key in opdef.attrs):
+            attrs[key] = _attr_value(opdef, key, value)
     _check_complete(opdef, attrs)
+    if opdef.has_refs:
+        _colocate_with_refs(flat, attrs)
     return graph._add_op(opdef, tuple(flat), attrs, full_name, depth=4)
 
 

@@ -17,6 +17,9 @@ __all__ = ["CondBase", "Context", "WhileBase", "frame_of", "guards_of"]
 class Context:
     """Base of both kinds. ``outer`` is the enclosing context or None."""
 
+    #: Set on contexts of backward loops: gives forward tensors their value of the matching iteration.
+    backward: Any = None
+
     def __init__(self, name: str, outer: Context | None) -> None:
         self.name = name
         self.outer_context = outer

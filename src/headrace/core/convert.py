@@ -185,7 +185,9 @@ def make_ndarray(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
 def _from_numpy(array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
     if array.dtype.kind in "SUO":
         if dtype is not None and dtype is not dtypes.string:
-            raise TypeError(f"Expected {dtype.name}, got an array of {array.dtype} instead.")
+            return array.astype(
+                dtype.np_dtype
+            )  # NumPy's rules, as in TensorFlow: numbers in text count
         return _string_array(array)
     if dtype is None:
         dtype = dtypes.as_dtype(array.dtype)
@@ -300,15 +302,14 @@ def _leaf_numpy_dtype(value: Any) -> Any:
 
 
 def _check_kind(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
-    """No silent change of kind from Python values: 1.5 is not an int32, 1 is not a bool."""
+    """No silent change of kind from Python values: 1.5 is not an int32, 1 is not a bool; True is a number."""
     if array.size == 0:
         return
     have, want = array.dtype.kind, dtype._kind
     wrong = (
-        (want in "iu" and have in "fcb")
+        (want in "iu" and have in "fc")
         or (want == "b" and have != "b")
-        or (want == "f" and have in "cb")
-        or (want == "c" and have == "b")
+        or (want == "f" and have == "c")
     )
     if wrong:
         first = array.reshape(-1)[0].item()
@@ -416,6 +417,15 @@ def _dimension_converter(
 
 register_tensor_conversion_function(shapes.TensorShape, _shape_converter)
 register_tensor_conversion_function(shapes.Dimension, _dimension_converter)
+
+
+def require_tensor(value: Any, function: str) -> None:
+    """TensorFlow reads the shape of some arguments before it converts them: arrays and lists are an AttributeError."""
+    if not hasattr(value, "get_shape"):
+        raise AttributeError(
+            f"{function} takes a tensor, not a {type(value).__name__} (which has no 'get_shape'): "
+            "convert it with tf.convert_to_tensor."
+        )
 
 
 def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:

@@ -6,6 +6,8 @@ dependencies, device, colocation and gradient overrides, infers dtypes and shape
 
 from __future__ import annotations
 
+import functools
+import logging
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -19,6 +21,8 @@ from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["Graph", "GraphKeys", "get_default_graph", "has_default_graph", "reset_default_graph"]
 
+_LOG = logging.getLogger("tensorflow")
+_APART = "they are in different while loops"
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\\-/]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
 
@@ -128,12 +132,12 @@ class Graph:
         if self._is_function:
             inputs = self._captured_inputs(inputs)
         context = self._context
-        if context is not None:
-            inputs = context.capture_inputs(opdef, inputs)
         for t in inputs:
             inner = t._op._context
             if inner is not None and inner is not context:
                 _check_frame(t, inner, context, opdef.name, name)
+        if context is not None:
+            inputs = context.capture_inputs(opdef, inputs)
         op = Operation.__new__(Operation)
         op.graph = self
         op.name = name
@@ -208,7 +212,7 @@ class Graph:
                 device = stacks.device_string(entry(op))
             else:
                 device = _merge_devices(device, stacks.device_string(entry))
-        return device
+        return _canonical_device(device)
 
     def _colocate(self, op: Operation) -> None:
         groups = set(op._attrs.get("_class", ()))
@@ -548,7 +552,8 @@ class Graph:
     # the rest -----------------------------------------------------------------------------------
     @property
     def version(self) -> int:
-        return self._version
+        """The number of operations: ``as_graph_def(from_version=…)`` gives those that came after."""
+        return len(self._ops)
 
     @property
     def seed(self) -> int | None:
@@ -573,7 +578,7 @@ class Graph:
         self._finalized = False
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-
+        """The graph as a GraphDef message; ``add_shapes`` writes static shapes into ``_output_shapes`` attributes."""
         if stacks.graph_def_encoder is None:
             raise ImportError("GraphDef messages need headrace.formats, which is not loaded")
         return stacks.graph_def_encoder(self, from_version, add_shapes)
@@ -588,14 +593,28 @@ def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: s
         return
     here = frame_of(context)
     while here is not None:
-        if here is frame:
+        if (
+            here is frame or here.backward is not None
+        ):  # a backward loop reads the forward loop's values
             return
         here = frame_of(here.outer_context)
     source = tensor._op.name
-    raise ValueError(
-        f"Cannot use '{source}' as input to '{name}' because '{source}' is in a while loop. Return it from the loop's "
-        "body as a loop variable, or collect the values of all iterations in a TensorArray."
+    apart = f"'{source}' is in a while loop" if frame_of(context) is None else _APART
+    _LOG.info(
+        "%s made at %s; %s uses it at %s",
+        *(source, trace.user_line(tensor._op._frames)),
+        *(name, trace.user_line(trace.capture(3))),
     )
+    raise ValueError(
+        f"Cannot use '{source}' as input to '{name}' because {apart}. See info log for more details. Return it from the "
+        "loop's body as a loop variable, or collect the values of all iterations in a TensorArray."
+    )
+
+
+@functools.cache
+def _canonical_device(device: str) -> str:
+    """``/cpu:0`` in full: ``/device:CPU:0``."""
+    return re.sub(r"/(cpu|gpu):", lambda m: f"/device:{m.group(1).upper()}:", device, flags=re.I)
 
 
 def _merge_devices(outer: str, inner: str) -> str:

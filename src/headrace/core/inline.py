@@ -161,8 +161,9 @@ class _Copier:
     # operations ---------------------------------------------------------------------------------
     def _one(self, op: Operation) -> None:
         if op.type == "VarHandleOp":
-            self.tensors[op._outputs[0]] = _handle(self.target, op)
-            self.ops[op] = self.tensors[op._outputs[0]]._op
+            handle, here = _handle(self.target, op), self.contexts[None]
+            self.tensors[op._outputs[0]] = handle if here is None else here.capture(handle)
+            self.ops[op] = handle._op
             return
         is_loop_merge = op.type in _MERGES and op._inputs[0]._op.type in ("Enter", "RefEnter")
         old_inputs = (op._inputs[0],) * len(op._inputs) if is_loop_merge else op._inputs

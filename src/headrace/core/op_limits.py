@@ -1,7 +1,7 @@
 """What TensorFlow's registry says about attributes beyond their signature, from op_limits.txt.
 
 A line of the file is a fact and the attributes that it holds for: ``missing uint32 uint64: Assign.T AssignAdd.T``. Facts:
-``types`` (exactly these are allowed), ``missing`` (allowed, but no kernel takes them), ``least`` (of a number, or of a
+``types`` (exactly these are allowed), ``missing`` (allowed, but no kernel takes them), ``unimplemented`` (the kernel refuses them), ``least`` (of a number, or of a
 list's length) and ``strings`` (separated by ``|``). tools/op_limits.py makes the file.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["limits_of"]
 
 
 def limits_of(op_type: str, attr: str) -> dict[str, Any]:
-    """Fields of :class:`Attr` for an attribute: allowed, missing, least, strings; {} where nothing is known."""
+    """Fields of :class:`Attr` for an attribute: allowed, missing, unimplemented, least, strings; {} where nothing is known."""
     return _table().get(f"{op_type}.{attr}", {})
 
 
@@ -42,4 +42,4 @@ def _field(kind: str, value: str) -> tuple[str, Any]:
     if kind == "strings":
         return "strings", tuple(value.split("|"))
     types = frozenset(dtypes.as_dtype(n) for n in value.split())
-    return ("allowed" if kind == "types" else "missing"), types
+    return ("allowed" if kind == "types" else kind), types

@@ -116,6 +116,7 @@ class Attr(NamedTuple):
     least: int | None = None  # the least value, or the least length of a list
     strings: tuple[str, ...] | None = None  # the strings that are allowed
     missing: frozenset[DType] = frozenset()  # types that are allowed but have no kernel
+    unimplemented: frozenset[DType] = frozenset()  # types that the kernel refuses
 
 
 class Traits(NamedTuple):
@@ -153,6 +154,7 @@ class OpDef:
     inferred: frozenset[str]  # attributes that inputs determine
     defaults: dict[str, Any]  # of the other attributes
     single: Arg | None  # the output, if there is just one
+    has_refs: bool  # takes references of variables
     without_kernel: tuple[
         Attr, ...
     ]  # type attributes that TensorFlow has no kernel for at some types
@@ -201,7 +203,8 @@ class OpDef:
             simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
             defaults={a.name: a.default for a in attrs.values() if a.has_default and a.name not in inferred},
             single=outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None,
-            without_kernel=tuple(a for a in attrs.values() if a.missing),
+            has_refs=any(a.is_ref for a in inputs),
+            without_kernel=tuple(a for a in attrs.values() if a.missing or a.unimplemented),
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -212,6 +215,7 @@ _READ_LATER = frozenset(
     [
         "attrs",
         "defaults",
+        "has_refs",
         "inferred",
         "inputs",
         "kernel_params",

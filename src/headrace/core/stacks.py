@@ -92,6 +92,8 @@ def session_for(session: Any, graph: Graph, what: str) -> Any:
 node_def_encoder: Callable[[Operation], Any] | None = None
 #: Likewise for a whole graph.
 graph_def_encoder: Callable[[Graph, int | None, bool], Any] | None = None
+#: Likewise for an attribute that TensorFlow shows as a message (a tensor, a shape, a function).
+attr_encoder: Callable[[Operation, str], Any] | None = None
 
 
 def node_def_of(op: Operation) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["VariableHandle", "call"]
 
 
+_numbers = itertools.count()
+
+
 class _HandleOp(Place):
     """What a variable's handle was made by, for code that looks a variable's type and shape up there."""
 
@@ -38,13 +42,15 @@ class _HandleOp(Place):
 class VariableHandle(Handle):
     """The handle of an eager variable; its value is the key in the state."""
 
-    __slots__ = ("variable", "writers")
+    __slots__ = ("number", "variable", "writers")
 
     variable: Any  # a weak reference to the tf.Variable
 
     def __init__(self, key: str, name: str, attrs: dict[str, Any]) -> None:
         super().__init__(key, _HandleOp(name, attrs))
         self.writers: dict[Any, Writer] = {}
+        #: Handles made later have a larger one.
+        self.number = next(_numbers)
 
     def __del__(self) -> None:
         STATE.values.pop(self._static, None)

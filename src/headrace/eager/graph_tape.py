@@ -141,30 +141,28 @@ def _walk(ops: list[Operation], begin: list[tuple[int, Tensor]], heads: set[Oper
     coming = sorted(begin, key=lambda pair: -pair[0])
     watched: set[Tensor] = set()
     recorded: set[Operation] = set()
-    ways_in: dict[Tensor, list[Operation]] = {}
-
-    def record(op: Operation) -> None:
-        recorded.add(op)
-        watched.update([t for t in op._outputs if t._dtype._base in TRAINABLE])
-
-    def watch(tensor: Tensor) -> None:
-        """Branches and loops that the tensor came into before it was watched know it as another."""
-        watched.add(tensor)
-        for op in ways_in.pop(tensor, ()):
-            record(op)
-            for t in op._outputs:
-                watch(t)
-
     for op in ops:
         while coming and coming[-1][0] <= op._id:
-            watch(coming.pop()[1])
-        if not watched.isdisjoint(op._inputs) or op in heads:
-            record(op)
-        elif op.type in _WAYS_IN:
-            ways_in.setdefault(op._inputs[0], []).append(op)
-    for _, tensor in coming:
-        watch(tensor)
+            watched.add(coming.pop()[1])
+        used = [t for t in op._inputs if t in watched or _came_in(t, watched, recorded)]
+        if used or op in heads:
+            recorded.add(op)
+            watched.update([t for t in op._outputs if t._dtype._base in TRAINABLE])
+    watched.update([t for _, t in coming])
     return Recorded(frozenset(recorded), frozenset(watched))
+
+
+def _came_in(tensor: Tensor, watched: set[Tensor], recorded: set[Operation]) -> bool:
+    """Whether a tensor is what a branch or loop knows a watched one by; it may have come in before it was watched."""
+    ways = []
+    while tensor not in watched:
+        if tensor._op.type not in _WAYS_IN:
+            return False
+        ways.append(tensor)
+        tensor = tensor._op._inputs[0]
+    recorded.update([t._op for t in ways])
+    watched.update(ways)
+    return True
 
 
 # derivatives ------------------------------------------------------------------------------------

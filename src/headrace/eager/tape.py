@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from headrace.autodiff.aggregate import as_dense, total
-from headrace.autodiff.gradients import UnconnectedGradients
+from headrace.autodiff.gradients import UnconnectedGradients, unconnected_mode
 from headrace.autodiff.registry import gradient_function
 from headrace.core import nest
 from headrace.core.convert import convert_to_tensor
@@ -30,6 +30,7 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Tensor
 from headrace.eager import graph_tape as symbolic
 from headrace.eager.eager_context import EAGER, eager_mode
+from headrace.eager.eager_state_ops import VariableHandle
 from headrace.eager.eager_tensor import EagerTensor, wrap
 from headrace.eager.tape_record import ACTIVE, TAPES, Record
 
@@ -150,8 +151,8 @@ class GradientTape:
             self._push()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """Variables watched by this tape, in the order in which they were first used."""
-        return tuple(self._variables.values())
+        """Variables watched by this tape, in the order in which they were made."""
+        return tuple(sorted(self._variables.values(), key=_age))
 
     # derivatives --------------------------------------------------------------------------------
     def gradient(
@@ -162,7 +163,7 @@ class GradientTape:
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of ``target`` (summed) with respect to each of ``sources``, in the same structure."""
-        mode = UnconnectedGradients(unconnected_gradients)
+        mode = unconnected_mode(unconnected_gradients)
         self._begin()
         targets = [t for t in nest.flatten(target)]
         flat = nest.flatten(sources)
@@ -187,7 +188,8 @@ class GradientTape:
     def _begin(self) -> None:
         if self._records is None:
             raise RuntimeError(
-                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+                "GradientTape.gradient can only be called once on non-persistent tapes. A non-persistent GradientTape can "
+                "only be used to compute one set of gradients (or jacobians)"
             )
         if self._recording and not self._persistent:
             self._pop()
@@ -238,6 +240,11 @@ class GradientTape:
         """The jacobian of each row of ``target`` with respect to the same row of ``source``."""
         target = convert_to_tensor(target)
         t, s = target._shape, _shape_of(source)
+        for what, shape in (("Source", s), ("Target", t)):
+            if shape is not None and len(shape) < 2:
+                raise ValueError(
+                    f"{what} must have rank at least 2, but found {what.lower()}.shape={shape}"
+                )
         if t is None or not t or not s or t[0] != s[0]:
             raise ValueError(
                 f"Need first dimension of target shape ({t}) and source shape ({s}) to match."
@@ -263,7 +270,7 @@ class GradientTape:
         self, target: Tensor, sources: list[Any], vectors: Iterator[Any], unconnected: Any
     ) -> list[list[Any]]:
         """The gradients of many weighted sums of ``target``, from one recording."""
-        mode = UnconnectedGradients(unconnected)
+        mode = unconnected_mode(unconnected)
         self._begin()
         if isinstance(target, EagerTensor):
             with eager_mode():
@@ -378,6 +385,12 @@ def _place(value: Any) -> Any:
     if isinstance(value, Tensor):
         raise TypeError(f"{value!r} belongs to a graph; an eager tape knows nothing of it")
     return convert_to_tensor(value)
+
+
+def _age(variable: Any) -> int:
+    """A number that grows with the variables of a graph, or of eager execution."""
+    handle = variable.handle
+    return handle.number if isinstance(handle, VariableHandle) else handle._op._id  # type: ignore[no-any-return]
 
 
 def _is_reference(value: Any) -> bool:

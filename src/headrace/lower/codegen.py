@@ -18,6 +18,7 @@ import inspect
 import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from signal import SIGINT
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -32,17 +33,17 @@ from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.grouped_updates import GroupWriter
 from headrace.lower.growing import Growing
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
-from headrace.lower.plan import Plan
+from headrace.lower.plan import Plan, steps
 from headrace.lower.session_state import SMALL, RunContext, Writer
 from headrace.lower.update_groups import Grouped, gradient_position
 from headrace.ops.internal import fused_ops
 from headrace.program.constants import exact_key, peek
 from headrace.program.nodes import Node
 from headrace.runtime import buffers
+from headrace.runtime.interrupts import FILENAME, getsignal, handler, name_with_writes, protect
 
 __all__ = ["Compiled", "compile_plan"]
 
-FILENAME = "<headrace>"
 _BLAS = frozenset([dtypes.float32, dtypes.float64])
 _DEEP = 60  # levels of indentation (Python ends at 100)
 _PRODUCTS = frozenset(["MatMul", "_FusedMatMul"])
@@ -135,7 +136,12 @@ class _Generator:
         for n, feed in enumerate(self.program.feeds):
             self.names[feed] = f"f{n}"
         self._keep_starts()
-        self.block(self.plan.block)
+        first = last = 0  # lines between which the run is not interrupted
+        for statement in self.plan.block:
+            before = len(self.lines)
+            self.block((statement,))
+            if any(_written(step) for step in steps((statement,))):
+                first, last = first or before + 1, len(self.lines)
         self.emit(f"return {self.results()}")
         feeds = "".join(f", f{n}" for n in range(len(self.program.feeds) - self.plan.kept))
         prologue = self.prologue()
@@ -143,9 +149,10 @@ class _Generator:
         if len(self.params) > _MANY:
             prologue.insert(0, f"  {params} = P")
             params = "*P"
-        header = [f"def make(np, RunContext, {params}):", f" def run(S, V{feeds}):"]
-        offset = len(header) + len(prologue)
-        source = "\n".join([*header, *prologue, *self.lines, " return run", ""])
+        offset = 2 + len(prologue)
+        name = name_with_writes(first + offset, last + offset) if last else "run"
+        header = [f"def make(np, RunContext, {params}):", f" def {name}(S, V{feeds}):"]
+        source = "\n".join([*header, *prologue, *self.lines, f" return {name}", ""])
         make = functools.partial(_factory(source), np, RunContext)
         run = make(*self.params.values())
         lines = {line + offset: step for line, step in self.steps.items()}
@@ -171,6 +178,10 @@ class _Generator:
                     # None may mean that another thread is writing it; later this run's own write would be seen
                     out.append(f"  if v{i} is None: v{i} = S.raw(q{i})")
                     out.append(f"  s{i} = v{i}")
+        if any(v.written for v in self.program.variables):
+            look, on_interrupt = self.param("getsignal", getsignal), self.param("handler", handler)
+            protected = f"{look}({int(SIGINT)}) is {on_interrupt}"
+            out.append(f"  if not {protected}: {self.param('protect', protect)}()")
         if self.uses_rt:
             out.append("  rt = RunContext(S)")
         return out

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.lower.session_state import State
+from headrace.runtime.interrupts import uninterrupted
 
 __all__ = ["GroupWriter"]
 
@@ -48,6 +49,7 @@ class GroupWriter:
             for start, end, s in zip([0, *ends], ends, shapes)
         )
 
+    @uninterrupted
     def __call__(self, state: State, shared: tuple[Any, ...], gradients: tuple[Any, ...]) -> Any:
         values = state.values
         grad = np.concatenate([g.reshape(-1) for g in gradients])

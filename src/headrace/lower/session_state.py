@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
+from headrace.runtime.interrupts import uninterrupted
 
 __all__ = ["RunContext", "State", "Writer"]
 
@@ -149,6 +150,7 @@ class Writer:
         self.copies = copies  # the kernel's result may be one of its inputs
         self.wants_rt = wants_rt
 
+    @uninterrupted
     def __call__(self, state: State, rt: Any, *args: Any) -> Any:
         values = state.values
         with state.lock:
@@ -166,6 +168,7 @@ class Writer:
                 values[key] = new
         return result
 
+    @uninterrupted
     def write_one(self, state: State, rt: Any, *args: Any) -> tuple[Any, ...]:
         """The commonest case, one variable that is the first input, with as little around the kernel as possible."""
         key = self.keys[0]

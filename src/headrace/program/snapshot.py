@@ -17,7 +17,7 @@ from headrace.core.opdef import OpDef
 from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, UnimplementedError
 from headrace.program.nodes import (
     Block,
     If,
@@ -80,6 +80,13 @@ def _check_kernels(ops: Iterable[Operation]) -> None:
     for op in ops:
         for attr in op._opdef.without_kernel:
             dtype = op._attrs[attr.name]
+            if dtype in attr.unimplemented:
+                raise UnimplementedError(
+                    None,
+                    op,
+                    f"The kernel of Op '{op.type}' used by node {op.name} does not support {attr.name}={dtype.name}. "
+                    "TensorFlow's does not either; convert the inputs with tf.cast.",
+                )
             if dtype in attr.missing:
                 raise InvalidArgumentError(
                     None,
@@ -366,10 +373,15 @@ class _Builder:
         pred = op.__dict__.get("_cond_pred")
         if pred is None:
             raise ValueError(f"Merge '{op.name}' does not belong to a tf.cond")
-        inputs = (self.value_of[pred], *(self._input(op, i) for i in range(2)))
+        order = (
+            (1, 0) if "_merge_swapped" in op.__dict__ else (0, 1)
+        )  # the value for false comes first
+        inputs = (self.value_of[pred], *(self._input(op, i) for i in order))
         outputs = tuple(self._new(t._dtype._base, t._shape, t) for t in op._outputs)
         for t, value in zip(op._outputs, outputs):
             self.value_of[t] = value
+        if order == (1, 0):  # its index would be the other one
+            del self.value_of[op._outputs[1]]
         target.append(Node(op._opdef, inputs, outputs, op._attrs, op))
 
     def _input(self, op: Operation, i: int) -> int:

@@ -1,17 +1,18 @@
 """One pool of threads for everything that Headrace spreads over cores.
 
-``parallel(tasks)`` runs the first task on the caller's thread and the others on workers, and returns when all are done. A
-hand-over costs a few microseconds (two locks; no queue, no future). A worker that is busy for another run is not waited
-for: its task runs on the caller's thread, so that nested and concurrent use can never deadlock and results never depend
-on how many workers were free.
+``parallel(tasks)`` runs tasks on the caller's thread and on workers: each takes the next one that nobody has begun, so the caller
+never waits for a worker that the scheduler has not let run yet, only for tasks that are under way. On a busy machine the caller
+does most of them itself; nested and concurrent use can never deadlock. Which thread runs a task does not change what it
+computes. A hand-over costs a few microseconds (two locks; no queue, no future).
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -19,26 +20,61 @@ from headrace.runtime import denormals
 from headrace.runtime.cores import ThreadChoice, thread_choice
 from headrace.runtime.float_errors import silence
 
-__all__ = ["chosen_threads", "limited", "parallel", "set_threads", "spread", "thread_count"]
+__all__ = [
+    "PIECES",
+    "chosen_threads",
+    "limited",
+    "parallel",
+    "set_threads",
+    "spread",
+    "thread_count",
+]
 
 Task = Callable[[], Any]
 
+#: Pieces that work is cut into for each thread: a thread that is late leaves the rest to the others.
+PIECES = 4
 
 _choice = thread_choice()
 _threads = _choice.count
 
 
+class _Job:
+    """Tasks of one call. Both counters are advanced by one thread at a time (the interpreter's lock)."""
+
+    __slots__ = ("done", "error", "finished", "following", "tasks", "total")
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.tasks = tasks
+        self.total = len(tasks)
+        self.following = itertools.count()
+        self.finished = itertools.count(1)
+        self.error: BaseException | None = None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+    def work(self) -> bool:
+        """Run tasks as long as there are some that nobody has begun; whether this thread ended the last one."""
+        last = False
+        for number in self.following:
+            if number >= self.total:
+                break
+            try:
+                self.tasks[number]()
+            except BaseException as error:
+                self.error = self.error or error
+            last = next(self.finished) == self.total
+        return last
+
+
 class _Worker:
-    """A thread that waits for one task at a time."""
+    """A thread that waits for jobs. One that has not woken up yet for a job is offered the next one instead."""
 
     def __init__(self) -> None:
-        self.free = threading.Lock()
         self.go = threading.Lock()
-        self.done = threading.Lock()
         self.go.acquire()
-        self.done.acquire()
-        self.task: Task | None = None
-        self.error: BaseException | None = None
+        self.job: _Job | None = None
+        self.running = False
         threading.Thread(target=self._loop, name="headrace", daemon=True).start()
 
     def _loop(self) -> None:
@@ -46,23 +82,25 @@ class _Worker:
         denormals.flush()
         while True:
             self.go.acquire()
-            try:
-                self.task()  # type: ignore[misc]
-            except BaseException as error:
-                self.error = error
-            self.task = None
-            self.done.release()
+            job, self.job = self.job, None
+            if job is None:
+                continue
+            self.running = True
+            last = job.work()
+            self.running = False
+            if last:
+                job.done.release()
+            del job
 
-    def start(self, task: Task) -> None:
-        self.task = task
-        self.go.release()
-
-    def finish(self) -> None:
-        self.done.acquire()
-        error, self.error = self.error, None
-        self.free.release()
-        if error is not None:
-            raise error
+    def offer(self, job: _Job) -> bool:
+        """Give it to the thread unless that is at work."""
+        if self.running:
+            return False
+        self.job = job
+        if self.go.locked():
+            with suppress(RuntimeError):  # another thread woke it up
+                self.go.release()
+        return True
 
 
 _workers: list[_Worker] = []
@@ -117,19 +155,21 @@ def limited(n: int) -> Iterator[None]:
         _limit.threads = outer
 
 
-def _claim(n: int) -> list[_Worker]:
-    """Up to n workers that are free now."""
+def _offer(job: _Job, n: int) -> None:
+    """Up to n workers may help."""
     if len(_workers) < n:
         with _lock:
             while len(_workers) < n:
                 _workers.append(_Worker())
-    return [w for w in _workers[:n] if w.free.acquire(blocking=False)]
+    for worker in _workers:
+        if n <= 0:
+            return
+        n -= worker.offer(job)
 
 
 def spread(tasks: Sequence[Task]) -> None:
-    """Run tasks, more of them perhaps than there are threads: each thread gets neighbouring ones."""
-    threads = min(thread_count(), len(tasks))
-    share = -(-len(tasks) // threads)
+    """Run many small tasks: threads take several neighbouring ones at a time."""
+    share = -(-len(tasks) // (thread_count() * PIECES))
     parallel([partial(_each, tasks[i : i + share]) for i in range(0, len(tasks), share)])
 
 
@@ -140,21 +180,14 @@ def _each(tasks: Sequence[Task]) -> None:
 
 def parallel(tasks: Sequence[Task]) -> None:
     """Run all tasks; the first error is raised when all have ended."""
-    helpers = _claim(len(tasks) - 1)
-    split = 1 + len(helpers)
-    for worker, task in zip(helpers, tasks[1:]):
-        worker.start(task)
-    failed: BaseException | None = None
-    try:
-        tasks[0]()
-        for task in tasks[split:]:
-            task()
-    except BaseException as error:
-        failed = error
-    for worker in helpers:
-        try:
-            worker.finish()
-        except BaseException as error:
-            failed = failed or error
-    if failed is not None:
-        raise failed
+    helpers = min(thread_count(), len(tasks)) - 1
+    if helpers < 1:
+        _each(tasks)
+        return
+    job = _Job(tasks)
+    _offer(job, helpers)
+    if not job.work():
+        job.done.acquire()
+    job.tasks = ()  # a worker that comes late keeps no arrays alive
+    if job.error is not None:
+        raise job.error

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace import errors
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.tensor import Operation, Tensor
 from headrace.program.snapshot import FinalValue
@@ -127,12 +128,19 @@ def _is_variable(fetch: Any, handle: Tensor) -> bool:
     return handle._op.type == "VarHandleOp" and getattr(fetch, "_parent_op", None) is None
 
 
+_INSIDE = (
+    " It is inside of a branch or a loop and may have no value, or one for each iteration: fetch what the tf.cond or "
+    "tf.while_loop returns."
+)
+
+
 def _element(graph: Any, fetch: Any) -> Element:
     handle = getattr(fetch, "handle", None)
     try:
         if isinstance(handle, Tensor) and _is_variable(fetch, handle):
             graph.as_graph_element(handle)
-            return FinalValue(handle._op)
+            cached = getattr(fetch, "_cached_value", None)
+            return FinalValue(handle._op) if cached is None else cached
         element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
     except TypeError as error:
         raise TypeError(
@@ -147,7 +155,11 @@ def _element(graph: Any, fetch: Any) -> Element:
             f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})"
         ) from None
     if not graph.is_fetchable(element):
-        raise ValueError(f"{fetch!r} may not be fetched.")
+        op = element._op if isinstance(element, Tensor) else element
+        inside = "" if op._context is None else _INSIDE
+        raise errors.InaccessibleTensorError(
+            f"Operation {op.name!r} has been marked as not fetchable.{inside}"
+        )
     if isinstance(element, Tensor) and element._op.type == "VarHandleOp":
         return FinalValue(element._op)
     return element  # type: ignore[no-any-return]

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from headrace.core import stacks
+from headrace.core.annotations import DeviceLike, DTypeLike, ShapeLike, TensorLike
 from headrace.core.build import apply_op
 from headrace.core.convert import register_tensor_conversion_function, register_tensor_like
 from headrace.core.dtypes import DType
@@ -24,7 +25,7 @@ from headrace.core.graph import Graph, GraphKeys, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import _outside_functions, init_scope
 from headrace.core.shapes import TensorShape
-from headrace.core.tensor import Operation, Reference, Tensor
+from headrace.core.tensor import Operation, Reference, SupportsOperators, Tensor
 from headrace.variables.variable_slices import SaveSliceInfo as _SliceInfo
 from headrace.variables.variable_slices import sliced_variable
 
@@ -175,7 +176,7 @@ class _VariableFactory(type):
         return super().__call__(*args, **kwargs)
 
 
-class Variable(metaclass=_VariableFactory):
+class Variable(SupportsOperators, metaclass=_VariableFactory):
     """A value that lives in a session from one run to the next."""
 
     __array_priority__ = 100
@@ -190,6 +191,27 @@ class Variable(metaclass=_VariableFactory):
     _caching_device: Any = None
     _save_slice_info: _SliceInfo | None = None
     _in_graph_mode = True
+
+    if TYPE_CHECKING:  # create_variable has the same parameters
+
+        def __init__(
+            self,
+            initial_value: TensorLike | Callable[[], TensorLike] | None = None,
+            trainable: bool | None = None,
+            collections: Sequence[str] | None = None,
+            validate_shape: bool = True,
+            caching_device: DeviceLike = None,
+            name: str | None = None,
+            variable_def: Any = None,
+            dtype: DTypeLike | None = None,
+            expected_shape: ShapeLike | None = None,
+            import_scope: str | None = None,
+            constraint: Callable[[Tensor], Any] | None = None,
+            use_resource: bool | None = None,
+            synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+            aggregation: VariableAggregation = VariableAggregation.NONE,
+            shape: ShapeLike | None = None,
+        ) -> None: ...
 
     # what the two kinds define ------------------------------------------------------------------
     def value(self) -> Tensor:

@@ -1,12 +1,15 @@
 """``tf.contrib``: what there is of it; any other name says clearly that it is missing."""
 
-from headrace.api.contrib import layers
 from headrace.api.missing import module_getattr
 
-__all__ = ["layers"]
+__all__: list[str] = []
+
+_MODULES = ("data", "eager", "framework", "layers", "slim")
 
 __getattr__ = module_getattr(
-    "contrib",
-    __name__,
-    modules={"data": "headrace.api.contrib.data", "eager": "headrace.api.contrib.eager"},
+    "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}
 )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

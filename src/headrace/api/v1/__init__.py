@@ -10,10 +10,11 @@ so that the import stays light; a name that is not here raises an AttributeError
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from headrace import errors
+from headrace import formats as _formats
 from headrace.api import version
 from headrace.api.missing import late, module_getattr
 from headrace.api.platform.messages import MESSAGES
-from headrace.ops.math import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
+from headrace.ops.math import operators as _operators
 from headrace.api.device_spec import DeviceSpec
 from headrace.api.platform.compat import dimension_at_index
 from headrace.api.v1.context import (
@@ -32,7 +33,7 @@ from headrace.autodiff.registry import (
     NoGradient, NotDifferentiable, NotDifferentiable as no_gradient, RegisterGradient,
 )
 from headrace.core.convert import (
-    convert_to_tensor, is_tensor, make_ndarray, register_tensor_conversion_function,
+    convert_to_tensor, is_tensor, register_tensor_conversion_function,
 )
 from headrace.core.dtypes import (
     as_dtype, bfloat16, bool, complex128, complex64, double, DType, float16, float32, float64,
@@ -155,12 +156,6 @@ from headrace.variables.variable_scope import (
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 from headrace.session.session import InteractiveSession, Session
 
-if _TYPE_CHECKING:
-    from headrace.api.v1 import (
-        bitwise, debugging, dtypes, initializers, io, linalg, losses, manip, math, nest, nn, random,
-        signal, sparse, spectral, strings, train,
-    )
-
 #: Modules that are imported when first used.
 LAZY_MODULES = {
     "app": "headrace.api.platform.app",
@@ -174,9 +169,11 @@ LAZY_MODULES = {
     "dtypes": "headrace.api.v1.dtypes",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
+    "graph_util": "headrace.api.v1.graph_util",
     "image": "headrace.api.v1.image",
     "initializers": "headrace.api.v1.initializers",
     "io": "headrace.api.v1.io",
+    "layers": "headrace.api.v1.layers",
     "linalg": "headrace.api.v1.linalg",
     "logging": "headrace.api.platform.tf_logging",
     "losses": "headrace.api.v1.losses",
@@ -206,6 +203,8 @@ LAZY_NAMES = late({
     "headrace.eager.module": "Module",
     "headrace.eager.py_function": "py_function",
     "headrace.eager.tape": "GradientTape",
+    "headrace.formats.graphdef_reader": "import_graph_def",
+    "headrace.formats.tensor_proto": "make_ndarray make_tensor_proto",
     "headrace.ops.control.assertions": (
         "add_check_numerics_ops Assert assert_equal assert_greater assert_greater_equal "
         "assert_integer assert_less assert_less_equal assert_near assert_negative "
@@ -319,7 +318,7 @@ __all__ = [
     "is_numeric_tensor", "is_strictly_increasing", "is_tensor", "is_variable_initialized",
     "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace",
     "local_variables", "local_variables_initializer", "log", "log1p", "log_sigmoid",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "losses", "make_ndarray",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "losses",
     "make_template", "manip", "map_fn", "math", "matmul", "matrix_band_part",
     "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse",
     "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_transpose",
@@ -373,7 +372,372 @@ __all__ = [
     "zeros", "zeros_initializer", "zeros_like", "zeta",
 ]
 
-__getattr__ = module_getattr("", __name__, MESSAGES, LAZY_MODULES, LAZY_NAMES)
+# static names: begin (tools/static_names.py)
+if _TYPE_CHECKING:
+    from typing import Any as _Any
+
+    from headrace import autograph as autograph
+    from headrace.api import contrib as contrib
+    from headrace.api import raw_ops as raw_ops
+    from headrace.api.platform import app as app
+    from headrace.api.platform import flags as flags
+    from headrace.api.platform import gfile as gfile
+    from headrace.api.platform import sysconfig as sysconfig
+    from headrace.api.platform import test as test
+    from headrace.api.platform import tf_logging as logging
+    from headrace.api.platform.sysconfig import CXX11_ABI_FLAG as CXX11_ABI_FLAG
+    from headrace.api.platform.sysconfig import MONOLITHIC_BUILD as MONOLITHIC_BUILD
+    from headrace.api.platform.tf_logging import get_logger as get_logger
+    from headrace.api.v1 import bitwise as bitwise
+    from headrace.api.v1 import compat as compat
+    from headrace.api.v1 import config as config
+    from headrace.api.v1 import data as data
+    from headrace.api.v1 import debugging as debugging
+    from headrace.api.v1 import dtypes as dtypes
+    from headrace.api.v1 import image as image
+    from headrace.api.v1 import initializers as initializers
+    from headrace.api.v1 import io as io
+    from headrace.api.v1 import linalg as linalg
+    from headrace.api.v1 import losses as losses
+    from headrace.api.v1 import manip as manip
+    from headrace.api.v1 import math as math
+    from headrace.api.v1 import nest as nest
+    from headrace.api.v1 import nn as nn
+    from headrace.api.v1 import python as python
+    from headrace.api.v1 import python_io as python_io
+    from headrace.api.v1 import random as random
+    from headrace.api.v1 import signal as signal
+    from headrace.api.v1 import sparse as sparse
+    from headrace.api.v1 import spectral as spectral
+    from headrace.api.v1 import strings as strings
+    from headrace.api.v1 import train as train
+    from headrace.core.specs import IndexedSlicesSpec as IndexedSlicesSpec
+    from headrace.core.specs import SparseTensorSpec as SparseTensorSpec
+    from headrace.core.specs import TensorSpec as TensorSpec
+    from headrace.core.specs import TypeSpec as TypeSpec
+    from headrace.eager.eager_custom_gradient import recompute_grad as recompute_grad
+    from headrace.eager.module import Module as Module
+    from headrace.eager.py_function import py_function as py_function
+    from headrace.eager.tape import GradientTape as GradientTape
+    from headrace.functions.function import function as function
+    from headrace.ops.control.assertions import Assert as Assert
+    from headrace.ops.control.assertions import add_check_numerics_ops as add_check_numerics_ops
+    from headrace.ops.control.assertions import assert_equal as assert_equal
+    from headrace.ops.control.assertions import assert_greater as assert_greater
+    from headrace.ops.control.assertions import assert_greater_equal as assert_greater_equal
+    from headrace.ops.control.assertions import assert_integer as assert_integer
+    from headrace.ops.control.assertions import assert_less as assert_less
+    from headrace.ops.control.assertions import assert_less_equal as assert_less_equal
+    from headrace.ops.control.assertions import assert_near as assert_near
+    from headrace.ops.control.assertions import assert_negative as assert_negative
+    from headrace.ops.control.assertions import assert_non_negative as assert_non_negative
+    from headrace.ops.control.assertions import assert_non_positive as assert_non_positive
+    from headrace.ops.control.assertions import assert_none_equal as assert_none_equal
+    from headrace.ops.control.assertions import assert_positive as assert_positive
+    from headrace.ops.control.assertions import assert_proper_iterable as assert_proper_iterable
+    from headrace.ops.control.assertions import assert_rank as assert_rank
+    from headrace.ops.control.assertions import assert_rank_at_least as assert_rank_at_least
+    from headrace.ops.control.assertions import assert_rank_in as assert_rank_in
+    from headrace.ops.control.assertions import assert_same_float_dtype as assert_same_float_dtype
+    from headrace.ops.control.assertions import assert_scalar as assert_scalar
+    from headrace.ops.control.assertions import assert_type as assert_type
+    from headrace.ops.control.assertions import is_numeric_tensor as is_numeric_tensor
+    from headrace.ops.control.py_func import numpy_function as numpy_function
+    from headrace.ops.control.py_func import py_func as py_func
+    from headrace.ops.io.decoding import decode_compressed as decode_compressed
+    from headrace.ops.io.decoding import parse_tensor as parse_tensor
+    from headrace.ops.io.decoding import serialize_tensor as serialize_tensor
+    from headrace.ops.io.decoding_csv import decode_csv as decode_csv
+    from headrace.ops.io.file_ops import matching_files as matching_files
+    from headrace.ops.io.file_ops import read_file as read_file
+    from headrace.ops.io.file_ops import write_file as write_file
+    from headrace.ops.io.parsing_features import FixedLenFeature as FixedLenFeature
+    from headrace.ops.io.parsing_features import FixedLenSequenceFeature as FixedLenSequenceFeature
+    from headrace.ops.io.parsing_features import SparseFeature as SparseFeature
+    from headrace.ops.io.parsing_features import VarLenFeature as VarLenFeature
+    from headrace.ops.io.parsing_features import parse_example as parse_example
+    from headrace.ops.io.parsing_features import parse_single_example as parse_single_example
+    from headrace.ops.io.parsing_features import parse_single_sequence_example as parse_single_sequence_example
+    from headrace.ops.io.printing import Print as Print
+    from headrace.ops.io.printing import print_v2 as print
+    from headrace.ops.io.printing import timestamp as timestamp
+    from headrace.ops.linalg.decompositions import cholesky as cholesky
+    from headrace.ops.linalg.decompositions import cholesky_solve as cholesky_solve
+    from headrace.ops.linalg.decompositions import matrix_determinant as matrix_determinant
+    from headrace.ops.linalg.decompositions import matrix_inverse as matrix_inverse
+    from headrace.ops.linalg.decompositions import matrix_solve as matrix_solve
+    from headrace.ops.linalg.decompositions import matrix_solve_ls as matrix_solve_ls
+    from headrace.ops.linalg.decompositions import matrix_triangular_solve as matrix_triangular_solve
+    from headrace.ops.linalg.decompositions import qr as qr
+    from headrace.ops.linalg.decompositions import self_adjoint_eig as self_adjoint_eig
+    from headrace.ops.linalg.decompositions import self_adjoint_eigvals as self_adjoint_eigvals
+    from headrace.ops.linalg.decompositions import svd as svd
+    from headrace.ops.math.fft import fft as fft
+    from headrace.ops.math.fft import fft2d as fft2d
+    from headrace.ops.math.fft import fft3d as fft3d
+    from headrace.ops.math.fft import ifft as ifft
+    from headrace.ops.math.fft import ifft2d as ifft2d
+    from headrace.ops.math.fft import ifft3d as ifft3d
+    from headrace.ops.math.special import betainc as betainc
+    from headrace.ops.math.special import digamma as digamma
+    from headrace.ops.math.special import erf as erf
+    from headrace.ops.math.special import erfc as erfc
+    from headrace.ops.math.special import igamma as igamma
+    from headrace.ops.math.special import igammac as igammac
+    from headrace.ops.math.special import lbeta as lbeta
+    from headrace.ops.math.special import lgamma as lgamma
+    from headrace.ops.math.special import polygamma as polygamma
+    from headrace.ops.math.special import zeta as zeta
+    from headrace.ops.random.gamma_poisson import random_gamma as random_gamma
+    from headrace.ops.random.gamma_poisson import random_poisson as random_poisson
+    from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
+    from headrace.ops.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
+    from headrace.ops.sparse.sparse_tensor import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
+    from headrace.ops.sparse.sparse_tensor import sparse_add as sparse_add
+    from headrace.ops.sparse.sparse_tensor import sparse_concat as sparse_concat
+    from headrace.ops.sparse.sparse_tensor import sparse_fill_empty_rows as sparse_fill_empty_rows
+    from headrace.ops.sparse.sparse_tensor import sparse_mask as sparse_mask
+    from headrace.ops.sparse.sparse_tensor import sparse_maximum as sparse_maximum
+    from headrace.ops.sparse.sparse_tensor import sparse_merge as sparse_merge
+    from headrace.ops.sparse.sparse_tensor import sparse_minimum as sparse_minimum
+    from headrace.ops.sparse.sparse_tensor import sparse_placeholder as sparse_placeholder
+    from headrace.ops.sparse.sparse_tensor import sparse_reduce_max as sparse_reduce_max
+    from headrace.ops.sparse.sparse_tensor import sparse_reduce_max_sparse as sparse_reduce_max_sparse
+    from headrace.ops.sparse.sparse_tensor import sparse_reduce_sum as sparse_reduce_sum
+    from headrace.ops.sparse.sparse_tensor import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
+    from headrace.ops.sparse.sparse_tensor import sparse_reorder as sparse_reorder
+    from headrace.ops.sparse.sparse_tensor import sparse_reset_shape as sparse_reset_shape
+    from headrace.ops.sparse.sparse_tensor import sparse_reshape as sparse_reshape
+    from headrace.ops.sparse.sparse_tensor import sparse_retain as sparse_retain
+    from headrace.ops.sparse.sparse_tensor import sparse_slice as sparse_slice
+    from headrace.ops.sparse.sparse_tensor import sparse_softmax as sparse_softmax
+    from headrace.ops.sparse.sparse_tensor import sparse_split as sparse_split
+    from headrace.ops.sparse.sparse_tensor import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
+    from headrace.ops.sparse.sparse_tensor import sparse_tensor_to_dense as sparse_tensor_to_dense
+    from headrace.ops.sparse.sparse_tensor import sparse_to_dense as sparse_to_dense
+    from headrace.ops.sparse.sparse_tensor import sparse_to_indicator as sparse_to_indicator
+    from headrace.ops.sparse.sparse_tensor import sparse_transpose as sparse_transpose
+    from headrace.ops.strings.string_ops import as_string as as_string
+    from headrace.ops.strings.string_ops import decode_base64 as decode_base64
+    from headrace.ops.strings.string_ops import decode_raw as decode_raw
+    from headrace.ops.strings.string_ops import encode_base64 as encode_base64
+    from headrace.ops.strings.string_ops import reduce_join as reduce_join
+    from headrace.ops.strings.string_ops import regex_replace as regex_replace
+    from headrace.ops.strings.string_ops import string_join as string_join
+    from headrace.ops.strings.string_ops import string_split as string_split
+    from headrace.ops.strings.string_ops import string_strip as string_strip
+    from headrace.ops.strings.string_ops import string_to_hash_bucket as string_to_hash_bucket
+    from headrace.ops.strings.string_ops import string_to_hash_bucket_fast as string_to_hash_bucket_fast
+    from headrace.ops.strings.string_ops import string_to_hash_bucket_strong as string_to_hash_bucket_strong
+    from headrace.ops.strings.string_ops import string_to_number as string_to_number
+    from headrace.ops.strings.string_ops import substr as substr
+    from headrace.variables.make_template import make_template as make_template
+    from headrace.variables.partitioners import create_partitioned_variables as create_partitioned_variables
+    from headrace.variables.partitioners import fixed_size_partitioner as fixed_size_partitioner
+    from headrace.variables.partitioners import min_max_variable_partitioner as min_max_variable_partitioner
+    from headrace.variables.partitioners import variable_axis_size_partitioner as variable_axis_size_partitioner
+    AttrValue: _Any
+    ConfigProto: _Any
+    Event: _Any
+    GPUOptions: _Any
+    GraphDef: _Any
+    GraphOptions: _Any
+    HistogramProto: _Any
+    LogMessage: _Any
+    MetaGraphDef: _Any
+    NameAttrList: _Any
+    NodeDef: _Any
+    OptimizerOptions: _Any
+    RunMetadata: _Any
+    RunOptions: _Any
+    SessionLog: _Any
+    Summary: _Any
+    SummaryMetadata: _Any
+    TensorInfo: _Any
+    __all__ += [
+        "Assert",
+        "AttrValue",
+        "CXX11_ABI_FLAG",
+        "ConfigProto",
+        "Event",
+        "FixedLenFeature",
+        "FixedLenSequenceFeature",
+        "GPUOptions",
+        "GradientTape",
+        "GraphDef",
+        "GraphOptions",
+        "HistogramProto",
+        "IndexedSlicesSpec",
+        "LogMessage",
+        "MONOLITHIC_BUILD",
+        "MetaGraphDef",
+        "Module",
+        "NameAttrList",
+        "NodeDef",
+        "OptimizerOptions",
+        "Print",
+        "RunMetadata",
+        "RunOptions",
+        "SessionLog",
+        "SparseFeature",
+        "SparseTensor",
+        "SparseTensorSpec",
+        "SparseTensorValue",
+        "Summary",
+        "SummaryMetadata",
+        "TensorInfo",
+        "TensorSpec",
+        "TypeSpec",
+        "VarLenFeature",
+        "add_check_numerics_ops",
+        "app",
+        "as_string",
+        "assert_equal",
+        "assert_greater",
+        "assert_greater_equal",
+        "assert_integer",
+        "assert_less",
+        "assert_less_equal",
+        "assert_near",
+        "assert_negative",
+        "assert_non_negative",
+        "assert_non_positive",
+        "assert_none_equal",
+        "assert_positive",
+        "assert_proper_iterable",
+        "assert_rank",
+        "assert_rank_at_least",
+        "assert_rank_in",
+        "assert_same_float_dtype",
+        "assert_scalar",
+        "assert_type",
+        "autograph",
+        "betainc",
+        "bitwise",
+        "cholesky",
+        "cholesky_solve",
+        "compat",
+        "config",
+        "contrib",
+        "convert_to_tensor_or_sparse_tensor",
+        "create_partitioned_variables",
+        "data",
+        "debugging",
+        "decode_base64",
+        "decode_compressed",
+        "decode_csv",
+        "decode_raw",
+        "digamma",
+        "dtypes",
+        "encode_base64",
+        "erf",
+        "erfc",
+        "fft",
+        "fft2d",
+        "fft3d",
+        "fixed_size_partitioner",
+        "flags",
+        "function",
+        "get_logger",
+        "gfile",
+        "ifft",
+        "ifft2d",
+        "ifft3d",
+        "igamma",
+        "igammac",
+        "image",
+        "initializers",
+        "io",
+        "is_numeric_tensor",
+        "lbeta",
+        "lgamma",
+        "linalg",
+        "logging",
+        "losses",
+        "make_template",
+        "manip",
+        "matching_files",
+        "math",
+        "matrix_determinant",
+        "matrix_inverse",
+        "matrix_solve",
+        "matrix_solve_ls",
+        "matrix_triangular_solve",
+        "min_max_variable_partitioner",
+        "nest",
+        "nn",
+        "numpy_function",
+        "parse_example",
+        "parse_single_example",
+        "parse_single_sequence_example",
+        "parse_tensor",
+        "polygamma",
+        "print",
+        "py_func",
+        "py_function",
+        "python",
+        "python_io",
+        "qr",
+        "random",
+        "random_gamma",
+        "random_poisson",
+        "raw_ops",
+        "read_file",
+        "recompute_grad",
+        "reduce_join",
+        "regex_replace",
+        "self_adjoint_eig",
+        "self_adjoint_eigvals",
+        "serialize_tensor",
+        "signal",
+        "sparse",
+        "sparse_add",
+        "sparse_concat",
+        "sparse_fill_empty_rows",
+        "sparse_mask",
+        "sparse_maximum",
+        "sparse_merge",
+        "sparse_minimum",
+        "sparse_placeholder",
+        "sparse_reduce_max",
+        "sparse_reduce_max_sparse",
+        "sparse_reduce_sum",
+        "sparse_reduce_sum_sparse",
+        "sparse_reorder",
+        "sparse_reset_shape",
+        "sparse_reshape",
+        "sparse_retain",
+        "sparse_slice",
+        "sparse_softmax",
+        "sparse_split",
+        "sparse_tensor_dense_matmul",
+        "sparse_tensor_to_dense",
+        "sparse_to_dense",
+        "sparse_to_indicator",
+        "sparse_transpose",
+        "spectral",
+        "string_join",
+        "string_split",
+        "string_strip",
+        "string_to_hash_bucket",
+        "string_to_hash_bucket_fast",
+        "string_to_hash_bucket_strong",
+        "string_to_number",
+        "strings",
+        "substr",
+        "svd",
+        "sysconfig",
+        "test",
+        "timestamp",
+        "train",
+        "variable_axis_size_partitioner",
+        "write_file",
+        "zeta",
+    ]
+# static names: end
+
+if not _TYPE_CHECKING:
+    __getattr__ = module_getattr("", __name__, MESSAGES, LAZY_MODULES, LAZY_NAMES)
 
 
 def _load_data_ops() -> None:

@@ -5,6 +5,7 @@
 from headrace.api.missing import late, module_getattr
 
 LAZY_NAMES = late({
+    "headrace.formats.graph_files": "write_graph",
     "headrace.wire.tfrecord": (
         "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator"
     ),

@@ -3,7 +3,7 @@
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
-from headrace.api.missing import module_getattr
+from headrace.api.missing import late, module_getattr
 from headrace.ops.array.arranging import depth_to_space, space_to_batch, space_to_depth
 from headrace.ops.math.unary import sigmoid, tanh
 from headrace.ops.nn.activations import (
@@ -74,4 +74,14 @@ __all__ = [
     "weighted_moments", "xw_plus_b", "zero_fraction",
 ]
 
-__getattr__ = module_getattr("nn", __name__)
+__getattr__ = module_getattr(
+    "nn",
+    __name__,
+    modules={"rnn_cell": "headrace.api.v1.rnn_cell"},
+    names=late({
+        "headrace.layers.rnn.bidirectional": "bidirectional_dynamic_rnn static_bidirectional_rnn",
+        "headrace.layers.rnn.dynamic_rnn": "dynamic_rnn",
+        "headrace.layers.rnn.raw_rnn": "raw_rnn",
+        "headrace.layers.rnn.static_rnn": "static_rnn static_state_saving_rnn",
+    }),
+)

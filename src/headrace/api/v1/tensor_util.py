@@ -7,8 +7,16 @@ from headrace.core.infer import partial_shape
 from headrace.core.infer import static_value as constant_value
 from headrace.core.shapes import TensorShape, from_plain
 from headrace.core.tensor import Tensor
+from headrace.formats.tensor_proto import make_ndarray as MakeNdarray
+from headrace.formats.tensor_proto import make_tensor_proto
 
-__all__ = ["constant_value", "constant_value_as_shape", "is_tensor"]
+__all__ = [
+    "MakeNdarray",
+    "constant_value",
+    "constant_value_as_shape",
+    "is_tensor",
+    "make_tensor_proto",
+]
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:

@@ -33,6 +33,9 @@ __all__ = [
     "RMSPropOptimizer",
 ]
 
-LAZY_NAMES = late({"headrace.ops.io.file_ops": "match_filenames_once"})
+LAZY_NAMES = late({
+    "headrace.formats.graph_files": "write_graph",
+    "headrace.ops.io.file_ops": "match_filenames_once",
+})
 
 __getattr__ = module_getattr("train", __name__, messages=TRAIN_MESSAGES, names=LAZY_NAMES)

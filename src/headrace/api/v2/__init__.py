@@ -6,8 +6,10 @@ Only re-exports and adapted signatures. The same names are ``tf.compat.v2`` of t
 # ruff: noqa: I001 (one line per module keeps these tables readable)
 # fmt: off
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace import errors
-from headrace.ops.math import operators as _operators  # noqa: F401 (puts Python's operators on Tensor)
+from headrace.ops.math import operators as _operators
 from headrace.api.v2 import bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings
 from headrace.api.v2.lookup import module_getattr
 from headrace.api.device_spec import DeviceSpec
@@ -116,6 +118,7 @@ LAZY_MODULES = {
     "config": "headrace.api.v2.config",
     "data": "headrace.api.v2.data",
     "experimental": "headrace.api.v2.experimental",
+    "graph_util": "headrace.api.v2.graph_util",
     "image": "headrace.api.v2.image",
     "initializers": "headrace.api.v2.initializers",
     "io": "headrace.api.v2.io",
@@ -132,6 +135,8 @@ LAZY_MODULES = {
 LAZY_NAMES = {
     "function": "headrace.functions.function",
     "get_logger": "headrace.api.platform.tf_logging",
+    "make_ndarray": "headrace.formats.tensor_proto",
+    "make_tensor_proto": "headrace.formats.tensor_proto",
     "py_function": "headrace.eager.py_function",
     "saved_model": "headrace.api.v1:saved_model",
     "summary": "headrace.api.v1:summary",
@@ -178,4 +183,57 @@ __all__ = [
     "variant", "where", "while_loop", "zeros", "zeros_initializer", "zeros_like",
 ]
 
-__getattr__ = module_getattr("", __name__, modules=LAZY_MODULES, names=LAZY_NAMES)
+# static names: begin (tools/static_names.py)
+if _TYPE_CHECKING:
+    from typing import Any as _Any
+
+    from headrace import autograph as autograph
+    from headrace.api import raw_ops as raw_ops
+    from headrace.api import version as version
+    from headrace.api.platform import sysconfig as sysconfig
+    from headrace.api.platform.tf_logging import get_logger as get_logger
+    from headrace.api.v1 import image as image
+    from headrace.api.v1 import io as io
+    from headrace.api.v1 import saved_model as saved_model
+    from headrace.api.v1 import summary as summary
+    from headrace.api.v1 import test as test
+    from headrace.api.v2 import autodiff as autodiff
+    from headrace.api.v2 import compat as compat
+    from headrace.api.v2 import config as config
+    from headrace.api.v2 import data as data
+    from headrace.api.v2 import experimental as experimental
+    from headrace.api.v2 import initializers as initializers
+    from headrace.api.v2 import keras as keras
+    from headrace.api.v2 import optimizers as optimizers
+    from headrace.api.v2 import train as train
+    from headrace.core import nest as nest
+    from headrace.eager.py_function import py_function as py_function
+    from headrace.functions.function import function as function
+    __all__ += [
+        "autodiff",
+        "autograph",
+        "compat",
+        "config",
+        "data",
+        "experimental",
+        "function",
+        "get_logger",
+        "image",
+        "initializers",
+        "io",
+        "keras",
+        "nest",
+        "optimizers",
+        "py_function",
+        "raw_ops",
+        "saved_model",
+        "summary",
+        "sysconfig",
+        "test",
+        "train",
+        "version",
+    ]
+# static names: end
+
+if not _TYPE_CHECKING:
+    __getattr__ = module_getattr("", __name__, modules=LAZY_MODULES, names=LAZY_NAMES)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from headrace.kernels.accel import here
-from headrace.runtime.thread_pool import parallel, set_threads, thread_count
+from headrace.runtime.thread_pool import PIECES, parallel, set_threads, thread_count
 
 __all__ = ["BLOCK", "over_blocks", "over_matching_rows", "over_rows", "set_threads", "thread_count"]
 
@@ -56,13 +56,13 @@ def over_matching_rows(
 def _spread(
     function: Callable[..., None], arrays: Sequence[Any], cut: Sequence[bool], size: int, step: int
 ) -> None:
-    """Contiguous shares of whole blocks, one a thread."""
+    """Contiguous shares of whole blocks, several a thread."""
     count = -(-size // step)
     threads = min(thread_count(), count)
     if threads == 1:
         _run(function, arrays, cut, 0, size, step)
         return
-    share = -(-count // threads) * step
+    share = -(-count // (threads * PIECES)) * step
     bounds = [(lo, min(lo + share, size)) for lo in range(0, size, share)]
     parallel([partial(_run, function, arrays, cut, lo, hi, step) for lo, hi in bounds])
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.runtime import denormals
+from headrace.runtime import denormals, waiting
 
 __all__ = ["axpby", "axpy", "held", "hold_blas", "release_blas"]
 
@@ -131,6 +131,7 @@ def release_blas() -> None:
         blas.users -= 1
         if blas.users == 0 and blas.before != 1 and blas.set is not None:
             blas.set(blas.before)
+    waiting.tick()
 
 
 # vector updates ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.env import openmp_settings, settings_while_loading
+from headrace.kernels.onednn.openmp_waiting import SPINS, OpenMPWaiting
 from headrace.runtime.cpu_features import isa_limit
 from headrace.runtime.thread_pool import chosen_threads
 
@@ -279,13 +280,17 @@ def load() -> Api:
     ffi = FFI()
     ffi.cdef(_HEADER)
     try:
-        with settings_while_loading(**openmp_settings(chosen_threads().count)):
+        with settings_while_loading(**openmp_settings(chosen_threads().count, SPINS)):
             library = ffi.dlopen(path)
     except OSError as error:
         raise ImportError(
             f"oneDNN cannot be loaded ({error}); it needs the system's libgomp"
         ) from None
-    return Api(ffi, library, _openmp())
+    openmp = _openmp()
+    threads = chosen_threads().count
+    if openmp is not None and threads > 1:
+        OpenMPWaiting(openmp, threads).watch()
+    return Api(ffi, library, openmp)
 
 
 def _find() -> str:

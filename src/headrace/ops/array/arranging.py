@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core import dtypes, shape_fns
+from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
@@ -18,7 +18,7 @@ from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import const, invalid, one_of, shape, size
+from headrace.ops.array.array_shape import const, invalid, one_of, ones, shape, size
 
 __all__ = [
     "batch_to_space", "batch_to_space_nd", "batch_to_space_v2", "depth_to_space", "depth_to_space_v2",
@@ -45,6 +45,8 @@ def _reverse_shape(c: Inference) -> list[Shape]:
 
 
 def _reverse_kernel(xp: Any, x: Any, axis: Any) -> Any:
+    if not x.ndim:  # TensorFlow returns a scalar before it looks at the axes
+        return x
     index: list[Any] = [slice(None)] * x.ndim
     for a in axis.tolist():
         if not -x.ndim <= a < x.ndim:
@@ -52,7 +54,7 @@ def _reverse_kernel(xp: Any, x: Any, axis: Any) -> Any:
         if index[a].step is not None:
             raise invalid(f"axis {a % x.ndim} specified more than once.")
         index[a] = slice(None, None, -1)
-    return x[tuple(index)] if index else x
+    return x[tuple(index)]
 
 
 def _reverse_v1_kernel(xp: Any, x: Any, dims: Any) -> Any:
@@ -90,8 +92,6 @@ def _sequence_dims(rank: int, seq_dim: int, batch_dim: int) -> tuple[int, int]:
         raise ValueError(
             f"seq_dim and batch_dim must be < input rank ( {seq_dim}, {batch_dim} vs. {rank})"
         )
-    if seq == batch:
-        raise ValueError(f"batch_dim == seq_dim == {seq}")
     return seq, batch
 
 
@@ -110,6 +110,8 @@ def _reverse_sequence_shape(c: Inference) -> list[Shape]:
 def _reverse_sequence_kernel(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:
     """Position s of row b comes from ``lengths[b] - 1 - s`` where s is inside the sequence."""
     seq, batch = _sequence_dims(x.ndim, seq_dim, batch_dim)
+    if seq == batch:
+        raise invalid(f"batch_dim == seq_dim == {seq}")
     if lengths.size != x.shape[batch]:
         raise invalid(
             f"Length of seq_lengths != input.dims({batch}), ({lengths.size} vs. {x.shape[batch]})"
@@ -229,13 +231,32 @@ def _batch_to_space_dims(s: Sequence[Any], block: list[int], crops: list[list[in
     return out + list(s[len(block) + 1 :])
 
 
+def _partly_known(rule: Any, s: Sequence[Any], count: int | None, block: Any) -> Shape:
+    """Batch size (if the block is known) and the dimensions behind the blocks."""
+    if count is None:
+        return (None,) * len(s)
+    if block is None:
+        first = None
+    else:
+        unknown = [s[0], *(None,) * count]
+        first = rule(unknown, block.tolist(), [[0, 0]] * count)[0]
+    return (first, *(None,) * count, *s[count + 1 :])
+
+
 def _nd_shape(rule: Any) -> Any:
     def infer(c: Inference) -> list[Shape]:
         s, block, pads = c.shape(0), c.value(1), c.value(2)
+        length = c.require_rank(1, 1)
+        count = length[0] if length is not None else None
+        shapes.merge(c.shape(2), (count, 2))
+        if block is not None and any(n < 1 for n in block.tolist()):
+            raise ValueError(f"block_shape must be positive, got {block.tolist()}")
         if s is None:
             return [None]
+        if count is not None and len(s) < count + 1:
+            raise ValueError(f"Shape must be at least rank {count + 1} but is rank {len(s)}")
         if block is None or pads is None:
-            return [(None,) * len(s)]
+            return [_partly_known(rule, s, count, block)]
         if len(s) < block.size + 1:
             raise ValueError(f"Shape must be at least rank {block.size + 1} but is rank {len(s)}")
         return [tuple(rule(s, block.tolist(), pads.tolist()))]
@@ -620,7 +641,8 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
             order[:2] = [1, 0]
         full = apply_op("Pack", [dims[i] for i in order])
         lines = [_along(v, order.index(i), len(args)) for i, v in enumerate(vectors)]
-        return [apply_op("BroadcastTo", line, full) for line in lines]
+        ones_everywhere = ones(full, vectors[0]._dtype._base)
+        return [apply_op("Mul", line, ones_everywhere, name="mul") for line in lines]
 
 
 def _along(vector: Tensor, axis: int, rank: int) -> Any:

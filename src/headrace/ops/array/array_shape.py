@@ -101,7 +101,7 @@ def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) 
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    return apply(SHAPE_N, list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
@@ -141,6 +141,7 @@ def _to_input_shape(op: Operation, grad: Any) -> Any:
 
 
 def _reshape_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 1)
     source, target = c.shape(0), c.shape_value(1)
     if target is None:
         return [None]
@@ -328,6 +329,7 @@ def squeeze_v2(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
 
 
 def _transpose_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 1)
     shape, perm = c.shape(0), c.value(1)
     if shape is None and perm is None:
         length = c.shape(1)
@@ -348,6 +350,8 @@ def _transpose_shape(c: Inference) -> list[Shape]:
 
 
 def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
+    if perm.ndim != 1:
+        raise invalid(f"perm must be a vector, not {shapes.show(perm.shape)}")
     try:
         return x.transpose(perm.tolist())
     except ValueError:
@@ -427,6 +431,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 
 def _broadcast_to_shape(c: Inference) -> list[Shape]:
+    c.require_rank(1, 1)
     source, target = c.shape(0), c.shape_value(1)
     if source is None or target is None:
         return [target]
@@ -508,6 +513,12 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The static shape of two TensorShapes broadcast against each other."""
+    for given in (shape_x, shape_y):
+        if not isinstance(given, TensorShape):
+            raise AttributeError(
+                f"tf.broadcast_static_shape takes a TensorShape, not {given!r}: it has no 'ndims'"
+            )
     a, b = shapes.to_plain(shape_x), shapes.to_plain(shape_y)
     try:
         return shapes.from_plain(shapes.broadcast(a, b))
@@ -521,6 +532,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def _fill_shape(c: Inference) -> list[Shape]:
+    c.require_rank(0, 1)
     value = c.value(0)
     if value is not None and value.size and value.min() < 0:
         raise ValueError(f"Fill dimensions must be >= 0, got {value.tolist()}")
@@ -624,7 +636,7 @@ def _plain_or_none(shape: Any) -> Shape:
 def _zero_and_one(dtype: Any) -> tuple[Any, Any]:
     base = as_dtype(dtype).base_dtype
     if base is dtypes.string:
-        return b"", None
+        return b"", 1  # which is an error: TensorFlow has no string for one
     return (False, True) if base is dtypes.bool else (0, 1)
 
 
@@ -633,7 +645,10 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    return _filled(shape, _zero_and_one(dtype)[1], dtype, name, "ones")
+    one = _zero_and_one(dtype)[1]
+    if as_dtype(dtype).base_dtype is dtypes.string:
+        raise TypeError(f"Expected string, got {one} of type 'int' instead.")
+    return _filled(shape, one, dtype, name, "ones")
 
 
 def zeros_like(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import convert, dtypes, infer, shape_fns
+from headrace.core import convert, dtypes, infer, shape_fns, shapes
 from headrace.core.build import apply
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, bind_kernel, define
@@ -39,9 +39,17 @@ PLACEHOLDER = define(
     "Placeholder", "-> output: dtype; dtype: type, shape: shape=None",
     shape=shape_fns.from_attr("shape"), kernel=_placeholder_kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
 )  # fmt: skip
+
+
+def _default_shape(c: Any) -> list[Any]:
+    """The declared shape, which the default must fit."""
+    shapes.merge(c.shape(0), c.attr("shape"))
+    return [c.attr("shape")]
+
+
 PLACEHOLDER_WITH_DEFAULT = define(
     "PlaceholderWithDefault", "input: dtype -> output: dtype; dtype: type, shape: shape",
-    shape=shape_fns.from_attr("shape"), kernel=lambda xp, x: x, grad=lambda op, g: [g], view=True,
+    shape=_default_shape, kernel=lambda xp, x: x, grad=lambda op, g: [g], view=True,
 )  # fmt: skip
 IDENTITY = define(
     "Identity", "input: T -> output: T",

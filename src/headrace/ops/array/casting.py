@@ -248,7 +248,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
 def complex(real: Any, imag: Any, name: str | None = None) -> Any:
     """A complex tensor from two real ones."""
     real = convert_to_tensor(real, name="real")
-    imag = convert(imag, None, "imag", real.dtype.base_dtype)
+    imag = convert_to_tensor(imag, name="imag")
     both = (real.dtype.base_dtype, imag.dtype.base_dtype)
     if both == (dtypes.float64, dtypes.float64):
         target = dtypes.complex128

@@ -75,6 +75,7 @@ def _gather_v2_shape(c: Inference) -> list[Shape]:
         raise ValueError(
             f"batch_dims = {batch} must be at most rank(indices) = {len(indices)} and axis = {at}"
         )
+    shapes.merge(params[:batch], indices[:batch])
     return [params[:at] + indices[batch:] + params[at + 1 :]]
 
 
@@ -278,7 +279,15 @@ def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | Non
 
 
 def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
-    if indices is None or updates is None or target is None or indices[-1] is None:
+    if indices is None or updates is None:
+        return
+    outer = len(indices) - 1
+    if not shapes.compatible(updates[:outer], indices[:-1]):
+        raise ValueError(
+            f"The outer {outer} dimensions of indices.shape={shapes.show(indices)} must match the outer {outer} "
+            f"dimensions of updates.shape={shapes.show(updates)}"
+        )
+    if target is None or indices[-1] is None:
         return
     want = indices[:-1] + target[indices[-1] :]
     if not shapes.compatible(updates, want):
@@ -398,6 +407,7 @@ def _stitch_shape(c: Inference) -> list[Shape]:
     for i in range(n):
         index, data, value = c.shape(i), c.shape(n + i), c.value(i)
         if index is not None and data is not None:
+            shapes.merge(index, data[: len(index)])
             inner = shapes.merge(inner, data[len(index) :])
         if value is None:
             size = None
@@ -504,7 +514,7 @@ def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
         return found[0] if found else dtypes.float32
     wanted = dtypes.as_dtype(dtype).base_dtype
     for label, value in (("on_value", on), ("off_value", off)):
-        if hasattr(value, "dtype") and _dtype_of(value) is not wanted:
+        if value is not None and _dtype_of(value) is not wanted:
             raise TypeError(
                 f"dtype {_dtype_of(value)} of {label} does not match dtype parameter {wanted}"
             )
@@ -531,7 +541,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 
 
 def _unravel_shape(c: Inference) -> list[Shape]:
-    indices, dims = c.shape(0), c.shape(1)
+    indices, dims = c.shape(0), c.require_rank(1, 1)
     count = None if dims is None or len(dims) != 1 else dims[0]
     if indices is None:
         return [None]

@@ -245,7 +245,21 @@ def invert_kernel(xp: Any, x: Any) -> Any:
 
 def unravel_kernel(xp: Any, indices: Any, dims: Any) -> Any:
     total = int(np.prod(dims, dtype=np.int64))
-    if indices.size and (indices.min() < 0 or indices.max() >= total):
+    if indices.ndim > 1:
+        raise invalid(
+            f'The indices can only be scalar or vector, got "{shapes.show(indices.shape)}"'
+        )
+    if indices.ndim and indices.size and indices.max() >= total:
         raise invalid("index is out of bound as with dims")
-    found = np.unravel_index(indices, tuple(dims.tolist()))
-    return np.stack(found).astype(indices.dtype)
+    # TensorFlow checks vectors only, and from above only; it divides as C does
+    found = np.empty((dims.size, *indices.shape), indices.dtype)
+    stride = total
+    rest = indices.astype(np.int64)
+    for i, d in enumerate(dims.tolist()):
+        stride = stride // d if d else 0
+        if not stride:
+            raise invalid("Input dims cannot contain a dim of zero, but dims contains zero")
+        quotient = np.trunc(rest / stride).astype(np.int64)
+        found[i] = quotient
+        rest = rest - quotient * stride
+    return found

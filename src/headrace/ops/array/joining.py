@@ -342,11 +342,14 @@ PARALLEL_CONCAT = define(
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
     """``stack`` of tensors whose shapes are known."""
     with name_scope(name, "parallel_stack", list(values)):
-        first = convert_to_tensor(values[0])
-        known = shapes.known(first._shape)
+        rows = [apply_op("ExpandDims", v, const(0)) for v in values]
+        kinds = [r._dtype._base for r in rows]
+        if any(k is not kinds[0] for k in kinds):
+            names = ", ".join(k.name for k in kinds)
+            raise TypeError(f"Tensors in list passed to 'values' of 'ParallelConcat' Op have types [{names}] that don't all match.")  # fmt: skip
+        known = shapes.known(rows[0]._shape[1:] if rows[0]._shape is not None else None)
         if known is None:
             raise ValueError("tf.parallel_stack needs tensors of known shape")
-        rows = [apply_op("ExpandDims", v, const(0)) for v in values]
         return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))  # type: ignore[no-any-return]
 
 

@@ -149,6 +149,15 @@ def _count_shape(i: int) -> Any:
     return rule
 
 
+def _histogram_shape(c: Inference) -> list[Shape]:
+    shapes.merge(c.shape(1), (2,))
+    c.require_rank(2, 0)
+    bins = c.value(2)
+    if bins is not None and int(bins) <= 0:
+        raise ValueError(f"Requires nbins > 0, got {int(bins)}")
+    return [(None,) if bins is None else (int(bins),)]
+
+
 def _histogram_kernel(xp: Any, values: Any, value_range: Any, nbins: Any, *, dtype: Any) -> Any:
     n, (low, high) = int(nbins), value_range.tolist()
     if n <= 0:
@@ -199,7 +208,7 @@ BINCOUNT = define(
 HISTOGRAM_FIXED_WIDTH = define(
     "HistogramFixedWidth",
     "values: T, value_range: T, nbins: int32 -> out: dtype; T: type(countable), dtype: type(index)=int32",
-    shape=_count_shape(2), kernel=_histogram_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(2,), host_only=True,
+    shape=_histogram_shape, kernel=_histogram_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(2,), host_only=True,
 )  # fmt: skip
 BUCKETIZE = define(
     "Bucketize", "input: T -> output: int32; T: type(countable), boundaries: list(float)",
@@ -237,7 +246,10 @@ def range(
             kinds = [p._dtype._base for p in parts]
             unknown = [k for k in kinds if k not in _SEQUENCE_ORDER]
             if unknown:
-                raise TypeError(f"tf.range has no arguments of type {unknown[0].name}")
+                # TensorFlow's class here
+                raise AssertionError(
+                    f"tf.range has no arguments of type {unknown[0].name}: cast them to int32"
+                )
             wanted = max(kinds, key=_SEQUENCE_ORDER.index)
         parts = [p if p._dtype._base is wanted else apply_op("Cast", p, DstT=wanted) for p in parts]
         return apply(RANGE, *parts, name=scope)

@@ -35,9 +35,15 @@ def _where_shape(c: Inference) -> list[Shape]:
     return [(None, c.rank(0))]
 
 
+def _where_kernel(xp: Any, x: Any) -> Any:
+    if not 1 <= x.ndim <= 8:
+        raise invalid(f"WhereOp : Unhandled input dimensions: {x.ndim}")
+    return np.argwhere(x)
+
+
 WHERE = define(
     "Where", "input: T -> index: int64; T: type=bool",
-    shape=_where_shape, kernel=lambda xp, x: np.argwhere(x), grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
+    shape=_where_shape, kernel=_where_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
 )  # fmt: skip
 
 
@@ -195,7 +201,8 @@ def _unique_shape(n: int) -> Callable[[Inference], list[Shape]]:
         s = c.shape(0)
         found: list[Shape] = [None, (None,), (None,)]
         if c.n_inputs == 1:
-            c.require_rank(0, 1)
+            if n == 2:  # TensorFlow's UniqueWithCounts finds out when it runs
+                c.require_rank(0, 1)
             found[:2] = [(None,), s]
         elif s is not None and c.value(1) is not None:
             axis = c.value(1)
@@ -251,9 +258,15 @@ def _list_diff_kernel(xp: Any, x: Any, y: Any, *, out_idx: Any) -> Any:
     return x[places], places.astype(out_idx.np_dtype)
 
 
+def _list_diff_shape(c: Inference) -> list[Shape]:
+    c.require_rank(0, 1)
+    c.require_rank(1, 1)
+    return [(None,), (None,)]
+
+
 LIST_DIFF = define(
     "ListDiff", f"x: T, y: T -> out: T, idx: out_idx; {_IDX}",
-    shape=lambda c: [(None,), (None,)], kernel=_list_diff_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
+    shape=_list_diff_shape, kernel=_list_diff_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
 )  # fmt: skip
 
 
@@ -460,15 +473,10 @@ def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
         )
     rank = values._rank()
     at = axis if isinstance(axis, int) else int(static_value(convert_to_tensor(axis)))
-    if rank is None and at != -1:
-        raise ValueError("tf.sort along another than the last axis needs a tensor of known rank")
     last = at == -1 or (rank is not None and at % rank == rank - 1)
     perm = None
     if not last:
-        assert rank is not None
-        order = list(range(rank))
-        order[at], order[-1] = order[-1], order[at]
-        perm = const(order)
+        perm = _swap_with_last(values, at)
         values = apply_op("Transpose", values, perm)
     found: Tensor = _last_axis_sorted(values, direction, which)
     if perm is not None:
@@ -476,16 +484,28 @@ def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
     return found
 
 
+def _swap_with_last(values: Tensor, axis: int) -> Tensor:
+    """The permutation that exchanges an axis with the last one; the rank may be unknown."""
+    rank = values._rank()
+    if rank is not None:
+        order = list(range(rank))
+        order[axis], order[-1] = order[-1], order[axis]
+        return const(order)
+    dims: Any = apply_op("Rank", values)
+    at = dims + axis if axis < 0 else const(axis)
+    last = dims - 1
+    every = apply_op("Range", const(0), dims, const(1))
+    swapped = apply_op("SelectV2", apply_op("Equal", every, last), at, every)
+    return apply_op("SelectV2", apply_op("Equal", every, at), last, swapped)  # type: ignore[no-any-return]
+
+
 def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
-    """By top-k of everything; ascending order is the descending one of the flipped values."""
+    """By top-k of everything; ascending order is the descending one of the negated values."""
     count = shape(values)[-1]  # type: ignore[index]
     if direction == "DESCENDING":
         return top_k(values, count)[which]
-    flip = (
-        "Neg" if values._dtype.is_floating else "Invert"
-    )  # both turn the order around without overflow
-    result = top_k(apply_op(flip, values), count)
-    return result.indices if which == 1 else apply_op(flip, result.values)
+    result = top_k(apply_op("Neg", values), count)
+    return result.indices if which == 1 else apply_op("Neg", result.values)
 
 
 def _bound_kernel(side: str) -> Callable[..., Any]:
@@ -539,7 +559,7 @@ def searchsorted(
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     sequence = convert_to_tensor(sorted_sequence)
-    values = convert_to_tensor(values, sequence._dtype._base)
+    values = convert_to_tensor(values)
     n, m = shape(sequence)[-1], shape(values)[-1]  # type: ignore[index]
     rows = apply_op("Reshape", sequence, apply_op("Pack", [const(-1), n]))
     wanted = apply_op("Reshape", values, apply_op("Pack", [const(-1), m]))
@@ -550,6 +570,11 @@ def searchsorted(
 
 
 def _differences(x: Any) -> Tensor:
+    from headrace.ops.control.assertions import is_numeric_tensor
+
+    x = convert_to_tensor(x, name="x")
+    if not is_numeric_tensor(x):
+        raise TypeError(f"Expected x to be numeric, instead found: {x}")
     flat: Any = apply_op("Reshape", x, const([-1]))
     return apply_op("Sub", flat[1:], flat[:-1])  # type: ignore[no-any-return]
 

@@ -60,6 +60,8 @@ def _slice_dim(d: int | None, begin: int | None, size: int | None) -> int | None
         return None
     if size == -1:
         return None if d is None or begin is None else d - begin
+    if size < -1:
+        raise ValueError(f"Invalid value in tensor used for shape: {size}")
     if d is not None and begin is not None and not (0 <= begin <= d and begin + size <= d):
         raise ValueError(
             f"Need value <= {d}, got {begin + size}: begin {begin} and size {size} leave the dimension"
@@ -104,24 +106,7 @@ SLICE = define(
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """``size`` elements from ``begin`` on, in every dimension; a size of -1 goes to the end."""
-    begin, size = _same_index_type(begin, size)
     return apply(SLICE, input_, begin, size, name=name)  # type: ignore[no-any-return]
-
-
-def _same_index_type(*values: Any) -> list[Any]:
-    """Index arguments of one type: int64 if one of the tensors among them is."""
-    wide = any(getattr(v, "dtype", None) in (dtypes.int64, np.int64) for v in values)
-    if not wide:
-        return list(values)
-    return [_as_int64(v) for v in values]
-
-
-def _as_int64(value: Any) -> Tensor:
-    if isinstance(value, Tensor) and value._dtype._base is dtypes.int32:
-        return apply_op("Cast", value, DstT=dtypes.int64)  # type: ignore[no-any-return]
-    if isinstance(value, np.ndarray):
-        value = value.astype(np.int64)
-    return convert_to_tensor(value, dtypes.int64)
 
 
 # StridedSlice -----------------------------------------------------------------------------------
@@ -368,7 +353,6 @@ def strided_slice(
         "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
         "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
     }  # fmt: skip
-    begin, end, strides = _same_index_type(begin, end, strides)
     out = apply(STRIDED_SLICE, input_, begin, end, strides, name=name, **masks)
     if var is not None:
         _attach_assign(out, var, begin, end, strides, masks)

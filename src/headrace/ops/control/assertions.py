@@ -90,17 +90,17 @@ def _compared(
     """The shared form of assert_equal, assert_less and so on."""
     with name_scope(name, what, [x, y, data]):
         x = convert_to_tensor(x, name="x")
-        y = convert_to_tensor(y, x._dtype._base if not isinstance(y, Tensor) else None, name="y")
+        y = convert_to_tensor(y, name="y")
         if data is None:
             data = [f"Condition x {sign} y did not hold element-wise:", f"x ({_called(x)}) = ", x, f"y ({_called(y)}) = ", y]  # fmt: skip
             if message:
                 data.insert(0, message)
+        held = apply_op(op, x, y)
         a, b = static_value(x), static_value(y)
         if a is not None and b is not None and not np.all(compare(a, b)):
             raise errors.InvalidArgumentError(
                 None, None, "\n".join(_describe(d) for d in data if not isinstance(d, str) or d)
             )
-        held = apply_op(op, x, y)
         return Assert(
             apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
         )
@@ -416,8 +416,17 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
 
+#: What TensorFlow calls numeric here; the other number types are not among them.
+NUMERIC_TYPES = frozenset(
+    [
+        dtypes.float32, dtypes.float64, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8,
+        dtypes.qint8, dtypes.qint32, dtypes.quint8, dtypes.complex64,
+    ]
+)  # fmt: skip
+
+
 def is_numeric_tensor(tensor: Any) -> bool:
-    return isinstance(tensor, Tensor) and tensor._dtype._base._kind in "fiucq"
+    return isinstance(tensor, Tensor) and tensor._dtype._base in NUMERIC_TYPES
 
 
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:

@@ -9,10 +9,11 @@ from typing import Any
 from headrace.core.build import apply, apply_op
 from headrace.core.contexts import CondBase, Context, WhileBase, frame_of
 from headrace.core.graph import Graph, get_default_graph
+from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control.control_flow_ops import ENTER, REF_ENTER, REF_SWITCH, SWITCH
 
-__all__ = ["CondContext", "WhileContext", "in_context", "is_inside"]
+__all__ = ["CondContext", "WhileContext", "branch_context", "guarded", "in_context", "is_inside"]
 
 
 def is_inside(context: Context | None, container: Context) -> bool:
@@ -54,8 +55,6 @@ class _Shared(Context):
         super().__init__(name, outer)
         self._entered: list[tuple[Graph, Context | None, Any]] = []
         self.captured: dict[Tensor, Tensor] = {}
-        #: Set on contexts of backward loops: gives forward tensors their value of the matching iteration.
-        self.backward: Any = None
 
     def Enter(self) -> None:
         graph = get_default_graph()
@@ -104,7 +103,13 @@ class CondContext(_Shared, CondBase):
         with in_context(graph, self.outer_context):
             out: Tensor = apply(opdef, tensor, self.pred, name="Switch")[self.branch]
         out._op.__dict__["_cond_context"] = self
+        graph.prevent_fetching(out._op)
         return out
+
+    def op_added(self, op: Operation) -> None:
+        """What one branch computes may not be there."""
+        if self.outer_context is not None or op.type not in ("Exit", "RefExit"):
+            op.graph.prevent_fetching(op)
 
     def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         # the Switch of this very branch is the way in: its output counts as inside
@@ -129,6 +134,34 @@ class CondContext(_Shared, CondBase):
         return (*controls, self.pivot._op)
 
 
+def branch_context(pred: Tensor, branch: int, name: str, outer: Context | None) -> CondContext:
+    """A branch of its own, with a pivot that is there only if ``pred`` is ``branch``: for what gradients add to a cond."""
+    graph = pred._op.graph
+    with in_context(graph, outer):
+        side: Tensor = apply(SWITCH, pred, pred, name="Switch")[branch]
+    made = CondContext(pred, side, branch, name, outer)
+    side._op.__dict__["_cond_context"] = made
+    with in_context(graph, made):
+        made.pivot = apply_op("Identity", side)
+    count_more(graph, -2)
+    return made
+
+
+def guarded(tensor: Tensor, pred: Tensor, branch: int, outer: Context | None) -> Tensor:
+    """The tensor as a value of a branch, which a Merge may have as its input: a Switch away if it is from outside."""
+    context = tensor._op._context
+    while context is not None and context is not outer:
+        if isinstance(context, CondBase) and context.pred is pred and context.branch == branch:
+            return tensor
+        context = context.outer_context
+    graph = tensor._op.graph
+    with in_context(graph, outer):
+        side: Tensor = apply(SWITCH, tensor, pred, name="Switch")[branch]
+    side._op.__dict__["_cond_context"] = CondContext(pred, pred, branch, "", outer)
+    count_more(graph, -1)
+    return side
+
+
 class WhileContext(_Shared, WhileBase):
     """A loop: outside tensors come in as loop invariants through a constant Enter."""
 
@@ -138,6 +171,13 @@ class WhileContext(_Shared, WhileBase):
         self.pivot: Operation | None = None
         self.back_prop = True
         self.invariants: dict[Tensor, Tensor] = {}  # inside -> outside
+        self.enters: list[Operation] = []
+
+    def run_in_order(self) -> None:
+        """One iteration after the other, in TensorFlow too: what is pushed on stacks inside must keep its order."""
+        self.parallel_iterations = 1
+        for op in self.enters:
+            op._attrs["parallel_iterations"] = 1
 
     def enter(self, tensor: Tensor, is_constant: bool, name: str = "Enter") -> Tensor:
         graph = tensor._op.graph
@@ -150,7 +190,17 @@ class WhileContext(_Shared, WhileBase):
                 parallel_iterations=self.parallel_iterations, name=name,
             )  # fmt: skip
         out._op._context = self
+        self.enters.append(out._op)
+        graph.prevent_feeding(out)
+        graph.prevent_fetching(out._op)
         return out
+
+    def op_added(self, op: Operation) -> None:
+        """What is inside of a loop has a value for each iteration."""
+        graph = op.graph
+        graph.prevent_fetching(op)
+        for t in op._outputs:
+            graph.prevent_feeding(t)
 
     def bring_in(self, tensor: Tensor) -> Tensor:
         out = self.enter(tensor, is_constant=True)
@@ -163,7 +213,7 @@ class WhileContext(_Shared, WhileBase):
         inside = [c for c in controls if frame_of(c._context) is self]
         if len(inside) != len(controls):
             inside += self._brought_in(c for c in controls if frame_of(c._context) is not self)
-        if not inside and not op._inputs and self.pivot is not None:
+        if not inside and self.pivot is not None and _is_free(op):
             return (self.pivot,)
         return tuple(inside)
 
@@ -188,3 +238,10 @@ class WhileContext(_Shared, WhileBase):
                 return False
             at = at.outer_context
         return True
+
+
+def _is_free(op: Operation) -> bool:
+    """Whether nothing holds an operation of a loop back until its iteration starts: it uses loop invariants alone."""
+    return all(
+        t._op.type in ("Enter", "RefEnter") and t._op._attrs["is_constant"] for t in op._inputs
+    )

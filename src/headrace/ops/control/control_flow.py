@@ -75,6 +75,8 @@ def cond(
         branch_false = CondContext(pred, pivot_false, 0, graph.unique_name("cond_text"), outer)
         for pivot, branch in ((pivot_true, branch_true), (pivot_false, branch_false)):
             pivot._op._context = branch
+        for op in (if_true._op, pivot_true._op, pivot_false._op, pred._op):
+            graph.prevent_fetching(op)
         _open_regions(graph, branch_true, branch_false)
         given_true, results_true = _branch(branch_true, true_fn)
         if given_true is None and not graph._is_function:
@@ -82,9 +84,9 @@ def cond(
         given_false, results_false = _branch(branch_false, false_fn)
         if given_false is None and not graph._is_function:
             raise ValueError("false_fn must have a return value.")
-        if not strict:
+        if not graph._is_function and not strict:  # in functions TF 1.15 has TF 2's cond
             given_true, given_false = _unpacked(given_true), _unpacked(given_false)
-        _check_structures(given_true, given_false)
+        _check_structures(given_true, given_false, graph._is_function)
         for i in _indices_at(given_true):
             _widen_indices(graph, i, (branch_true, results_true), (branch_false, results_false))
         _check_types(results_true, results_false)
@@ -216,13 +218,20 @@ def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any
     return identity(tensor)
 
 
-def _check_structures(given_t: Any, given_f: Any) -> None:
+def _check_structures(given_t: Any, given_f: Any, in_function: bool) -> None:
     try:
         nest.assert_same_structure(given_t, given_f, expand_composites=True)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
+        if in_function:
+            raise TypeError(
+                "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of "
+                f"return values. {error}"
+            ) from None
+        if isinstance(error, ValueError):
+            raise ValueError(
+                f"Incompatible return values of true_fn and false_fn: {error}"
+            ) from None
         raise TypeError(f"Incompatible return types of true_fn and false_fn: {error}") from None
-    except ValueError as error:
-        raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
     if given_t is not None and not _flat(given_t):
         raise ValueError("true_fn and false_fn must return at least one result.")
 
@@ -260,12 +269,7 @@ def case(
     name: str = "case",
 ) -> Any:
     """The first function whose predicate is true, else ``default``."""
-    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not callable(pair[1]):
-            raise TypeError(
-                f"Each entry in pred_fn_pairs must be a 2-tuple of a predicate and a function, not {pair!r}"
-            )
+    pairs = _tested(pred_fn_pairs, exclusive)
     if not pairs and default is None:
         raise ValueError("pred_fn_pairs must not be empty when there is no default")
     if default is not None and not callable(default):
@@ -286,6 +290,37 @@ def case(
             return function()
 
 
+def _tested(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Callable[[], Any]]]:
+    """The pairs of a predicate and a function, in order: those of a plain dict by the names of the predicates."""
+    if not isinstance(pred_fn_pairs, (list, tuple, dict)):
+        raise TypeError("fns must be a list, tuple, or dict")
+    if not isinstance(pred_fn_pairs, dict):
+        pairs = list(pred_fn_pairs)
+    elif isinstance(pred_fn_pairs, collections.OrderedDict):
+        pairs = list(pred_fn_pairs.items())
+    elif get_default_graph()._is_eager:
+        if not exclusive:
+            raise ValueError(
+                "Unordered dictionaries are not supported for the `pred_fn_pairs` argument when `exclusive=False` and "
+                "eager mode is enabled."
+            )
+        pairs = list(pred_fn_pairs.items())
+    else:
+        pairs = sorted(pred_fn_pairs.items(), key=lambda pair: getattr(pair[0], "name", ""))
+    eager = get_default_graph()._is_eager
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        if isinstance(pair[0], Tensor):
+            if pair[0]._dtype is not dtypes.bool:
+                raise TypeError(f"pred must be Tensor of type bool: {pair[0]!r}")
+        elif not (eager and isinstance(pair[0], bool)):
+            raise TypeError(f"pred must be a Tensor, got: {pair[0]!r}")
+        if not callable(pair[1]):
+            raise TypeError(f"fn for pred {pair[0]!r} must be callable.")
+    return pairs
+
+
 def _choose(
     pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], strict: bool
 ) -> Callable[[], Any]:
@@ -294,7 +329,7 @@ def _choose(
 
 def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
     def run() -> Any:
-        message = "None of the conditions of tf.case was true and it has no default"
+        message = "None of conditions evaluated as True (tf.case has no default)"
         check = apply_op("Assert", pred, [constant(message)], summarize=1)
         with get_default_graph().control_dependencies([check]):
             return fn()
@@ -307,8 +342,15 @@ def _at_most_one(preds: list[Any]) -> Any:
     total = apply_op(
         "Sum", apply_op("Cast", stacked, DstT=dtypes.int32), constant([0]), keep_dims=False
     )
-    message = constant("More than one condition of an exclusive tf.case was true")
+    names = ", ".join(getattr(p, "name", None) or repr(p) for p in preds) if not _eager() else ""
+    message = constant(
+        f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True"
+    )
     return apply_op("Assert", apply_op("LessEqual", total, constant(1)), [message], summarize=1)
+
+
+def _eager() -> bool:
+    return get_default_graph()._is_eager
 
 
 def switch_case(
@@ -415,7 +457,9 @@ def while_loop(
         results = _build_loop(context, cond, noted, variables, shape_invariants)
         if maximum_iterations is not None:
             results = results[1:]
-    if len(results) == 1 and not return_same_structure:
+    if single or (
+        not return_same_structure and len(nest.flatten(results, expand_composites=True)) == 1
+    ):
         return results[0]
     return _like_sequence(returned[-1], results)
 
@@ -448,10 +492,15 @@ def _limited(cond: Any, body: Any, limit: Tensor) -> tuple[Any, Any]:
         return apply_op("LogicalAnd", apply_op("Less", i, limit), cond(*values))
 
     def limited_body(i: Tensor, *values: Any) -> Any:
+        with name_scope(
+            "add"
+        ) as scope:  # TF counts before it builds the body, which random seeds follow from
+            one = constant(1, limit.dtype, name="y")
+            following = apply_op("AddV2", i, one, name=scope)
         new = body(*values)
         if not isinstance(new, (list, tuple)) or (len(values) == 1 and not _is_one_list(new)):
             new = [new]
-        return [apply_op("AddV2", i, constant(1, limit.dtype, name="y")), *new]
+        return [following, *new]
 
     return limited_cond, limited_body
 
@@ -639,9 +688,9 @@ def _spec_of_shape(value: Any, spec: Any, shape: shapes.TensorShape) -> Any:
             dense, value.dtype.base_dtype, value.indices.dtype, dense_type, shape[:1]
         )
     if isinstance(spec, specs.SparseTensorSpec):
-        if shape.rank != 1:
+        if shape.rank not in (None, 1):
             raise ValueError("Expected a shape with 1 dimension")
-        rank = shape.as_list()[0]
+        rank = None if shape.rank is None else shape.as_list()[0]
         return specs.SparseTensorSpec(None if rank is None else [None] * rank, spec.dtype)
     raise TypeError(
         f"To describe or constrain a {type(value).__name__}, use a {type(spec).__name__} instead of a TensorShape."

@@ -52,13 +52,7 @@ def eager_while(
         state = result
         left = None if left is None else left - 1
     values = nest.map_structure(_as_tensor, state, expand_composites=True)
-    if (
-        len(state) == 1
-        and (bare or single or not return_same_structure)
-        and not (return_same_structure and not single)
-    ):
-        return values[0]
-    return values
+    return values[0] if single or (bare and not return_same_structure) else values
 
 
 def _as_tensor(value: Any) -> Any:

@@ -16,6 +16,7 @@ from headrace.core.shape_fns import no_outputs, scalar, unchanged, unknown
 from headrace.core.shapes import Shape
 
 __all__ = [
+    "CONTROL_TRIGGER",
     "ENTER",
     "EXIT",
     "LOOP_COND",

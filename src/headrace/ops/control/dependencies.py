@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import numpy as np
+
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
@@ -74,7 +76,8 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
         )
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         ops = [_operation(d) for d in _flat(dependencies)]
-        with get_default_graph().control_dependencies(ops):
+        graph = get_default_graph()
+        with graph.colocate_with(output_tensor), graph.control_dependencies(ops):
             if isinstance(output_tensor, IndexedSlices):
                 return IndexedSlices(
                     identity(output_tensor.values, name=scope),
@@ -84,11 +87,18 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
             return identity(convert_to_tensor(output_tensor), name=scope)
 
 
+def _gateable(item: Any) -> Any:
+    """Arrays and plain values become constants."""
+    plain = isinstance(item, (np.ndarray, np.generic, list, int, float, complex, str, bytes))
+    return convert_to_tensor(item) if plain else item
+
+
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """The tensors, each available only when all of them are."""
     if get_default_graph()._is_eager:
         return list(tensors)
     with name_scope(name, "tuple", [t for t in tensors if t is not None]) as scope:
+        tensors = [_gateable(t) for t in tensors]
         ops = [_operation(t) for t in tensors if t is not None]
         ops += [_operation(c) for c in control_inputs or []]
         if not ops:

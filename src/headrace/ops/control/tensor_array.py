@@ -12,7 +12,7 @@ from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
-from headrace.ops.array.basic import identity
+from headrace.ops.array.basic import constant, identity
 from headrace.ops.control import tensor_array_ops as ops
 
 __all__ = ["TensorArray"]
@@ -147,7 +147,11 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         with name_scope(name, "TensorArrayStack", [self._flow]):
-            return self.gather(apply_op("Range", 0, self.size(), 1))
+            size = self.size()
+            with name_scope("range") as scope:
+                start, delta = constant(0, name="start"), constant(1, name="delta")
+                indices = apply_op("Range", start, size, delta, name=scope)
+            return self.gather(indices)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         value: Tensor = apply(
@@ -192,6 +196,8 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Tensor:
         if not self._dynamic_size and self._size is not None:
+            if isinstance(self._size, Tensor):
+                count_more(self._size._op.graph, 1)  # TF asks the array
             return convert_to_tensor(self._size, dtypes.int32)
         return apply(ops.SIZE, self._handle, self._flow, name=name)  # type: ignore[no-any-return]
 

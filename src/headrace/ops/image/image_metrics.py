@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
-from headrace.core.convert import convert_to_tensor
+from headrace.core.convert import convert_to_tensor, require_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import const, reshape, shape, zeros
@@ -101,6 +101,8 @@ def ssim(
     k2: float = 0.03,
 ) -> Tensor:
     """The structural similarity of each pair of images."""
+    for image in (img1, img2):
+        require_tensor(image, "tf.image.ssim")
     with name_scope(None, "SSIM", [img1, img2]):
         a, b, top = _same_images(img1, img2, max_val)
         found, _ = _ssim_parts(a, b, top, filter_size, filter_sigma, k1, k2)
@@ -174,8 +176,8 @@ def _halved(x: Any) -> Any:
 def total_variation(images: Any, name: str | None = None) -> Tensor:
     """The sum of the differences between neighbouring pixels, of each image."""
     with name_scope(name, "total_variation"):
-        images = convert_to_tensor(images, name="images")
-        dims = images._rank()
+        require_tensor(images, "tf.image.total_variation")
+        dims = images.shape.ndims
         if dims == 3:
             rows = images[1:, :, :] - images[:-1, :, :]
             columns = images[:, 1:, :] - images[:, :-1, :]
@@ -191,6 +193,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     """Differences to the next row and to the next column; zero at the end."""
+    require_tensor(image, "tf.image.image_gradients")
     image = convert_to_tensor(image)
     if image._rank() != 4:
         raise ValueError(
@@ -208,12 +211,13 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 def sobel_edges(image: Any) -> Tensor:
     """Smoothed derivatives in both directions: batch x height x width x channels x 2."""
+    require_tensor(image, "tf.image.sobel_edges")
     image = convert_to_tensor(image)
     static = image._shape
     whole: Any = shape(image)
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     kernels = np.stack([np.array(down), np.array(down).T], axis=-1).reshape(3, 3, 1, 2)
-    kernel = apply_op("Tile", const(kernels, dtypes.float32), stack([1, 1, whole[-1], 1]))
+    kernel = apply_op("Tile", const(kernels, image.dtype.base_dtype), stack([1, 1, whole[-1], 1]))
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     out = apply_op("DepthwiseConv2dNative", padded, kernel, strides=[1, 1, 1, 1], padding="VALID")
     found: Any = reshape(out, concat([whole, [2]], 0))

@@ -120,7 +120,10 @@ def sum_all(x: Tensor, keep_dims: bool = False) -> Tensor:
         axes = apply_op("Range", 0, apply_op("Rank", x), 1)
     else:
         axes = convert_to_tensor(np.arange(len(x._shape), dtype=np.int32))
-    return apply_op("Sum", x, axes, keep_dims=keep_dims)  # type: ignore[no-any-return]
+    total: Tensor = apply_op("Sum", x, axes, keep_dims=keep_dims)
+    if not keep_dims:
+        total.set_shape(())
+    return total
 
 
 # undoing a broadcast ----------------------------------------------------------------------------

@@ -175,6 +175,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     kwargs.pop("optimize", None)
     if kwargs:
         raise TypeError(f"invalid keyword arguments for this function: {', '.join(sorted(kwargs))}")
+    for value in inputs:
+        convert.require_tensor(value, "tf.einsum")
     with name_scope(name, "einsum", [*inputs]):
         tensors = [convert.convert(x) for x in inputs]
         terms, output = _parse(equation.replace(" ", ""), [_rank(t) for t in tensors])

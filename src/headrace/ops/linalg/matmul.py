@@ -253,7 +253,7 @@ def matmul(
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         with name_scope(name, "MatMul", [a, b]) as scope:
             x = convert.convert(a, name="a")
-            y = convert.convert(b, name="b", preferred=x._dtype._base)
+            y = convert.convert(b, name="b")
             return matmul(
                 x,
                 y,
@@ -265,6 +265,8 @@ def matmul(
                 b_is_sparse,
                 scope,
             )
+    transpose_a, transpose_b = bool(transpose_a), bool(transpose_b)
+    adjoint_a, adjoint_b = bool(adjoint_a), bool(adjoint_b)
     if transpose_a and adjoint_a:
         raise ValueError("Only one of transpose_a and adjoint_a can be True.")
     if transpose_b and adjoint_b:
@@ -319,7 +321,7 @@ def matvec(
     """A matrix times a vector, over leading axes."""
     with name_scope(name, "MatVec", [a, b]) as scope:
         x = convert.convert(a, name="a")
-        column = apply_op("ExpandDims", convert.convert(b, name="b", preferred=x._dtype._base), -1)
+        column = apply_op("ExpandDims", convert.convert(b, name="b"), -1)
         out = matmul(
             x,
             column,

@@ -372,7 +372,17 @@ _TRUE_QUOTIENT = {
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
-    """Division as in Python 3: small integers give float32, int32 and int64 give float64."""
+    """Division as in Python 3: small integers give float32, int32 and int64 give float64.
+
+    Each argument is converted by itself: ``tf.truediv(float64_tensor, 2.0)`` is a TypeError, ``float64_tensor / 2.0`` is not.
+    """
+    with name_scope(name, "truediv", [x, y]) as scope:
+        x, y = convert_to_tensor(x, name="x"), convert_to_tensor(y, name="y")
+        return true_quotient(x, y, scope)
+
+
+def true_quotient(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y`` of the operator: a plain number takes the type of the tensor beside it."""
     if isinstance(x, Tensor) and x._dtype._kind in "fc":
         return apply(REAL_DIV, x, y, name=name or "truediv")
     with name_scope(name, "truediv", [x, y]) as scope:
@@ -395,7 +405,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """``x / y``, as Python would have it: two plain numbers give a plain number."""
-    return x / y if name is None else truediv(x, y, name)
+    return x / y if name is None else true_quotient(x, y, name)
 
 
 def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
@@ -430,7 +440,10 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
     """x / y, and 0 where y is 0."""
-    return apply(DIV_NO_NAN, x, y, name=name or "div_no_nan")
+    with name_scope(name, "div_no_nan", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, dtype=x.dtype.base_dtype, name="y")
+        return apply(DIV_NO_NAN, x, y, name=scope)
 
 
 divide_no_nan = div_no_nan
@@ -438,7 +451,10 @@ divide_no_nan = div_no_nan
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
     """x * y, and 0 where y is 0, even if x is infinite or NaN."""
-    return apply(MUL_NO_NAN, x, y, name=name or "multiply_no_nan")
+    with name_scope(name, "multiply_no_nan", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, dtype=x.dtype.base_dtype, name="y")
+        return apply(MUL_NO_NAN, x, y, name=scope)
 
 
 def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
@@ -497,9 +513,8 @@ def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
     items = [] if single else list(inputs)
     if not items:
         raise ValueError(wanted)
-    dtype = next((t.dtype.base_dtype for t in items if isinstance(t, Tensor)), None)
     try:
-        return [t if isinstance(t, Tensor) else convert(t, None, "inputs", dtype) for t in items]
+        return [t if isinstance(t, Tensor) else convert_to_tensor(t, name="inputs") for t in items]
     except (TypeError, ValueError) as error:
         raise ValueError(f"{wanted}: {error}") from error
 
@@ -518,6 +533,10 @@ def accumulate_n(
     """Like ``add_n``, with the shape and type to be checked."""
     tensors = _list_of_tensors(inputs, "accumulate_n")
     dtype = tensors[0].dtype.base_dtype
+    if any(t.dtype.base_dtype is not dtype for t in tensors):
+        raise ValueError(
+            "inputs must be a list of at least one Tensor with the same dtype and shape"
+        )
     if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) is not dtype:
         raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {dtype}")
     merged = shapes.to_plain(shape)

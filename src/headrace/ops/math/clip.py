@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headrace import errors
-from headrace.core import shape_fns, shapes
+from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
@@ -24,7 +24,7 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import ones_like
 from headrace.ops.internal import gradient_helpers as gu
-from headrace.ops.math.binary import truediv
+from headrace.ops.math.binary import true_quotient
 
 __all__ = [
     "check_numerics", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm",
@@ -203,7 +203,7 @@ def clip_by_global_norm(
         norm = convert_to_tensor(norm, name="norm")
         dtype = norm.dtype.base_dtype
         inverse = apply_op("RealDiv", 1.0, norm, T=dtype, name="truediv")
-        limit = truediv(convert_to_tensor(1.0, dtype=dtype), clip_norm)
+        limit = true_quotient(convert_to_tensor(1.0, dtype=dtype), clip_norm)
         scale = apply_op("Mul", clip_norm, apply_op("Minimum", inverse, limit), T=dtype, name="mul")
         # an infinite norm says that the gradients are unusable: let it be seen
         finite = apply_op("IsFinite", norm)
@@ -223,13 +223,12 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any
     """Scale t down to an average L2 norm (norm / number of elements) of at most ``clip_norm``."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
         t = convert_to_tensor(t, name="t")
-        dtype = t.dtype.base_dtype
-        count = apply_op("Cast", apply_op("Size", t), DstT=dtype)
+        count = apply_op(
+            "Cast", apply_op("Size", t), DstT=dtypes.float32
+        )  # TensorFlow refuses other types
         count_more(t._op.graph, 3)  # TF makes the list of axes in the graph
         inverse = apply_op("Rsqrt", gu.sum_all(apply_op("Mul", t, t, name="mul")))
         scaled = apply_op("Mul", t, clip_norm, name="mul")
         by_norm = apply_op("Mul", inverse, count, name="mul")
-        factor = apply_op(
-            "Minimum", by_norm, truediv(convert_to_tensor(1.0, dtype=dtype), clip_norm)
-        )
+        factor = apply_op("Minimum", by_norm, true_quotient(convert_to_tensor(1.0), clip_norm))
         return apply_op("Identity", apply_op("Mul", scaled, factor, name="mul"), name=scope)

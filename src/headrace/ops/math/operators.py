@@ -103,7 +103,7 @@ def _reflected_with_scope(function: Callable[..., Any], default_name: str) -> Op
 def _matmul(a: Any, b: Any, name: str = "matmul") -> Any:
     from headrace.ops.linalg.matmul import matmul
 
-    return matmul(a, b, name=name)
+    return matmul(a, convert(b, None, "y", a.dtype.base_dtype), name=name)
 
 
 def _logical(opdef: OpDef, short: str) -> dict[str, Operator]:
@@ -133,8 +133,8 @@ OPERATORS: dict[str, Operator] = {
     **_pair(math_binary.SUB, "sub"),
     "__mul__": _forward(_mul, "mul"),
     "__rmul__": _rmul,
-    "__truediv__": _forward(math_binary.truediv, "truediv"),
-    "__rtruediv__": _reflected_with_scope(math_binary.truediv, "truediv"),
+    "__truediv__": _forward(math_binary.true_quotient, "truediv"),
+    "__rtruediv__": _reflected_with_scope(math_binary.true_quotient, "truediv"),
     "__div__": _forward(math_binary.div, "div"),
     "__rdiv__": _reflected_with_scope(math_binary.div, "div"),
     **_pair(math_binary.FLOOR_DIV, "floordiv"),

@@ -292,7 +292,8 @@ def one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
 
 def _reduce(opdef: OpDef, x: Any, axis: Any, keep: Any, name: str | None, old_axis: Any = None, old_keep: Any = None) -> Any:  # fmt: skip
     axis = one_of("axis", axis, "reduction_indices", old_axis)
-    keep = bool(one_of("keepdims", keep, "keep_dims", old_keep))
+    given = one_of("keepdims", keep, "keep_dims", old_keep)
+    keep = False if given is None else given
     if not isinstance(x, Tensor):
         x = convert.convert(x, name="input_tensor")
     if axis is not None:
@@ -375,7 +376,8 @@ def reduce_logsumexp(
 ) -> Any:  # fmt: skip
     """log(sum(exp(x))), without overflow."""
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
-    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    given = one_of("keepdims", keepdims, "keep_dims", keep_dims)
+    keep = False if given is None else given
     with name_scope(name, "ReduceLogSumExp", [input_tensor]):
         x = convert.convert(input_tensor, name="input_tensor")
         raw = reduce_max(x, axis, True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core import convert, dtypes
+from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply_op
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
@@ -105,6 +105,8 @@ def frame(
         x = convert.convert(signal, name="signal")
         if x._shape is None:
             raise ValueError("tf.signal.frame needs a signal of known rank.")
+        if not x._shape:
+            raise ValueError(f"Shape {shapes.from_plain(x._shape)} must have rank at least 1")
         at = int(axis) % len(x._shape)
         length, step = _required(frame_length, "frame_length"), _required(frame_step, "frame_step")
         size: Any = x._shape[at]

@@ -206,6 +206,13 @@ def _reciprocal_grad_gradient(op: Operation, g: Any) -> list[Any]:
     return [gu.mul(gu.mul(gu.mul(gu.conj(g), -2), dy), y), apply_op(op.type, y, g)]
 
 
+def _sign(xp: Any, x: Any) -> Any:
+    """(x > 0) - (x < 0): the sign of NaN is 0. For complex numbers x / |x|."""
+    if x.dtype.kind == "c":
+        return xp.sign(x)
+    return xp.greater(x, 0).astype(x.dtype) - xp.less(x, 0).astype(x.dtype)
+
+
 # definitions ------------------------------------------------------------------------------------
 
 
@@ -238,7 +245,7 @@ COMPLEX_ABS = define(
     "ComplexAbs", "x: T -> y: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
     shape=shape_fns.unchanged, ufunc="absolute", grad=_complex_abs_gradient, elementwise=True,
 )  # fmt: skip
-SIGN = _define("Sign", "sign", lambda op, g: [gu.zeros_like(op._inputs[0])], "number")
+SIGN = _define_kernel("Sign", _sign, lambda op, g: [gu.zeros_like(op._inputs[0])], "number")
 RECIPROCAL = _define("Reciprocal", "reciprocal", _from_output("ReciprocalGrad"))
 INV = _define("Inv", "reciprocal", _from_output("InvGrad"))
 SQUARE = _define("Square", "square", lambda op, g: [gu.mul(g, gu.mul(_x(op), 2))], "number")

@@ -389,11 +389,15 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
         axis = infer.static_value(axis)
         if axis is None:
             raise ValueError("The axis of a softmax must be known while the graph is built.")
+    if isinstance(axis, (str, bytes)):
+        raise TypeError(f"The axis of a softmax must be an integer, not {axis!r}.")
     axis = -1 if axis is None else int(axis)
     if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
         return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
     if logits._shape is None:
-        raise ValueError(f"The rank of {logits} must be known for a softmax over axis {axis}.")
+        raise TypeError(
+            f"The rank of {logits} must be known for a softmax over axis {axis}: use set_shape."
+        )
     count_more(logits._op.graph, 26)  # TF computes the two permutations in the graph
     rank = len(logits._shape)
     if not -rank <= axis < rank:

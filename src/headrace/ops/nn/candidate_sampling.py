@@ -310,10 +310,6 @@ def _hits_kernel(xp: Any, true_classes: Any, sampled: Any, *, num_true: int) -> 
 def _sampler_shape(c: infer.Inference) -> list[shapes.Shape]:
     true_classes = c.require_rank(0, 2)
     assert true_classes is not None
-    if true_classes[1] is not None and true_classes[1] != c.attr("num_true"):
-        raise ValueError(
-            f"true_classes must have num_true columns: {true_classes[1]} vs {c.attr('num_true')}"
-        )
     count = c.attr("num_sampled")
     return [(count,), (true_classes[0], c.attr("num_true")), (count,)]
 

@@ -345,23 +345,33 @@ def bias_add(
         data_format = "NCHW"
     else:
         raise ValueError("data_format must be of the form `N...C` or `NC...`")
-    return apply(BIAS_ADD, value, bias, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    value = convert_to_tensor(value, name="input")
+    bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
+    return apply(BIAS_ADD, value, bias, data_format=data_format, name=name or "BiasAdd")  # type: ignore[no-any-return]
 
 
 def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
     return apply(BIAS_ADD_V1, value, bias, name=name)  # type: ignore[no-any-return]
 
 
+def _matmul(x: Any, weights: Any) -> Any:
+    from headrace.ops.linalg.matmul import matmul
+
+    return matmul(convert_to_tensor(x, name="x"), convert_to_tensor(weights, name="weights"))
+
+
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """matmul(x, weights) + biases."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
-        return bias_add(apply_op("MatMul", x, weights), biases, name=scope)
+        biases = convert_to_tensor(biases, name="biases")
+        return bias_add(_matmul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """relu(matmul(x, weights) + biases)."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
-        return apply_op("Relu", bias_add(apply_op("MatMul", x, weights), biases), name=scope)  # type: ignore[no-any-return]
+        biases = convert_to_tensor(biases, name="biases")
+        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)  # type: ignore[no-any-return]
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:

@@ -108,13 +108,26 @@ def squeeze(x: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    return apply_op("Sum", x, _axes(x, axes), keep_dims=keepdims, name=name)  # type: ignore[no-any-return]
+    return _scalar_if(
+        axes is None and not keepdims,
+        apply_op("Sum", x, _axes(x, axes), keep_dims=keepdims, name=name),
+    )
 
 
 def reduce_mean(
     x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    return apply_op("Mean", x, _axes(x, axes), keep_dims=keepdims, name=name)  # type: ignore[no-any-return]
+    return _scalar_if(
+        axes is None and not keepdims,
+        apply_op("Mean", x, _axes(x, axes), keep_dims=keepdims, name=name),
+    )
+
+
+def _scalar_if(scalar: bool, tensor: Tensor) -> Tensor:
+    """Reducing a tensor of unknown rank over all axes gives a scalar all the same."""
+    if scalar:
+        tensor.set_shape(())
+    return tensor
 
 
 def _axes(x: Any, axes: Any) -> Any:

@@ -56,7 +56,10 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 
-def _max_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+def _max_kernel(
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
+) -> Any:
+    _check_depth_window(ksize, strides, data_format)
     return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -77,7 +80,7 @@ def _ints(values: Any) -> tuple[int, ...]:
 
 
 def _max_v2_kernel(xp: Any, x: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
-    return _max_kernel(xp, x, ksize=_ints(ksize), strides=_ints(strides), padding=padding)
+    return _library(xp).maximum(x, axes_of(x.shape, _ints(ksize), _ints(strides), padding))
 
 
 def _max_grad_v2_kernel(
@@ -96,7 +99,10 @@ def _max_grad_grad_v2_kernel(
     )
 
 
-def _avg_kernel(xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+def _avg_kernel(
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
+) -> Any:
+    _check_depth_window(ksize, strides, data_format)
     return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
 
 
@@ -162,6 +168,13 @@ def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
     if min(ksize) < 1:
         raise ValueError("ksize cannot be zero.")
     return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
+
+
+def _check_depth_window(ksize: Any, strides: Any, data_format: str) -> None:
+    if data_format.endswith("C") and ksize[-1] != 1 and ksize[-1] != strides[-1]:
+        raise errors.UnimplementedError(
+            None, None, "Depthwise max pooling requires the depth window to equal the depth stride"
+        )
 
 
 def _pool_shape(c: infer.Inference) -> list[shapes.Shape]:
@@ -509,7 +522,7 @@ def max_pool_with_argmax(
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
     Targmax = deprecated("output_dtype", output_dtype, "Targmax", Targmax)
     return apply(  # type: ignore[no-any-return]
-        MAX_POOL_ARGMAX, input, ksize=sequence_of(ksize, 2, 3, "ksize"), strides=sequence_of(strides, 2, 3, "strides"),
+        MAX_POOL_ARGMAX, input, ksize=ksize, strides=strides,
         padding=padding, Targmax=dtypes.int64 if Targmax is None else Targmax,
         include_batch_in_index=include_batch_in_index, name=name,
     )  # fmt: skip

@@ -195,7 +195,7 @@ def _reorder_grad(op: Operation, _: Any, grad: Any) -> list[Any]:
 SPARSE_REORDER = define(
     "SparseReorder",
     "input_indices: int64, input_values: T, input_shape: int64 -> output_indices: int64, output_values: T",
-    shape=lambda c: [_entries(c, 0), c.shape(1)], kernel=_reorder_kernel, grad=_reorder_grad,
+    shape=lambda c: [_entries(c, 0), c.require_rank(1, 1)], kernel=_reorder_kernel, grad=_reorder_grad,
 )  # fmt: skip
 
 
@@ -223,6 +223,15 @@ SPARSE_RESHAPE = define(
 
 
 def _slice_kernel(xp: Any, indices: Any, values: Any, dims: Any, start: Any, size: Any) -> Any:
+    for what, given in (("start", start), ("size", size)):
+        if given.ndim != 1:
+            raise invalid(
+                f"Input {what} should be a vector but received shape {shapes.show(given.shape)}"
+            )
+        if given.size != dims.size:
+            raise invalid(
+                f"Expected {what} to be a vector of length {dims.size} but got length {given.size}"
+            )
     stop = start + size
     inside = ((indices >= start) & (indices < stop)).all(1)
     out = np.clip(np.minimum(stop, dims) - start, 0, None)
@@ -366,6 +375,8 @@ def _reduce_sparse_kernel(ufunc: Any) -> Callable[..., Any]:
         gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
         if keep_dims:
             sizes = [1 if i in gone else d for i, d in enumerate(dims.tolist())]
+        if not sizes:  # everything was reduced: one entry without coordinates, or none
+            return np.zeros((len(reduced), 0), np.int64), reduced, np.zeros(0, np.int64)
         return coordinates(found, sizes), reduced, np.array(sizes, np.int64)
 
     return kernel
@@ -443,7 +454,7 @@ def _softmax_grad(op: Operation, grad: Any) -> list[Any]:
 
 SPARSE_SOFTMAX = define(
     "SparseSoftmax", "sp_indices: int64, sp_values: T, sp_shape: int64 -> output: T; T: type(float)",
-    shape=lambda c: [c.shape(1)], kernel=_softmax_kernel, grad=_softmax_grad,
+    shape=lambda c: [c.require_rank(1, 1)], kernel=_softmax_kernel, grad=_softmax_grad,
 )  # fmt: skip
 
 
@@ -578,9 +589,21 @@ def _concat_kernel(xp: Any, *inputs: Any, concat_dim: int, N: int) -> Any:
 
 def _concat_shape(c: Inference) -> list[Shape]:
     n = c.attr("N")
-    counts = [s[0] if s is not None and len(s) == 1 else None for s in c.shapes()[n : 2 * n]]
+    every = c.shapes()
+    counts = [
+        _first_known(
+            *(s[0] if s is not None and len(s) == k else None for s, k in ((i, 2), (v, 1)))
+        )
+        for i, v in zip(every[:n], every[n : 2 * n])
+    ]
     total = None if None in counts else sum(k for k in counts if k is not None)
-    return [(total, _rank_of(c, 3 * n - 1)), (total,), c.shape(3 * n - 1)]
+    rank = _first_known(*(s[1] if s is not None and len(s) == 2 else None for s in every[:n]))
+    rank = _first_known(rank, *(_rank_of(c, 2 * n + i) for i in range(n)))
+    return [(total, rank), (total,), (rank,)]
+
+
+def _first_known(*sizes: int | None) -> int | None:
+    return next((s for s in sizes if s is not None), None)
 
 
 SPARSE_CONCAT = define(

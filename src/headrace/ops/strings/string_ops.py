@@ -287,6 +287,13 @@ def _as_string_kernel(
     xp: Any, x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str
 ) -> Any:
     kind = x.dtype.kind
+    if kind not in "fc":
+        for given, what in (
+            (precision > -1, "precision"),
+            (scientific or shortest, "scientific and shortest format"),
+        ):
+            if given:
+                raise invalid(f"{what} not supported for datatype {x.dtype.name}")
     values = x.reshape(-1).tolist()
     if kind == "b":
         spec = f"%{fill}{width if width > -1 else ''}s"
@@ -395,7 +402,9 @@ def decode_raw(
 
 
 def _substr_shape(c: Inference) -> list[Shape]:
-    if c.shape(1) is not None and c.shape(2) is not None:
+    if c.shape(1) is not None and c.shape(2) is None:
+        raise ValueError("The shape of 'len' must be known where that of 'pos' is: use set_shape.")
+    if c.shape(1) is not None:
         shapes.merge(c.shape(1), c.shape(2))
     return [shapes.broadcast(c.shape(0), c.shape(1))]
 
@@ -410,7 +419,9 @@ def _substr_kernel(xp: Any, x: Any, pos: Any, length: Any, *, unit: str) -> Any:
         if not -len(text) <= p <= len(text):
             raise invalid(f"pos {p} out of range for string {s!r}")
         p = p + len(text) if p < 0 else p
-        piece = text[p : p + max(n, 0)]
+        piece = text[
+            p : p + n if n >= 0 else None
+        ]  # TensorFlow takes a negative length for a huge one
         out.append(piece.encode() if unit == "UTF8_CHAR" else piece)
     return object_array(out, x.shape)
 

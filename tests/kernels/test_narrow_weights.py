@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,7 @@ def test_amx_that_is_announced_but_not_described_is_not_used() -> None:
 _PROGRAM = """
 import sys; sys.path.insert(0, "tests/..")
 import numpy as np
-from tests.test_narrow_weights import arrays, error_bound, session_result
+from tests.kernels.test_narrow_weights import arrays, error_bound, session_result
 for kind in ("int8", "bfloat16"):
     for rows in (1, 16):
         a, w = arrays(rows, 512, 256, "extreme")
@@ -181,7 +182,7 @@ for kind in ("int8", "bfloat16"):
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_instruction_set(setting: str) -> None:
     """The issue's product, in a process with that instruction set: within the bound, by the way that belongs to it."""
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = str(Path(__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _PROGRAM], cwd=root, capture_output=True, text=True,
         env={**os.environ, **SETTINGS[setting].environment(), "PYTHONPATH": os.pathsep.join(sys.path)},

@@ -1,0 +1,46 @@
+"""``tf.contrib.framework``: argument scopes and variables of tf_slim, nested structures, the global step."""
+
+from headrace.api.contrib.framework_ops import (
+    assert_same_float_dtype,
+    assert_scalar,
+    assert_scalar_int,
+    convert_to_tensor_or_sparse_tensor,
+    get_graph_from_inputs,
+    get_name_scope,
+    is_tensor,
+    reduce_sum_n,
+    remove_squeezable_dimensions,
+    with_same_shape,
+    with_shape,
+)
+from headrace.api.hosting import hosted_getattr
+from headrace.core import nest
+from headrace.train.global_step import (
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+)
+
+__all__ = [
+    "assert_same_float_dtype", "assert_scalar", "assert_scalar_int", "convert_to_tensor_or_sparse_tensor",
+    "create_global_step", "get_global_step", "get_graph_from_inputs", "get_name_scope", "get_or_create_global_step",
+    "is_tensor", "nest", "reduce_sum_n", "remove_squeezable_dimensions", "with_same_shape", "with_shape",
+]  # fmt: skip
+
+_CHECKPOINTS = (
+    "checkpoints_iterator", "init_from_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+)  # fmt: skip
+
+_hosted = hosted_getattr(
+    "contrib.framework",
+    __name__,
+    ["tf_slim.ops.arg_scope", "tf_slim.ops.variables", "tf_slim.ops.framework_ops"],
+)
+
+
+def __getattr__(name: str) -> object:
+    if name in _CHECKPOINTS:
+        from headrace.api.v1 import train
+
+        return getattr(train, name)
+    return _hosted(name)

@@ -1,0 +1,475 @@
+"""Calls of functions in imported graphs, and TF-2 control flow, expanded where they stand.
+
+A node that calls a function (PartitionedCall, StatefulPartitionedCall, or the function's own name) becomes the operations of the
+function's body, named below the node; the node itself is an IdentityN of the results, after the effects of the body. If and Case
+become ``tf.cond``, While becomes ``tf.while_loop`` over such bodies. So rewrites, gradients and ``explain`` see them as they see a
+graph that was built here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.core.build import apply_op
+from headrace.core.dtypes import DType, as_dtype, string
+from headrace.core.dtypes import bool as bool_type
+from headrace.core.func_graph import FuncGraph
+from headrace.core.graph import Graph
+from headrace.core.opdef import ALL_OPS, lookup
+from headrace.core.shapes import TensorShape
+from headrace.core.tensor import Operation, Tensor
+from headrace.formats.attr_values import FunctionName, decode
+from headrace.formats.graphdef_nodes import NodeImporter, check_ops
+from headrace.formats.tensor_proto import to_shape
+from headrace.ops.array.basic import constant, identity
+from headrace.ops.control.control_flow import cond, switch_case, while_loop
+
+__all__ = ["FunctionLibrary"]
+
+_CALLS = frozenset(["PartitionedCall", "StatefulPartitionedCall"])
+_IFS = frozenset(["If", "StatelessIf"])
+_CASES = frozenset(["Case", "StatelessCase"])
+_WHILES = frozenset(["While", "StatelessWhile"])
+_FUNCTIONAL = _CALLS | _IFS | _CASES | _WHILES
+#: Functions that call functions that call …: deeper is refused.
+MAX_CALLS = 100
+#: Operations that expanding may make: a few functions that each call the next twice would make billions.
+MAX_EXPANDED = 2_000_000
+
+Results = tuple[list[Tensor], list[Operation]]
+
+
+class FunctionLibrary:
+    """The functions of a GraphDef (or a SavedModel), and how nodes call them."""
+
+    def __init__(self, message: Any) -> None:
+        self.functions = {f.signature.name: f for f in message.function}
+        self.checked: set[str] = set()
+        self.stack: list[str] = []
+        self.expanded = 0
+
+    def is_call(self, op: str) -> bool:
+        return op in _FUNCTIONAL or (op in self.functions and op not in ALL_OPS)
+
+    def get(self, name: str) -> Any:
+        found = self.functions.get(name)
+        if found is None:
+            raise ValueError(f"Function '{name}' is not in the library of the graph")
+        return found
+
+    # nodes that call ------------------------------------------------------------------------------
+    def call(
+        self, importer: Any, node: Any, inputs: tuple[Tensor, ...], controls: tuple[Operation, ...], full: str
+    ) -> Operation:  # fmt: skip
+        """The operation in the place of a node that calls a function."""
+        graph: Graph = importer.graph
+        entry = _entry(inputs, (*controls, *importer.entry))
+        caller = _Caller(self, importer, node, inputs, entry, full)
+        with graph.as_default(), graph.name_scope(f"{full}/"):
+            results, effects = caller.results()
+        op = _result_op(graph, results, [*effects, *controls], full)
+        op._frames = importer.frames
+        op._device = node.device or op._device
+        importer.made.append(op)
+        return op
+
+    def instantiate(
+        self,
+        name: str,
+        graph: Graph,
+        arguments: Sequence[Tensor],
+        prefix: str,
+        entry: tuple[Operation, ...] = (),
+        attrs: Sequence[tuple[str, Any]] = (),
+        frames: tuple[Any, ...] = (),
+    ) -> Results:
+        """The operations of a function's body in ``graph``: (results, effects that have to happen)."""
+        function = self.get(name)
+        if name in self.stack or len(self.stack) >= MAX_CALLS:
+            chain = " → ".join([*self.stack[-3:], name])
+            raise ValueError(
+                f"Function '{name}' calls itself, or calls are nested too deep: {chain}"
+            )
+        if name not in self.checked:
+            check_ops(function.node_def, self.is_call)
+            self.checked.add(name)
+        self.expanded += len(function.node_def)
+        if self.expanded > MAX_EXPANDED:
+            raise ValueError(
+                f"The functions of the graph expand to more than {MAX_EXPANDED:,} operations"
+            )
+        self.stack.append(name)
+        try:
+            importer = _BodyImporter(graph, self, function, arguments, dict(attrs))
+            importer.prefix, importer.entry, importer.frames = prefix, entry, frames
+            importer.build(function.node_def)
+            return importer.results()
+        finally:
+            self.stack.pop()
+
+    def func_graph(self, name: str, shapes: Sequence[Any] | None = None, outer: Graph | None = None) -> FuncGraph:  # fmt: skip
+        """A function as a graph of its own, with a placeholder for each argument."""
+        function = self.get(name)
+        graph = FuncGraph(name, outer)
+        with graph.as_default():
+            arguments = []
+            for i, arg in enumerate(function.signature.input_arg):
+                shape = _argument_shape(function, i) if shapes is None else shapes[i]
+                arguments.append(graph.add_input(as_dtype(arg.type)._base, shape, arg.name))
+            results, effects = self.instantiate(name, graph, arguments, "")
+            graph.outputs = results
+            graph.control_outputs = effects
+        return graph
+
+
+def _argument_shape(function: Any, i: int) -> Any:
+    if i in function.arg_attr and "_output_shapes" in function.arg_attr[i].attr:
+        listed = function.arg_attr[i].attr["_output_shapes"].list.shape
+        return to_shape(listed[0]) if len(listed) == 1 else None
+    return None
+
+
+def _entry(inputs: Sequence[Tensor], controls: Sequence[Operation]) -> tuple[Operation, ...]:
+    """What the effects of a call wait for: a call starts when all of its inputs are there."""
+    quiet = ("Const", "Placeholder", "VarHandleOp", "VariableV2")
+    found = [t._op for t in inputs if t._op.type not in quiet]
+    return tuple(dict.fromkeys([*controls, *found]))
+
+
+def _result_op(
+    graph: Graph, results: list[Tensor], effects: list[Operation], full: str
+) -> Operation:
+    """The operation that stands for a call: its results, after its effects."""
+    controls = tuple(dict.fromkeys(e for e in effects if e.graph is graph))
+    if not results:
+        return graph._add_op(lookup("NoOp"), (), {}, full, controls, -1)
+    attrs = {"T": tuple(t._dtype._base for t in results)}
+    return graph._add_op(lookup("IdentityN"), tuple(results), attrs, full, controls, -1)
+
+
+class _Caller:
+    """One node that calls: what its results are."""
+
+    def __init__(
+        self, library: FunctionLibrary, importer: Any, node: Any, inputs: tuple[Tensor, ...],
+        entry: tuple[Operation, ...], full: str,
+    ) -> None:  # fmt: skip
+        self.library = library
+        self.importer = importer
+        self.graph: Graph = importer.graph
+        self.node = node
+        self.inputs = inputs
+        self.entry = entry
+        self.full = full
+
+    def results(self) -> Results:
+        kind = self.node.op
+        if kind in _CALLS:
+            return self.body(self.function("f"), self.inputs, self.full)
+        if kind in _IFS:
+            return self.branches(), []
+        if kind in _CASES:
+            return self.cases(), []
+        if kind in _WHILES:
+            return self.loop(), []
+        attrs = tuple((k, v) for k, v in self.node.attr.items() if not k.startswith("_"))
+        return self.body(FunctionName(kind, attrs), self.inputs, self.full)
+
+    def function(self, attr: str) -> FunctionName:
+        if attr not in self.node.attr:
+            raise ValueError(
+                f"Node '{self.node.name}' ({self.node.op}) lacks the attribute '{attr}'"
+            )
+        found: FunctionName = decode(self.node.attr[attr], "func")
+        return found
+
+    def body(self, function: FunctionName, inputs: Sequence[Tensor], prefix: str) -> Results:
+        return self.library.instantiate(
+            function.name,
+            self.graph,
+            inputs,
+            prefix,
+            self.entry,
+            function.attrs,
+            self.importer.frames,
+        )
+
+    def inside(self, function: FunctionName, inputs: Sequence[Tensor], what: str) -> list[Tensor]:
+        """A body in a branch or a loop: its results come after its effects."""
+        outer = self.entry
+        self.entry = ()
+        try:
+            results, effects = self.body(function, inputs, self.graph.unique_name(what))
+        finally:
+            self.entry = outer
+        with self.graph.control_dependencies(effects):
+            if not results:
+                return [constant(0)] if effects else [identity(constant(0))]
+            return [identity(t) for t in results] if effects else results
+
+    # control flow ---------------------------------------------------------------------------------
+    def branches(self) -> list[Tensor]:
+        pred, inputs = _as_bool(self.inputs[0]), self.inputs[1:]
+        then, otherwise = self.function("then_branch"), self.function("else_branch")
+        wants = len(self.library.get(then.name).signature.output_arg)
+        with self.graph.control_dependencies(self.entry):
+            found = cond(
+                pred, lambda: self.inside(then, inputs, "then"), lambda: self.inside(otherwise, inputs, "else"),
+                strict=True, name="cond",
+            )  # fmt: skip
+        return self.shaped(list(found)[:wants] if wants else self._only_effects(found))
+
+    def _only_effects(self, found: Sequence[Tensor]) -> list[Tensor]:
+        self.entry = (*self.entry, *[t._op for t in found])
+        return []
+
+    def cases(self) -> list[Tensor]:
+        index, inputs = self.inputs[0], self.inputs[1:]
+        branches = decode(self.node.attr["branches"], "list(func)")
+        if not branches:
+            raise ValueError(f"Node '{self.node.name}' (Case) has no branches")
+        wants = len(self.library.get(branches[0].name).signature.output_arg)
+
+        def branch(function: FunctionName, i: int) -> Callable[[], Any]:
+            return lambda: self.inside(function, inputs, f"branch{i}")
+
+        functions = [branch(f, i) for i, f in enumerate(branches)]
+        with self.graph.control_dependencies(self.entry):
+            if len(functions) == 1:
+                found = functions[0]()
+            else:
+                found = switch_case(index, functions, name="case")
+        found = found if isinstance(found, (list, tuple)) else [found]
+        return self.shaped(list(found)[:wants])
+
+    def loop(self) -> list[Tensor]:
+        test, body = self.function("cond"), self.function("body")
+        inputs = list(self.inputs)
+        fixed = self._invariant(body, len(inputs))
+        moving = [i for i in range(len(inputs)) if i not in fixed]
+
+        def everything(values: Sequence[Tensor]) -> list[Tensor]:
+            out = list(inputs)
+            for i, value in zip(moving, values):
+                out[i] = value
+            return out
+
+        if not moving:
+            moving = [0]
+        shapes = self._loop_shapes(inputs)
+
+        def advance(*values: Tensor) -> list[Tensor]:
+            found = self.inside(body, everything(values), "body")
+            return [found[i] for i in moving]
+
+        parallel = (
+            self.node.attr["parallel_iterations"].i
+            if "parallel_iterations" in self.node.attr
+            else 10
+        )
+        with self.graph.control_dependencies(self.entry):
+            found = while_loop(
+                lambda *values: _as_bool(self.inside(test, everything(values), "cond")[0]),
+                advance, [inputs[i] for i in moving], shape_invariants=[shapes[i] for i in moving],
+                parallel_iterations=max(1, parallel), return_same_structure=True, name="while",
+            )  # fmt: skip
+        return everything(list(found))
+
+    def _invariant(self, body: FunctionName, n: int) -> set[int]:
+        """Loop variables that the body hands on as they are."""
+        function = self.library.get(body.name)
+        arguments = [a.name for a in function.signature.input_arg]
+        results = [a.name for a in function.signature.output_arg]
+        if len(arguments) != n or len(results) != n:
+            raise ValueError(
+                f"Node '{self.node.name}' ({self.node.op}): the body '{body.name}' takes {len(arguments)} values and gives "
+                f"{len(results)}, the loop has {n}"
+            )
+        passed = {
+            i for i in range(n) if function.ret[results[i]] in (arguments[i], f"{arguments[i]}:0")
+        }
+        through = {
+            m.name: m.input[0]
+            for m in function.node_def
+            if m.op == "Identity" and len(m.input) == 1
+        }
+        for i in range(n):
+            source = function.ret[results[i]].partition(":")[0]
+            for _ in range(4):
+                if source not in through:
+                    break
+                source = through[source].partition(":")[0]
+            if source == arguments[i] and self._handle(i):
+                passed.add(i)
+        return passed
+
+    def _handle(self, i: int) -> bool:
+        return self.inputs[i]._dtype._kind == "r"
+
+    def _loop_shapes(self, inputs: Sequence[Tensor]) -> list[Any]:
+        listed = (
+            self.node.attr["output_shapes"].list.shape if "output_shapes" in self.node.attr else ()
+        )
+        if len(listed) == len(inputs):
+            return [TensorShape(to_shape(s)) for s in listed]
+        return [TensorShape(None) for _ in inputs]
+
+    def shaped(self, tensors: list[Tensor]) -> list[Tensor]:
+        listed = (
+            self.node.attr["output_shapes"].list.shape if "output_shapes" in self.node.attr else ()
+        )
+        if len(listed) == len(tensors):
+            for t, shape in zip(tensors, listed):
+                t.set_shape(to_shape(shape))
+        return tensors
+
+
+def _as_bool(value: Tensor) -> Tensor:
+    """A condition as TensorFlow takes it: a number that is not zero, a string or a list that is not empty."""
+    if value._shape not in (None, ()):
+        return apply_op("Greater", apply_op("Size", value), 0)  # type: ignore[no-any-return]
+    if value._dtype._base is bool_type:
+        return value
+    if value._dtype._base is string:
+        return apply_op("NotEqual", value, constant(""))  # type: ignore[no-any-return]
+    return apply_op("NotEqual", value, constant(0, value._dtype._base))  # type: ignore[no-any-return]
+
+
+class _BodyImporter(NodeImporter):
+    """The nodes of a function's body, with inputs like ``node:product:0``."""
+
+    def __init__(
+        self, graph: Graph, library: FunctionLibrary, function: Any, arguments: Sequence[Tensor],
+        attrs: dict[str, Any],
+    ) -> None:  # fmt: skip
+        super().__init__(graph, library.call, library.is_call)
+        self.library = library
+        self.function = function
+        self.attr_values = attrs
+        self.unique = True
+        self.kinds = {n.name: n for n in function.node_def}
+        self.arguments = self._bound(arguments)
+        self.offsets: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def _bound(self, arguments: Sequence[Tensor]) -> dict[str, list[Tensor]]:
+        """The tensors of each argument."""
+        out: dict[str, list[Tensor]] = {}
+        rest = list(arguments)
+        name = self.function.signature.name
+        for arg in self.function.signature.input_arg:
+            n = 1
+            if arg.number_attr or arg.type_list_attr:
+                value = self.attr_values.get(arg.number_attr or arg.type_list_attr)
+                if value is None:
+                    raise ValueError(
+                        f"Function '{name}': the length of argument '{arg.name}' is not given"
+                    )
+                n = value.i if arg.number_attr else len(value.list.type)
+            if n < 0 or n > len(rest):
+                raise ValueError(
+                    f"Function '{name}' is called with {len(arguments)} arguments, '{arg.name}' is missing"
+                )
+            out[arg.name], rest = rest[:n], rest[n:]
+            want = _argument_type(arg)
+            for t in out[arg.name]:
+                if want is not None and t._dtype._base is not want:
+                    raise ValueError(
+                        f"Function '{name}': argument '{arg.name}' is {want.name}, {t.name} is {t._dtype._base.name}"
+                    )
+        if rest:
+            raise ValueError(f"Function '{name}' takes fewer than {len(arguments)} arguments")
+        return out
+
+    def sources(self, node: Any) -> list[str]:
+        return list(node.input)
+
+    def source_name(self, source: str) -> str | None:
+        name = source[1:] if source[:1] == "^" else source.partition(":")[0]
+        return None if name in self.arguments and name not in self.kinds else name
+
+    def resolve(self, source: str, node: Any) -> Tensor | Operation:
+        if source[:1] == "^":
+            name = source[1:]
+            if name in self.kinds:
+                return self.ops[name]
+            return self.arguments[name][0]._op
+        return self.tensor(source)
+
+    def tensor(self, source: str) -> Tensor:
+        parts = source.split(":")
+        name = parts[0]
+        try:
+            if name in self.arguments and name not in self.kinds:
+                return self.arguments[name][int(parts[1]) if len(parts) > 1 else 0]
+            op = self.ops[name]
+            if len(parts) == 1:
+                return op._outputs[0]
+            if len(parts) == 2:
+                return op._outputs[int(parts[1])]
+            start, n = self._outputs(name, op)[parts[1]]
+            index = int(parts[2])
+            if not 0 <= index < n:
+                raise IndexError(index)
+            return op._outputs[start + index]
+        except (IndexError, ValueError):
+            raise ValueError(
+                f"Function '{self.function.signature.name}': there is no output '{source}'"
+            ) from None
+
+    def _outputs(self, name: str, op: Operation) -> dict[str, tuple[int, int]]:
+        """(first, how many) of a node's flat outputs, by output argument."""
+        known = self.offsets.get(name)
+        if known is None:
+            node = self.kinds[name]
+            if self.is_call(node.op):
+                known = self._call_outputs(node, op)
+            else:
+                known, at = {}, 0
+                for arg in op._opdef.outputs:
+                    n = 1
+                    if arg.number_attr is not None:
+                        n = op._attrs[arg.number_attr]
+                    elif arg.type_list_attr is not None:
+                        n = len(op._attrs[arg.type_list_attr])
+                    known[arg.name] = (at, n)
+                    at += n
+            self.offsets[name] = known
+        return known
+
+    def _call_outputs(self, node: Any, op: Operation) -> dict[str, tuple[int, int]]:
+        if node.op in _FUNCTIONAL:
+            return {"output": (0, len(op._outputs))}
+        args = self.library.get(node.op).signature.output_arg
+        return {a.name: (i, 1) for i, a in enumerate(args)}
+
+    def results(self) -> Results:
+        function = self.function
+        found = []
+        for arg in function.signature.output_arg:
+            if arg.name not in function.ret:
+                raise ValueError(f"Function '{function.signature.name}' has no result '{arg.name}'")
+            try:
+                found.append(self.tensor(function.ret[arg.name]))
+            except KeyError:
+                raise ValueError(
+                    f"Function '{function.signature.name}': there is no output '{function.ret[arg.name]}'"
+                ) from None
+        return found, self._effects()
+
+    def _effects(self) -> list[Operation]:
+        listed = [self.ops[n] for n in self.function.control_ret.values() if n in self.ops]
+        if listed or self.function.signature.control_output:
+            return listed
+        # functions of old TensorFlows: everything with an effect happens
+        return [op for op in self.made if op._opdef.traits.writes or _acts(op)]
+
+
+def _acts(op: Operation) -> bool:
+    return op.type in ("Print", "PrintV2", "Assert") or op.type.endswith(
+        ("Write", "Close", "Enqueue")
+    )
+
+
+def _argument_type(arg: Any) -> DType | None:
+    return as_dtype(arg.type)._base if arg.type else None

@@ -1,0 +1,461 @@
+"""NodeDefs made into operations: the part that GraphDefs and FunctionDefs have in common.
+
+:class:`NodeImporter` takes nodes in any order, makes each as soon as its inputs are there (a loop's Merge does not wait for the
+NextIteration behind it) and then gives the branches and loops among them their contexts (program/flow_structure.py). What it cannot
+do it refuses before or while building, with the node's name: ops that are not defined here, inputs that do not exist, cycles,
+types that do not fit, calls of Python functions.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from importlib import resources
+from typing import Any
+
+from headrace import errors
+from headrace.core import shapes
+from headrace.core.graph import Graph, _merge_devices
+from headrace.core.infer import Inference
+from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
+from headrace.core.stacks import UNSET
+from headrace.core.tensor import Operation, Tensor
+from headrace.formats.attr_values import decode, decode_any
+from headrace.program.flow_structure import find_structure
+
+__all__ = ["NodeImporter", "check_ops", "op_definition"]
+
+#: Ops whose kernels call Python code of the process: a file must not.
+_PYTHON = frozenset(["PyFunc", "PyFuncStateless", "EagerPyFunc", "GeneratorDataset"])
+_LOOP_BACK = frozenset(["NextIteration", "RefNextIteration"])
+_MERGE = frozenset(["Merge", "RefMerge"])
+_STRUCTURAL = frozenset(["Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter"])
+#: An op with more outputs than this is refused: a small file may ask for billions.
+MAX_OUTPUTS = 1 << 16
+
+#: Makes the operations of a call (function_calls.py): (importer, node, op type, inputs, controls, name) -> operation.
+CallMaker = Callable[[Any, Any, tuple[Tensor, ...], tuple[Operation, ...], str], Operation]
+
+
+@functools.cache
+def _later_attrs() -> dict[str, dict[str, Any]]:
+    """Attributes that TensorFlow added after 1.15, by op: their default, or "*" where any value means the same here."""
+    text = resources.files(__package__).joinpath("later_attrs.json").read_text()
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def op_definition(name: str) -> OpDef | None:
+    """The definition of an op, with those loaded that are imported late; None if there is none."""
+    found = ALL_OPS.get(name)
+    while found is None and LOADERS:
+        LOADERS.pop()()
+        found = ALL_OPS.get(name)
+    return found
+
+
+def check_ops(nodes: Iterable[Any], is_call: Callable[[str], bool]) -> None:
+    """Refuse, all at once, ops that cannot be built."""
+    missing: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for node in nodes:
+        op = node.op
+        if op in seen and op not in missing:
+            continue
+        seen.add(op)
+        if op in _PYTHON:
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"Node '{node.name}' ({op}) calls a Python function of the process that wrote the graph. A file cannot hold "
+                "that code, and Headrace never runs Python on behalf of a file: build that part of the graph in your program, "
+                "and connect it with import_graph_def(input_map=...).",
+            )  # fmt: skip
+        if not is_call(op) and op_definition(op) is None:
+            missing.setdefault(op, []).append(node.name)
+    if missing:
+        raise _missing_ops(missing)
+
+
+def _missing_ops(missing: dict[str, list[str]]) -> errors.NotFoundError:
+    import difflib
+
+    lines = []
+    for op, names in sorted(missing.items()):
+        near = difflib.get_close_matches(op, ALL_OPS, 3, 0.75)
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        hint = f" (near: {', '.join(near)})" if near else ""
+        lines.append(f"  {op}{hint}: {', '.join(repr(n) for n in names[:2])}{more}")
+    first = next(iter(sorted(missing)))
+    text = "\n".join(lines)
+    return errors.NotFoundError(
+        None, None,
+        f"Op type not registered '{first}' in this version of Headrace. The graph needs {len(missing)} op types that are not "
+        f"defined here:\n{text}\nIf the outputs you want do not depend on them, cut them away with "
+        "tf.graph_util.extract_sub_graph before importing.",
+    )  # fmt: skip
+
+
+class NodeImporter:
+    """Makes operations from NodeDefs in one graph."""
+
+    def __init__(self, graph: Graph, call: CallMaker | None = None, is_call: Callable[[str], bool] | None = None) -> None:  # fmt: skip
+        self.graph = graph
+        self.call = call
+        self.is_call = is_call if is_call is not None else lambda _: False
+        self.ops: dict[str, Operation] = {}
+        self.opdefs: dict[str, OpDef] = {}
+        self.made: list[Operation] = []
+        self.prefix = ""
+        self.frames: tuple[Any, ...] = ()
+        #: What operations with effects wait for, in the body of a function that is called.
+        self.entry: tuple[Operation, ...] = ()
+        self.attr_values: dict[str, Any] = {}  # what placeholders of attributes stand for
+        self.unique = False  # names that are taken get a number (else: an error)
+        self.merges: list[tuple[Operation, Any, list[Any]]] = []
+        self.has_structure = False
+        self.known_shapes: list[tuple[str, Any]] = []  # what _output_shapes attributes say
+
+    # to be given by the kind of file --------------------------------------------------------------
+    def sources(self, node: Any) -> list[Any]:
+        """The inputs of a node, parsed."""
+        raise NotImplementedError
+
+    def source_name(self, source: Any) -> str | None:
+        """The node that must be there first; None for what is there anyway."""
+        raise NotImplementedError
+
+    def resolve(self, source: Any, node: Any) -> Tensor | Operation:
+        raise NotImplementedError
+
+    # building -------------------------------------------------------------------------------------
+    def build(self, nodes: Sequence[Any]) -> None:
+        """Make all nodes, in their order as far as inputs allow."""
+        collecting = gc.isenabled()
+        gc.disable()  # thousands of objects that stay: looking for garbage among them would take a third of the time
+        try:
+            self._build(nodes)
+        finally:
+            if collecting:
+                gc.enable()
+        if self.has_structure:
+            find_structure(self.made, self.graph._context)
+            self._settle_loop_shapes()
+
+    def _build(self, nodes: Sequence[Any]) -> None:
+        kinds: dict[str, str] = {}
+        waiting: dict[str, list[Any]] = {}
+        ops = self.ops
+        left = 0
+        for node in nodes:
+            ready = self.quick_inputs(node)
+            if ready is not None:
+                ops[node.name] = self._operation(node, *ready)
+            else:
+                kinds = kinds or _kinds(nodes)
+                sources = self.sources(node)
+                missing = self._missing(node, sources, kinds)
+                if missing:
+                    entry = [len(missing), node, sources]
+                    left += 1
+                    for name in missing:
+                        waiting.setdefault(name, []).append(entry)
+                    continue
+                ops[node.name] = self._node(node, sources)
+            if waiting:
+                left -= self._wake(node.name, waiting)
+        if left:
+            raise ValueError(self._cycle(waiting))
+        self._close_loops()
+
+    def quick_inputs(self, node: Any) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
+        """Inputs and control inputs of a node if all of them are there; None sends it the long way."""
+        return None
+
+    def _missing(self, node: Any, sources: list[Any], kinds: dict[str, str]) -> set[str] | None:
+        ops = self.ops
+        found: set[str] | None = None
+        for source in sources:
+            name = self.source_name(source)
+            if name is None or name in ops:
+                continue
+            if name not in kinds:
+                raise ValueError(f"Node '{node.name}': Unknown input node '{name}'")
+            if kinds[name] in _LOOP_BACK and node.op in _MERGE:
+                continue
+            found = found or set()
+            found.add(name)
+        return found
+
+    def _wake(self, name: str, waiting: dict[str, list[Any]]) -> int:
+        """Make what only waited for ``name``, and what waited for that."""
+        done = 0
+        ready = deque([name])
+        while ready:
+            for entry in waiting.pop(ready.popleft(), ()):
+                entry[0] -= 1
+                if entry[0] == 0:
+                    node = entry[1]
+                    self.ops[node.name] = self._node(node, entry[2])
+                    ready.append(node.name)
+                    done += 1
+        return done
+
+    def _cycle(self, waiting: dict[str, list[Any]]) -> str:
+        names = sorted({e[1].name for entries in waiting.values() for e in entries})
+        shown = ", ".join(repr(n) for n in names[:5])
+        return (
+            f"{len(names)} nodes form a cycle or depend on one ({shown}{', …' if len(names) > 5 else ''}). Only the "
+            "NextIteration of a loop may be used before it is made."
+        )
+
+    def _node(self, node: Any, sources: list[Any]) -> Operation:
+        inputs: list[Tensor] = []
+        controls: list[Operation] = []
+        later = False
+        for source in sources:
+            try:
+                found = self.resolve(source, node)
+            except KeyError:  # the NextIteration behind a loop's Merge
+                later = True
+                continue
+            if type(found) is Operation:
+                controls.append(found)
+            else:
+                inputs.append(found)  # type: ignore[arg-type]
+        if later:
+            if not inputs:
+                raise ValueError(
+                    f"Node '{node.name}': a loop needs an input that comes from outside of it"
+                )
+            inputs = [inputs[0]] * (len(inputs) + sum(not self._is_there(s) for s in sources))
+        op = self._operation(node, tuple(inputs), tuple(controls))
+        if later:
+            self.merges.append((op, node, sources))
+        return op
+
+    def _is_there(self, source: Any) -> bool:
+        name = self.source_name(source)
+        return name is None or name in self.ops
+
+    def _operation(
+        self, node: Any, inputs: tuple[Tensor, ...], controls: tuple[Operation, ...]
+    ) -> Operation:
+        kind = node.op
+        full = self._full_name(node.name)
+        opdef = self.opdefs.get(kind)
+        if opdef is None:
+            if self.is_call(kind):
+                assert self.call is not None
+                return self.call(self, node, inputs, controls, full)
+            opdef = self.opdefs[kind] = lookup(kind)
+        try:
+            attrs = self._attrs(opdef, node)
+            _check_inputs(opdef, attrs, inputs)
+            if self.entry and _has_effects(opdef):
+                controls = (*controls, *self.entry)
+            op = self.graph._add_op(opdef, inputs, attrs, full, controls, -1)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"Node '{node.name}' ({kind}): {error}") from None
+        op._frames = self.frames
+        device = node.device
+        if device:
+            op._device = _merge_devices(op._device, device)
+        if kind in _STRUCTURAL:
+            self.has_structure = True
+        self.made.append(op)
+        return op
+
+    def _full_name(self, name: str) -> str:
+        graph = self.graph
+        full = f"{self.prefix}/{name}" if self.prefix else name
+        if self.unique:
+            return graph._unique(full)
+        if full in graph._by_name:
+            raise ValueError(f"Node name '{full}' already exists in the Graph")
+        graph._names_in_use.setdefault(full.lower(), 1)
+        return full
+
+    def _attrs(self, opdef: OpDef, node: Any) -> dict[str, Any]:
+        attrs = opdef.defaults.copy()
+        known = opdef.attrs
+        messages = node.attr
+        for name in messages:
+            message = messages[name]
+            spec = known.get(name)
+            if spec is None:
+                self._extra_attr(opdef, node, name, message, attrs)
+                continue
+            if self.attr_values and message.placeholder:
+                message = self._substituted(message, node)
+            try:
+                value = decode(message, spec.kind)
+            except ValueError as error:
+                raise ValueError(f"attribute '{name}': {error}") from None
+            if spec.allowed is not None:
+                for dtype in value if type(value) is tuple else (value,):
+                    if dtype not in spec.allowed:
+                        raise ValueError(f"attribute '{name}' does not allow the type {dtype.name}")
+            attrs[name] = value
+        if len(attrs) < len(known):
+            _fill_defaults(opdef, attrs)
+        return attrs
+
+    def _substituted(self, message: Any, node: Any) -> Any:
+        found = self.attr_values.get(message.placeholder)
+        if found is None:
+            raise ValueError(f"attribute placeholder '{message.placeholder}' has no value")
+        return found
+
+    def _extra_attr(
+        self, opdef: OpDef, node: Any, name: str, message: Any, attrs: dict[str, Any]
+    ) -> None:
+        if name[:1] == "_":
+            if name == "_class":
+                attrs[name] = [self._colocation(v) for v in message.list.s]
+            elif name == "_output_shapes":
+                self.known_shapes.append((node.name, message))
+            else:
+                attrs[name] = decode_any(message)
+            return
+        later = _later_attrs().get(opdef.name, {})
+        if name not in later:
+            raise ValueError(
+                f"NodeDef mentions attr '{name}' not in Op<{opdef.name}>. The graph was written by a later TensorFlow: write it "
+                "with strip_default_attrs, or pass producer_op_list."
+            )
+        value = decode_any(message)
+        plain = getattr(value, "_enum", list(value) if isinstance(value, tuple) else value)
+        if later[name] != "*" and later[name] != plain:
+            raise ValueError(
+                f"attribute '{name}' = {plain!r} came after TensorFlow 1.15; Headrace has {opdef.name} with {later[name]!r} only"
+            )
+
+    def _colocation(self, group: bytes) -> bytes:
+        if not self.prefix or not group.startswith(b"loc:@"):
+            return group
+        return b"loc:@" + self.prefix.encode() + b"/" + group[5:]
+
+    # loops ----------------------------------------------------------------------------------------
+    def _close_loops(self) -> None:
+        """Connect each loop's Merge with its NextIteration."""
+        for op, node, sources in self.merges:
+            inputs = []
+            for source in sources:
+                try:
+                    found = self.resolve(source, node)
+                except KeyError:
+                    raise ValueError(f"Node '{node.name}': its input is not there") from None
+                if type(found) is not Operation:
+                    inputs.append(found)
+            for t in inputs:
+                if t._dtype._base is not op._outputs[0]._dtype._base:  # type: ignore[union-attr]
+                    raise ValueError(
+                        f"Node '{node.name}': the loop variable changes its type from {op._outputs[0]._dtype.name}"
+                    )
+            op._inputs = tuple(inputs)  # type: ignore[arg-type]
+
+    def _settle_loop_shapes(self) -> None:
+        """A loop variable has the shape that holds in every iteration: start with the first, widen until nothing changes."""
+        for _ in range(8):
+            changed = False
+            for op, _, _ in self.merges:
+                out = op._outputs[0]
+                shape = out._shape
+                for t in op._inputs[1:]:
+                    shape = shapes.generalize(shape, t._shape)
+                if shape != out._shape:
+                    out._shape = shape
+                    changed = True
+            if not changed:
+                return
+            _infer_again(self.made, {op for op, _, _ in self.merges})
+        for op, _, _ in self.merges:
+            op._outputs[0]._shape = None
+        _infer_again(self.made, {op for op, _, _ in self.merges})
+
+
+def _infer_again(ops: Sequence[Operation], fixed: set[Operation]) -> None:
+    """Static shapes and values anew, from inputs whose shapes have become wider."""
+    for op in ops:
+        if op in fixed or not op._inputs:
+            continue
+        found = op._opdef.shape(Inference(op))
+        for t, shape in zip(op._outputs, found):
+            t._shape = shape
+            t._static = UNSET
+
+
+def _has_effects(opdef: OpDef) -> bool:
+    traits = opdef.traits
+    return bool(traits.reads or traits.writes or (traits.stateful and not traits.random))
+
+
+def _kinds(nodes: Sequence[Any]) -> dict[str, str]:
+    """Node name -> op type."""
+    kinds = {node.name: node.op for node in nodes}
+    if len(kinds) != len(nodes):
+        raise ValueError(f"Node '{_twice(nodes)}' is not unique")
+    return kinds
+
+
+def _twice(nodes: Sequence[Any]) -> str:
+    seen: set[str] = set()
+    for node in nodes:
+        if node.name in seen:
+            return str(node.name)
+        seen.add(node.name)
+    return ""
+
+
+def _fill_defaults(opdef: OpDef, attrs: dict[str, Any]) -> None:
+    for attr in opdef.attrs.values():
+        if attr.name not in attrs:
+            if not attr.has_default:
+                raise ValueError(f"NodeDef missing attr '{attr.name}' from Op<{opdef.name}>")
+            attrs[attr.name] = attr.default
+
+
+def _check_inputs(opdef: OpDef, attrs: dict[str, Any], inputs: tuple[Tensor, ...]) -> None:
+    """Number and types of inputs, and the number of outputs."""
+    if opdef.simple:
+        args = opdef.inputs
+        if len(inputs) != len(args):
+            raise ValueError(f"it takes {len(args)} inputs, {len(inputs)} are given")
+        for arg, t in zip(args, inputs):
+            want = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
+            if t._dtype._base is not want:
+                raise _wrong_type(t, want)
+            if arg.is_ref and not t._dtype._is_ref:
+                raise ValueError(
+                    f"input '{arg.name}' must be a variable's reference, {t.name} is not"
+                )
+        return
+    want_types: list[Any] = []
+    for arg in opdef.inputs:
+        want_types.extend(_types(arg, attrs))
+    if len(want_types) != len(inputs):
+        raise ValueError(f"it takes {len(want_types)} inputs, {len(inputs)} are given")
+    for t, want in zip(inputs, want_types):
+        if t._dtype._base is not want:
+            raise _wrong_type(t, want)
+    for arg in opdef.outputs:
+        if arg.number_attr is not None and not 0 <= attrs[arg.number_attr] <= MAX_OUTPUTS:
+            raise ValueError(f"{attrs[arg.number_attr]} outputs '{arg.name}'")
+
+
+def _wrong_type(t: Tensor, want: Any) -> ValueError:
+    return ValueError(
+        f"Input {t.name} has type {t._dtype._base.name}, incompatible with expected {want.name}"
+    )
+
+
+def _types(arg: Arg, attrs: dict[str, Any]) -> Sequence[Any]:
+    if arg.type_list_attr is not None:
+        return attrs[arg.type_list_attr]  # type: ignore[no-any-return]
+    dtype = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
+    n = 1 if arg.number_attr is None else attrs[arg.number_attr]
+    if not 0 <= n <= MAX_OUTPUTS:
+        raise ValueError(f"{n} inputs '{arg.name}'")
+    return [dtype] * n

@@ -1,0 +1,275 @@
+"""``tf.import_graph_def``: the nodes of a GraphDef become operations of a graph.
+
+    logits, = tf.import_graph_def(graph_def, input_map={"x:0": x}, return_elements=["logits:0"], name="net")
+
+Nothing of the file is executed. Calls of functions and TF-2 control flow (If, While, Case) are expanded where they stand
+(function_calls.py); TF-1 control flow gets its contexts back (program/flow_structure.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from headrace.core import shapes, trace
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.tensor import Operation, Tensor
+from headrace.formats.attr_values import decode
+from headrace.formats.function_calls import FunctionLibrary
+from headrace.formats.graphdef_nodes import NodeImporter, check_ops, op_definition
+from headrace.formats.graphdef_writer import GRAPH_DEF_VERSION
+
+__all__ = ["import_graph_def", "is_graph_def", "parse_graph_def"]
+
+
+def is_graph_def(message: Any) -> bool:
+    descriptor = getattr(message, "DESCRIPTOR", None)
+    return getattr(descriptor, "full_name", "").rpartition(".")[2] == "GraphDef"
+
+
+def parse_graph_def(data: bytes, where: str = "the data") -> Any:
+    """A GraphDef from its bytes, binary or text. ValueError if it is neither."""
+    from google.protobuf import text_format
+    from google.protobuf.message import DecodeError
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+    message = GraphDef()
+    try:
+        message.ParseFromString(data)
+        if message.ByteSize() and not message.node and not message.HasField("library"):
+            raise DecodeError("no nodes")
+        return message
+    except DecodeError as error:
+        reason = error
+    try:
+        return text_format.Parse(data.decode("utf-8"), GraphDef())
+    except (UnicodeDecodeError, text_format.ParseError, RecursionError):
+        raise ValueError(
+            f"{where} does not hold a GraphDef, neither binary ({reason}) nor text ({len(data)} bytes)"
+        ) from None
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Any] | None:
+    """Add the nodes of ``graph_def`` to the default graph, below the name scope ``name`` ("import" if None; "" for none).
+
+    ``input_map`` connects inputs of nodes ("x:0", "x", "^x") to tensors of the graph instead. ``return_elements`` names
+    operations ("x") and tensors ("x:0") that are returned. ``producer_op_list``, the OpList of whoever wrote the graph, tells
+    the defaults of attributes that are not known here. ``op_dict`` is accepted for old callers; TF 1.15 ignores it too.
+    """
+    if not is_graph_def(graph_def):
+        raise TypeError("graph_def must be a GraphDef proto.")
+    mapped = _checked_map(input_map)
+    wanted = _checked_elements(return_elements)
+    graph = get_default_graph()
+    if graph._is_eager:
+        raise RuntimeError(
+            "import_graph_def needs a graph to add to: use `with tf.Graph().as_default():` or tf.compat.v1.wrap_function"
+        )
+    _check_versions(graph_def.versions)
+    prefix, scope = "", None
+    if name != "":
+        with graph.name_scope("import" if name is None else name) as scope:
+            prefix = scope.rstrip("/")
+    with graph.name_scope(f"{prefix}/" if prefix else None):
+        values = _converted(mapped, graph)
+    importer = _GraphImporter(graph, graph_def, prefix, values, producer_op_list)
+    importer.frames = trace.capture(2)
+    importer.run(graph_def.node)
+    unused = [k for k in mapped if k not in importer.used]
+    if unused:
+        raise ValueError(
+            f"Attempted to map inputs that were not found in graph_def: [{', '.join(map(str, unused))}]"
+        )
+    return None if wanted is None else [importer.element(e) for e in wanted]
+
+
+def _checked_map(input_map: Mapping[str, Any] | None) -> dict[str, Any]:
+    if input_map is None:
+        return {}
+    if not isinstance(input_map, Mapping) or not all(
+        isinstance(k, (str, bytes)) for k in input_map
+    ):
+        raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
+    return {k.decode() if isinstance(k, bytes) else k: v for k, v in input_map.items()}
+
+
+def _checked_elements(elements: Sequence[str] | None) -> list[str] | None:
+    if elements is None:
+        return None
+    if not all(isinstance(e, (str, bytes)) for e in elements):
+        raise TypeError("return_elements must be a list of strings.")
+    return [e.decode() if isinstance(e, bytes) else e for e in elements]
+
+
+def _check_versions(versions: Any) -> None:
+    if versions.min_consumer > GRAPH_DEF_VERSION and versions.min_consumer > versions.producer:
+        raise ValueError(
+            f"GraphDef min consumer version {versions.min_consumer} above current version {GRAPH_DEF_VERSION}. "
+            "Please write it with an older TensorFlow."
+        )
+    if GRAPH_DEF_VERSION in versions.bad_consumers:
+        raise ValueError(f"GraphDef disallows consumer version {GRAPH_DEF_VERSION}.")
+
+
+def _converted(mapped: dict[str, Any], graph: Graph) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in mapped.items():
+        if key.startswith("^"):
+            out[key] = value if isinstance(value, Operation) else convert_to_tensor(value)._op
+        else:
+            with graph.name_scope("_inputs"):
+                out[key] = convert_to_tensor(value)
+    return out
+
+
+class _GraphImporter(NodeImporter):
+    """Nodes whose inputs are ``name``, ``name:1`` and ``^name``."""
+
+    def __init__(self, graph: Graph, message: Any, prefix: str, mapped: dict[str, Any], producer_ops: Any) -> None:  # fmt: skip
+        self.library = FunctionLibrary(message.library)
+        super().__init__(graph, self.library.call, self.library.is_call)
+        self.prefix = prefix
+        self.mapped = {k if ":" in k or k[:1] == "^" else f"{k}:0": v for k, v in mapped.items()}
+        self.given = {k if ":" in k or k[:1] == "^" else f"{k}:0": k for k in mapped}
+        self.used: set[str] = set()
+        self.parsed: dict[str, tuple[str, int]] = {}
+        self.producer_defaults = _defaults_of(producer_ops)
+
+    def run(self, nodes: Sequence[Any]) -> None:
+        check_ops(nodes, self.is_call)
+        if self.producer_defaults:
+            nodes = [self._without_defaults(n) for n in nodes]
+        self.build(nodes)
+        for name, message in self.known_shapes:
+            _narrow(self.ops[name], decode(message, "list(shape)"))
+
+    def quick_inputs(self, node: Any) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
+        if self.mapped:
+            return None
+        inputs, controls, ops = [], [], self.ops
+        for text in node.input:
+            op = ops.get(text)
+            if op is not None:  # its first output
+                outputs = op._outputs
+                if not outputs:
+                    return None
+                inputs.append(outputs[0])
+                continue
+            name, _, index = text.partition(":")
+            if name[:1] == "^":
+                op = ops.get(name[1:])
+                if op is None or index:
+                    return None
+                controls.append(op)
+                continue
+            op = ops.get(name)
+            if op is None or not index.isdigit() or int(index) >= len(op._outputs):
+                return None  # to come, or wrong: the long way tells
+            inputs.append(op._outputs[int(index)])
+        return tuple(inputs), tuple(controls)
+
+    def sources(self, node: Any) -> list[tuple[str, int]]:
+        parsed = self.parsed
+        out = []
+        for text in node.input:
+            found = parsed.get(text)
+            if found is None:
+                found = parsed[text] = _parse_input(text, node.name)
+            out.append(found)
+        return out
+
+    def source_name(self, source: tuple[str, int]) -> str | None:
+        return None if self.mapped and _text(source) in self.mapped else source[0]
+
+    def resolve(self, source: tuple[str, int], node: Any) -> Tensor | Operation:
+        if self.mapped:
+            text = _text(source)
+            found = self.mapped.get(text)
+            if found is not None:
+                self.used.add(self.given[text])
+                return found  # type: ignore[no-any-return]
+        op = self.ops[source[0]]
+        index = source[1]
+        if index < 0:
+            return op
+        outputs = op._outputs
+        if index >= len(outputs):
+            raise ValueError(
+                f"Node '{node.name}': Connecting to invalid output {index} of source node {source[0]} which has "
+                f"{len(outputs)} outputs."
+            )
+        return outputs[index]
+
+    def element(self, text: str) -> Tensor | Operation:
+        """What a name in return_elements stands for."""
+        name, colon, index = text.partition(":")
+        op = self.ops.get(name)
+        if self.mapped and colon and text in self.mapped:
+            self.used.add(self.given[text])
+            return self.mapped[text]  # type: ignore[no-any-return]
+        if op is None:
+            raise ValueError(f"Requested return_element '{text}' not found in graph_def.")
+        if not colon:
+            return op
+        if not index.isdigit() or int(index) >= len(op._outputs):
+            raise ValueError(f"Requested return_element '{text}' not found in graph_def.")
+        return op._outputs[int(index)]
+
+    def _without_defaults(self, node: Any) -> Any:
+        """The node without attributes that are unknown here and have the producer's default."""
+        opdef = op_definition(node.op)
+        defaults = self.producer_defaults.get(node.op)
+        if opdef is None or not defaults:
+            return node
+        extra = [k for k, v in node.attr.items() if k not in opdef.attrs and defaults.get(k) == v]
+        if extra:
+            copy = type(node)()
+            copy.CopyFrom(node)
+            for key in extra:
+                del copy.attr[key]
+            return copy
+        return node
+
+
+def _defaults_of(op_list: Any) -> dict[str, dict[str, Any]]:
+    if op_list is None:
+        return {}
+    return {
+        op.name: {a.name: a.default_value for a in op.attr if a.HasField("default_value")} for op in op_list.op
+    }  # fmt: skip
+
+
+def _parse_input(text: str, node: str) -> tuple[str, int]:
+    """(node, output); -1 is a control input."""
+    if text[:1] == "^":
+        return text[1:], -1
+    name, colon, index = text.rpartition(":")
+    if not colon:
+        return text, 0
+    if not index.isdigit() or len(index) > 9 or not name:
+        raise ValueError(f"Node '{node}': invalid input '{text}'")
+    return name, int(index)
+
+
+def _text(source: tuple[str, int]) -> str:
+    return f"^{source[0]}" if source[1] < 0 else f"{source[0]}:{source[1]}"
+
+
+def _narrow(op: Operation, known: Iterable[Any]) -> None:
+    """Shapes that the writer knew."""
+    for t, shape in zip(op._outputs, known):
+        try:
+            t._shape = shapes.merge(t._shape, shape)
+        except ValueError:
+            raise ValueError(
+                f"Node '{op.name}' ({op.type}) has an _output_shapes attribute inconsistent with the GraphDef for output "
+                f"#{t._value_index}: {shapes.show(t._shape)} and {shapes.show(shape)}"
+            ) from None

@@ -1,0 +1,54 @@
+"""How libgomp's threads wait for the next parallel region: by spinning while cores are free, by sleeping while they are contended.
+
+The runtime has no function for it, but a documented rule (GOMP_SPINCOUNT): when there are more OpenMP threads than CPUs, a wait spins
+100 times only instead of GOMP_SPINCOUNT times. So while cores are contended a thread of ours keeps a team of its own, whose
+members sleep; when it ends, they do, and waits spin again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+from headrace.runtime import waiting
+
+__all__ = ["SPINS", "OpenMPWaiting"]
+
+#: Turns of a wait on free cores: a few hundred microseconds, longer than what lies between two primitives of a step.
+SPINS = 10_000
+#: Threads that may be started to have more than there are CPUs.
+MAX_EXTRA = 4
+
+
+class OpenMPWaiting:
+    """Makes waits short while cores are contended. ``threads`` is what a team of the caller has."""
+
+    def __init__(self, openmp: Any, threads: int) -> None:
+        self.openmp = openmp
+        self.extra = int(openmp.omp_get_num_procs()) - threads + 2
+        self.end: threading.Event | None = None
+
+    def watch(self) -> bool:
+        """Follow the state of the machine; False where that takes too many threads, or there is nothing that waits."""
+        if self.extra > MAX_EXTRA or not hasattr(self.openmp, "GOMP_parallel"):
+            return False
+        waiting.on_change(self.change)
+        return True
+
+    def change(self, contended: bool) -> None:
+        if contended and self.end is None:
+            self.end = threading.Event()
+            crowd = threading.Thread(
+                target=self._crowd, args=(self.end,), name="openmp waiting", daemon=True
+            )
+            crowd.start()
+        elif not contended and self.end is not None:
+            self.end.set()
+            self.end = None
+
+    def _crowd(self, end: threading.Event) -> None:
+        """A team that does nothing, kept until the machine is calm."""
+        nothing = ctypes.cast(self.openmp.omp_get_thread_num, ctypes.c_void_p)
+        self.openmp.GOMP_parallel(nothing, None, self.extra, 0)
+        end.wait()

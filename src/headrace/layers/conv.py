@@ -1,0 +1,370 @@
+"""Convolutional layers over sequences, images and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.convert import convert_to_tensor
+from headrace.core.seeds import count_more
+from headrace.core.shapes import TensorShape
+from headrace.core.tensor import Tensor
+from headrace.layers.base import Layer
+from headrace.layers.conv_arguments import (
+    conv_output_length,
+    convert_data_format,
+    normalize_data_format,
+    normalize_padding,
+    normalize_tuple,
+)
+from headrace.layers.core_layer import CoreLayer
+from headrace.layers.identifiers import (
+    get_activation,
+    get_constraint,
+    get_initializer,
+    get_regularizer,
+    serialize_activation,
+    serialize_object,
+)
+from headrace.layers.input_spec import InputSpec
+from headrace.ops.array.array_shape import reshape
+from headrace.ops.array.joining import pad
+from headrace.ops.nn.convolution import conv1d as nn_conv1d
+from headrace.ops.nn.convolution import conv2d as nn_conv2d
+from headrace.ops.nn.convolution import conv3d as nn_conv3d
+from headrace.ops.nn.cross_entropy import bias_add
+from headrace.variables.initializers import zeros_initializer
+
+__all__ = [
+    "Conv1D", "Conv1DCore", "Conv2D", "Conv2DCore", "Conv3D", "Conv3DCore", "ConvCore", "conv1d", "conv2d", "conv3d",
+]  # fmt: skip
+
+#: Operations that TF adds for a dilated convolution (space to batch and back) and Headrace does not need.
+_DILATION_OPS = {"VALID": 10, "SAME": 11}
+
+
+class ConvCore(CoreLayer):
+    """A convolution over ``rank`` dimensions; the base of all convolutional layers."""
+
+    _causal = False  # whether padding="causal" is possible
+
+    def __init__(
+        self,
+        rank: int,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: Any = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            trainable=trainable, name=name, activity_regularizer=get_regularizer(activity_regularizer), **kwargs
+        )  # fmt: skip
+        self.rank = rank
+        self.filters = filters
+        self.kernel_size = normalize_tuple(kernel_size, rank, "kernel_size")
+        self.strides = normalize_tuple(strides, rank, "strides")
+        self.padding = normalize_padding(padding)
+        if self.padding == "causal" and not self._causal:
+            raise ValueError("Causal padding is only supported for `Conv1D`and ``SeparableConv1D`.")
+        self.data_format = normalize_data_format(data_format)
+        self.dilation_rate = normalize_tuple(dilation_rate, rank, "dilation_rate")
+        self.activation = get_activation(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = get_initializer(kernel_initializer)
+        self.bias_initializer = get_initializer(bias_initializer)
+        self.kernel_regularizer = get_regularizer(kernel_regularizer)
+        self.bias_regularizer = get_regularizer(bias_regularizer)
+        self.kernel_constraint = get_constraint(kernel_constraint)
+        self.bias_constraint = get_constraint(bias_constraint)
+        self.input_spec = InputSpec(ndim=rank + 2)
+
+    @property
+    def _channel_axis(self) -> int:
+        return 1 if self.data_format == "channels_first" else -1
+
+    def _input_channels(self, input_shape: Any) -> int:
+        channels = TensorShape(input_shape).as_list()[self._channel_axis]
+        if channels is None:
+            raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
+        return int(channels)
+
+    def _add_kernel(self, shape: tuple[int, ...]) -> None:
+        self.kernel = self.add_weight(
+            name="kernel", shape=shape, initializer=self.kernel_initializer, regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint, trainable=True, dtype=self.dtype,
+        )  # fmt: skip
+
+    def _add_bias(self) -> None:
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                name="bias", shape=(self.filters,), initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer, constraint=self.bias_constraint, trainable=True,
+                dtype=self.dtype,
+            )  # fmt: skip
+
+    def build(self, input_shape: Any) -> None:
+        channels = self._input_channels(input_shape)
+        self._add_kernel((*self.kernel_size, channels, self.filters))
+        self._add_bias()
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+        # TF's graph has it, and random seeds follow from the number of operations
+        convert_to_tensor(list(self.dilation_rate), dtypes.int32, name="dilation_rate")
+        self.built = True
+
+    @property
+    def _op_padding(self) -> Any:
+        if isinstance(self.padding, str):
+            return "VALID" if self.padding == "causal" else self.padding.upper()
+        return self.padding
+
+    def _convolve(self, inputs: Tensor) -> Tensor:
+        data_format = convert_data_format(self.data_format, self.rank + 2)
+        if max(self.dilation_rate) > 1:
+            count_more(inputs.graph, _DILATION_OPS.get(self._op_padding, 0))
+        if self.rank == 1:
+            return nn_conv1d(
+                inputs, self.kernel, self.strides[0], self._op_padding, data_format=data_format,
+                dilations=self.dilation_rate[0],
+            )  # fmt: skip
+        convolution: Callable[..., Tensor] = nn_conv2d if self.rank == 2 else nn_conv3d
+        at = 1 if self.data_format == "channels_first" else self.rank + 1
+        strides, rates = [1, *self.strides], [1, *self.dilation_rate]
+        strides.insert(at, 1)
+        rates.insert(at, 1)
+        return convolution(
+            inputs, self.kernel, strides, self._op_padding, data_format=data_format, dilations=rates
+        )
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        return self._activated(self._biased(self._convolve(inputs)))
+
+    def _biased(self, outputs: Tensor) -> Tensor:
+        if not self.use_bias:
+            return outputs
+        assert self.bias is not None
+        if self.data_format == "channels_last":
+            return bias_add(outputs, self.bias, data_format="NHWC")
+        if self.rank == 1:
+            bias: Any = reshape(self.bias, (1, self.filters, 1))
+            return outputs + bias  # type: ignore[no-any-return]
+        return bias_add(outputs, self.bias, data_format="NCHW")
+
+    def _activated(self, outputs: Tensor) -> Tensor:
+        return outputs if self.activation is None else self.activation(outputs)  # type: ignore[no-any-return]
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        sizes = TensorShape(input_shape).as_list()
+        last = self.data_format == "channels_last"
+        space = sizes[1:-1] if last else sizes[2:]
+        after = [
+            conv_output_length(n, k, self.padding, s, d)
+            for n, k, s, d in zip(space, self.kernel_size, self.strides, self.dilation_rate)
+        ]
+        return TensorShape(
+            [sizes[0], *after, self.filters] if last else [sizes[0], self.filters, *after]
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        plain = (
+            "filters",
+            "kernel_size",
+            "strides",
+            "padding",
+            "data_format",
+            "dilation_rate",
+            "use_bias",
+        )
+        objects = (
+            "kernel_initializer", "bias_initializer", "kernel_regularizer", "bias_regularizer", "activity_regularizer",
+            "kernel_constraint", "bias_constraint",
+        )  # fmt: skip
+        return {
+            **super().get_config(),
+            **{name: getattr(self, name) for name in plain},
+            "activation": serialize_activation(self.activation),
+            **{name: serialize_object(getattr(self, name)) for name in objects},
+        }
+
+    def _compute_causal_padding(self) -> list[list[int]]:
+        left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+        if self.data_format == "channels_last":
+            return [[0, 0], [left, 0], [0, 0]]
+        return [[0, 0], [0, 0], [left, 0]]
+
+
+class Conv1DCore(ConvCore):
+    """A convolution over sequences, without variable scopes."""
+
+    _causal = True
+
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+        super().__init__(1, filters, kernel_size, strides, **kwargs)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        if self.padding == "causal":
+            inputs = pad(inputs, self._compute_causal_padding())
+        return super().call(inputs)
+
+
+class Conv2DCore(ConvCore):
+    """A convolution over images, without variable scopes."""
+
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, strides, **kwargs)
+
+
+class Conv3DCore(ConvCore):
+    """A convolution over volumes, without variable scopes."""
+
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+        super().__init__(3, filters, kernel_size, strides, **kwargs)
+
+
+class Conv1D(Conv1DCore, Layer):
+    """``tf.layers.Conv1D``: sequences (batch, length, channels)."""
+
+    def __init__(
+        self,
+        filters: int, kernel_size: Any, strides: Any = 1, padding: Any = "valid",
+        data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None,
+        use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
+            data_format=data_format, dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
+        )  # fmt: skip
+
+
+def conv1d(
+    inputs: Any,
+    filters: int, kernel_size: Any, strides: Any = 1, padding: Any = "valid",
+    data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None,
+    use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    reuse: Any = None,
+) -> Tensor:  # fmt: skip
+    """A convolution over sequences (batch, length, channels), with variables ``kernel`` and ``bias``."""
+    layer = Conv1D(
+        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
+        dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
+        kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
+    )  # fmt: skip
+    return layer.apply(inputs)  # type: ignore[no-any-return]
+
+
+class Conv2D(Conv2DCore, Layer):
+    """``tf.layers.Conv2D``: images (batch, height, width, channels)."""
+
+    def __init__(
+        self,
+        filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
+        data_format: str = "channels_last", dilation_rate: Any = (1, 1), activation: Any = None,
+        use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
+            data_format=data_format, dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
+        )  # fmt: skip
+
+
+def conv2d(
+    inputs: Any,
+    filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
+    data_format: str = "channels_last", dilation_rate: Any = (1, 1), activation: Any = None,
+    use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    reuse: Any = None,
+) -> Tensor:  # fmt: skip
+    """A convolution over images, with variables ``kernel`` and ``bias``.
+
+    Example: ``tf.layers.conv2d(images, 32, 3, padding="same", activation=tf.nn.relu)``.
+    """
+    layer = Conv2D(
+        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
+        dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
+        kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
+    )  # fmt: skip
+    return layer.apply(inputs)  # type: ignore[no-any-return]
+
+
+class Conv3D(Conv3DCore, Layer):
+    """``tf.layers.Conv3D``: volumes (batch, depth, height, width, channels)."""
+
+    def __init__(
+        self,
+        filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: Any = "valid",
+        data_format: str = "channels_last", dilation_rate: Any = (1, 1, 1), activation: Any = None,
+        use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
+            data_format=data_format, dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
+        )  # fmt: skip
+
+
+def conv3d(
+    inputs: Any,
+    filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: Any = "valid",
+    data_format: str = "channels_last", dilation_rate: Any = (1, 1, 1), activation: Any = None,
+    use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    reuse: Any = None,
+) -> Tensor:  # fmt: skip
+    """A convolution over volumes, with variables ``kernel`` and ``bias``."""
+    layer = Conv3D(
+        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
+        dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
+        kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
+    )  # fmt: skip
+    return layer.apply(inputs)  # type: ignore[no-any-return]

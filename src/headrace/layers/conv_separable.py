@@ -1,0 +1,225 @@
+"""Separable convolutions: each channel by itself, then a convolution of width 1 that mixes the channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.tensor import Tensor
+from headrace.layers.base import Layer
+from headrace.layers.conv import ConvCore
+from headrace.layers.conv_arguments import convert_data_format
+from headrace.layers.identifiers import (
+    get_constraint,
+    get_initializer,
+    get_regularizer,
+    serialize_object,
+)
+from headrace.layers.input_spec import InputSpec
+from headrace.ops.array.array_shape import expand_dims, squeeze
+from headrace.ops.array.joining import pad
+from headrace.ops.nn.convolution import separable_conv2d as nn_separable_conv2d
+from headrace.ops.nn.cross_entropy import bias_add
+from headrace.variables.initializers import zeros_initializer
+
+__all__ = [
+    "SeparableConv1D", "SeparableConv1DCore", "SeparableConv2D", "SeparableConv2DCore", "separable_conv1d",
+    "separable_conv2d",
+]  # fmt: skip
+
+
+class _SeparableCore(ConvCore):
+    """What 1-D and 2-D have in common: the variables ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""
+
+    def __init__(
+        self,
+        rank: int,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        depth_multiplier: int = 1,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(rank, filters, kernel_size, strides, **kwargs)
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = get_initializer(depthwise_initializer)
+        self.pointwise_initializer = get_initializer(pointwise_initializer)
+        self.depthwise_regularizer = get_regularizer(depthwise_regularizer)
+        self.pointwise_regularizer = get_regularizer(pointwise_regularizer)
+        self.depthwise_constraint = get_constraint(depthwise_constraint)
+        self.pointwise_constraint = get_constraint(pointwise_constraint)
+
+    def build(self, input_shape: Any) -> None:
+        channels = self._input_channels(input_shape)
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+        self.depthwise_kernel = self.add_weight(
+            name="depthwise_kernel", shape=(*self.kernel_size, channels, self.depth_multiplier),
+            initializer=self.depthwise_initializer, regularizer=self.depthwise_regularizer,
+            constraint=self.depthwise_constraint, trainable=True, dtype=self.dtype,
+        )  # fmt: skip
+        self.pointwise_kernel = self.add_weight(
+            name="pointwise_kernel",
+            shape=(*(1,) * self.rank, self.depth_multiplier * channels, self.filters),
+            initializer=self.pointwise_initializer, regularizer=self.pointwise_regularizer,
+            constraint=self.pointwise_constraint, trainable=True, dtype=self.dtype,
+        )  # fmt: skip
+        self._add_bias()
+        self.built = True
+
+    def _separable(self, inputs: Any, depthwise: Any, pointwise: Any, rate: Any) -> Tensor:
+        strides = self.strides * 2 if self.rank == 1 else self.strides
+        last = self.data_format == "channels_last"
+        data_format = convert_data_format(self.data_format, ndim=4)
+        outputs = nn_separable_conv2d(
+            inputs, depthwise, pointwise, strides=(1, *strides, 1) if last else (1, 1, *strides),
+            padding=self._op_padding, rate=rate, data_format=data_format,
+        )  # fmt: skip
+        if self.use_bias:
+            outputs = bias_add(outputs, self.bias, data_format=data_format)
+        return outputs
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        config["depth_multiplier"] = self.depth_multiplier
+        for kind in ("initializer", "regularizer", "constraint"):
+            del config[f"kernel_{kind}"]
+            for part in ("depthwise", "pointwise"):
+                config[f"{part}_{kind}"] = serialize_object(getattr(self, f"{part}_{kind}"))
+        return config
+
+
+class SeparableConv1DCore(_SeparableCore):
+    """A separable convolution over sequences, without variable scopes."""
+
+    _causal = True
+
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+        super().__init__(1, filters, kernel_size, strides, **kwargs)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        if self.padding == "causal":
+            inputs = pad(inputs, self._compute_causal_padding())
+        axis = 1 if self.data_format == "channels_last" else 2
+        outputs = self._separable(
+            expand_dims(inputs, axis), expand_dims(self.depthwise_kernel, 0), expand_dims(self.pointwise_kernel, 0),
+            (1, *self.dilation_rate),
+        )  # fmt: skip
+        return self._activated(squeeze(outputs, [axis]))
+
+
+class SeparableConv2DCore(_SeparableCore):
+    """A separable convolution over images, without variable scopes."""
+
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, strides, **kwargs)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        outputs = self._separable(
+            inputs, self.depthwise_kernel, self.pointwise_kernel, self.dilation_rate
+        )
+        return self._activated(outputs)
+
+
+class SeparableConv1D(SeparableConv1DCore, Layer):
+    """``tf.layers.SeparableConv1D``."""
+
+    def __init__(
+        self,
+        filters: int, kernel_size: Any, strides: Any = 1, padding: Any = "valid",
+        data_format: str = "channels_last", dilation_rate: Any = 1, depth_multiplier: int = 1,
+        activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+        depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
+        bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
+            data_format=data_format, dilation_rate=dilation_rate, depth_multiplier=depth_multiplier,
+            activation=activation, use_bias=use_bias, depthwise_initializer=depthwise_initializer,
+            pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
+            depthwise_regularizer=depthwise_regularizer, pointwise_regularizer=pointwise_regularizer,
+            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+            depthwise_constraint=depthwise_constraint, pointwise_constraint=pointwise_constraint,
+            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
+        )  # fmt: skip
+
+
+def separable_conv1d(
+    inputs: Any,
+    filters: int, kernel_size: Any, strides: Any = 1, padding: Any = "valid",
+    data_format: str = "channels_last", dilation_rate: Any = 1, depth_multiplier: int = 1,
+    activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
+    pointwise_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+    depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
+    activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
+    bias_constraint: Any = None, trainable: bool = True, name: Any = None, reuse: Any = None,
+) -> Tensor:  # fmt: skip
+    """A convolution of each channel, then one of width 1 that mixes them, over sequences."""
+    layer = SeparableConv1D(
+        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
+        dilation_rate=dilation_rate, depth_multiplier=depth_multiplier, activation=activation,
+        use_bias=use_bias, depthwise_initializer=depthwise_initializer,
+        pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
+        depthwise_regularizer=depthwise_regularizer, pointwise_regularizer=pointwise_regularizer,
+        bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+        depthwise_constraint=depthwise_constraint, pointwise_constraint=pointwise_constraint,
+        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
+    )  # fmt: skip
+    return layer.apply(inputs)  # type: ignore[no-any-return]
+
+
+class SeparableConv2D(SeparableConv2DCore, Layer):
+    """``tf.layers.SeparableConv2D``."""
+
+    def __init__(
+        self,
+        filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
+        data_format: str = "channels_last", dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
+        activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+        depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
+        bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
+            data_format=data_format, dilation_rate=dilation_rate, depth_multiplier=depth_multiplier,
+            activation=activation, use_bias=use_bias, depthwise_initializer=depthwise_initializer,
+            pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
+            depthwise_regularizer=depthwise_regularizer, pointwise_regularizer=pointwise_regularizer,
+            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+            depthwise_constraint=depthwise_constraint, pointwise_constraint=pointwise_constraint,
+            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
+        )  # fmt: skip
+
+
+def separable_conv2d(
+    inputs: Any,
+    filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
+    data_format: str = "channels_last", dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
+    activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
+    pointwise_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+    depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
+    activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
+    bias_constraint: Any = None, trainable: bool = True, name: Any = None, reuse: Any = None,
+) -> Tensor:  # fmt: skip
+    """A convolution of each channel, then a 1x1 one that mixes them, over images."""
+    layer = SeparableConv2D(
+        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
+        dilation_rate=dilation_rate, depth_multiplier=depth_multiplier, activation=activation,
+        use_bias=use_bias, depthwise_initializer=depthwise_initializer,
+        pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
+        depthwise_regularizer=depthwise_regularizer, pointwise_regularizer=pointwise_regularizer,
+        bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+        depthwise_constraint=depthwise_constraint, pointwise_constraint=pointwise_constraint,
+        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
+    )  # fmt: skip
+    return layer.apply(inputs)  # type: ignore[no-any-return]

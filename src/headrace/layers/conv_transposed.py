@@ -1,0 +1,234 @@
+"""Transposed convolutions ("deconvolutions"): layers that enlarge images and volumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.graph import get_default_graph
+from headrace.core.shapes import TensorShape
+from headrace.core.tensor import Tensor
+from headrace.layers.base import Layer
+from headrace.layers.conv import ConvCore
+from headrace.layers.conv_arguments import (
+    convert_data_format,
+    deconv_output_length,
+    normalize_tuple,
+)
+from headrace.layers.input_spec import InputSpec
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.array_shape import transpose
+from headrace.ops.array.joining import stack
+from headrace.ops.nn.convolution import atrous_conv2d_transpose
+from headrace.ops.nn.convolution import conv2d_transpose as nn_conv2d_transpose
+from headrace.ops.nn.convolution import conv3d_transpose as nn_conv3d_transpose
+from headrace.ops.nn.cross_entropy import bias_add
+from headrace.variables.initializers import zeros_initializer
+
+__all__ = [
+    "Conv2DTranspose", "Conv2DTransposeCore", "Conv3DTranspose", "Conv3DTransposeCore", "conv2d_transpose",
+    "conv3d_transpose",
+]  # fmt: skip
+
+
+class _TransposedCore(ConvCore):
+    """What 2-D and 3-D have in common; kernels are (…, filters, input channels)."""
+
+    def __init__(
+        self,
+        rank: int,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: Any = "valid",
+        output_padding: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(rank, filters, kernel_size, strides, padding, **kwargs)
+        self.output_padding = None
+        if output_padding is not None:
+            self.output_padding = normalize_tuple(output_padding, rank, "output_padding")
+            if any(o >= s for o, s in zip(self.output_padding, self.strides)):
+                raise ValueError(
+                    f"Stride {self.strides} must be greater than output padding {self.output_padding}"
+                )
+
+    def build(self, input_shape: Any) -> None:
+        shape = TensorShape(input_shape)
+        if len(shape) != self.rank + 2:
+            raise ValueError(
+                f"Inputs should have rank {self.rank + 2}. Received input shape: {shape}"
+            )
+        channels = self._input_channels(shape)
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+        self._add_kernel((*self.kernel_size, self.filters, channels))
+        self._add_bias()
+        self.built = True
+
+    def _lengths(self, space: list[Any]) -> list[Any]:
+        pads = self.output_padding or (None,) * self.rank
+        return [
+            deconv_output_length(n, k, self.padding, p, s, d)
+            for n, k, p, s, d in zip(
+                space, self.kernel_size, pads, self.strides, self.dilation_rate
+            )
+        ]
+
+    def _whole(self, batch: Any, space: list[Any]) -> list[Any]:
+        if self.data_format == "channels_first":
+            return [batch, self.filters, *space]
+        return [batch, *space, self.filters]
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        have: Any = shape_of(inputs)
+        first = 2 if self.data_format == "channels_first" else 1
+        batch = have[0]
+        space = [have[first + i] for i in range(self.rank)]
+        outputs = self._transposed(inputs, stack(self._whole(batch, self._lengths(space))))
+        if not get_default_graph()._is_eager:
+            outputs.set_shape(self.compute_output_shape(inputs.shape))
+        if self.use_bias:
+            outputs = bias_add(
+                outputs, self.bias, data_format=convert_data_format(self.data_format, ndim=4)
+            )
+        return self._activated(outputs)
+
+    def _transposed(self, inputs: Tensor, output_shape: Any) -> Tensor:
+        raise NotImplementedError
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        sizes = TensorShape(input_shape).as_list()
+        first = 2 if self.data_format == "channels_first" else 1
+        return TensorShape(self._whole(sizes[0], self._lengths(sizes[first : first + self.rank])))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "output_padding": self.output_padding}
+
+
+class Conv2DTransposeCore(_TransposedCore):
+    """A transposed convolution over images, without variable scopes."""
+
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, strides, **kwargs)
+
+    def _transposed(self, inputs: Tensor, output_shape: Any) -> Tensor:
+        first, dilated = self.data_format == "channels_first", self.dilation_rate != (1, 1)
+        padding = self.padding.upper()
+        if first:  # TF's CPU kernels know NHWC alone; its layers transpose around them
+            inputs = transpose(inputs, (0, 2, 3, 1))
+            output_shape = stack(
+                [output_shape[0], output_shape[2], output_shape[3], output_shape[1]]
+            )
+        else:
+            output_shape[
+                0
+            ]  # TF looks at it too, and random seeds follow from the number of operations
+        if dilated:
+            result = atrous_conv2d_transpose(
+                inputs, self.kernel, output_shape, self.dilation_rate[0], padding
+            )
+        else:
+            result = nn_conv2d_transpose(
+                inputs, self.kernel, output_shape, (1, *self.strides, 1), padding
+            )
+        return transpose(result, (0, 3, 1, 2)) if first else result
+
+
+class Conv3DTransposeCore(_TransposedCore):
+    """A transposed convolution over volumes, without variable scopes."""
+
+    def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, **kwargs: Any) -> None:
+        super().__init__(3, filters, kernel_size, strides, **kwargs)
+
+    def _transposed(self, inputs: Tensor, output_shape: Any) -> Tensor:
+        first = self.data_format == "channels_first"
+        strides = (1, 1, *self.strides) if first else (1, *self.strides, 1)
+        return nn_conv3d_transpose(
+            inputs, self.kernel, output_shape, strides, self.padding.upper(),
+            data_format=convert_data_format(self.data_format, ndim=5),
+        )  # fmt: skip
+
+
+class Conv2DTranspose(Conv2DTransposeCore, Layer):
+    """``tf.layers.Conv2DTranspose``."""
+
+    def __init__(
+        self,
+        filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
+        data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
+        kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
+            data_format=data_format, activation=activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
+        )  # fmt: skip
+
+
+def conv2d_transpose(
+    inputs: Any,
+    filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
+    data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
+    kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    reuse: Any = None,
+) -> Tensor:  # fmt: skip
+    """A transposed convolution ("deconvolution") over images."""
+    layer = Conv2DTranspose(
+        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
+        activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+        bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+        kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, trainable=trainable, name=name,
+        _reuse=reuse, _scope=name,
+    )  # fmt: skip
+    return layer.apply(inputs)  # type: ignore[no-any-return]
+
+
+class Conv3DTranspose(Conv3DTransposeCore, Layer):
+    """``tf.layers.Conv3DTranspose``."""
+
+    def __init__(
+        self,
+        filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: Any = "valid",
+        data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
+        kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
+            data_format=data_format, activation=activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
+        )  # fmt: skip
+
+
+def conv3d_transpose(
+    inputs: Any,
+    filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: Any = "valid",
+    data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
+    kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    reuse: Any = None,
+) -> Tensor:  # fmt: skip
+    """A transposed convolution over volumes."""
+    layer = Conv3DTranspose(
+        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
+        activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+        bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+        kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, trainable=trainable, name=name,
+        _reuse=reuse, _scope=name,
+    )  # fmt: skip
+    return layer.apply(inputs)  # type: ignore[no-any-return]

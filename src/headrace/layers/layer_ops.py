@@ -1,0 +1,54 @@
+"""The operations that layers are made of, under one name: ``from headrace.layers import layer_ops as ops``.
+
+Tensors get their operators (``a * b``) when the API is imported, which type checkers do not see. Here every function is typed
+so that its results may be used with operators.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import convert as _convert
+from headrace.core import infer as _infer
+from headrace.ops.array import arranging as _arranging
+from headrace.ops.array import array_shape as _shape
+from headrace.ops.array import basic as _basic
+from headrace.ops.array import casting as _casting
+from headrace.ops.array import gathering as _gathering
+from headrace.ops.array import joining as _joining
+from headrace.ops.array import ranges as _ranges
+from headrace.ops.array import selecting as _selecting
+from headrace.ops.array import slicing as _slicing
+from headrace.ops.control import assertions as _assertions
+from headrace.ops.control import control_flow as _control
+from headrace.ops.control import dependencies as _dependencies
+from headrace.ops.control import functional as _functional
+from headrace.ops.control import tensor_array as _tensor_array
+from headrace.ops.linalg import contraction as _contraction
+from headrace.ops.linalg import matmul as _matmul
+from headrace.ops.math import binary as _binary
+from headrace.ops.math import clip as _clip
+from headrace.ops.math import comparison as _comparison
+from headrace.ops.math import reductions as _reductions
+from headrace.ops.math import unary as _unary
+from headrace.ops.nn import activations as _activations
+from headrace.ops.nn import convolution as _convolution
+from headrace.ops.nn import cross_entropy as _cross_entropy
+from headrace.ops.nn import embedding as _embedding
+from headrace.ops.nn import normalization as _normalization
+from headrace.ops.random import random_ops as _random
+
+_MODULES = (
+    _convert, _infer, _arranging, _shape, _basic, _casting, _gathering, _joining, _ranges, _selecting, _slicing,
+    _assertions, _control, _dependencies, _functional, _tensor_array, _contraction, _matmul, _binary, _clip,
+    _comparison, _reductions, _unary, _activations, _convolution, _cross_entropy, _embedding, _normalization, _random,
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for module in _MODULES:
+        found = getattr(module, name, None)
+        if found is not None and not name.startswith("_"):
+            globals()[name] = found
+            return found
+    raise AttributeError(f"layers use no operation {name!r}")

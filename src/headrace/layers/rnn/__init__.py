@@ -1,0 +1,1 @@
+"""Recurrent networks: cells (one step), wrappers around cells, and the loops that run them over a sequence."""

@@ -1,0 +1,47 @@
+"""``cond`` that is decided while the graph is built wherever its condition is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core.infer import static_value
+from headrace.core.tensor import Tensor
+from headrace.ops.control.control_flow import cond
+from headrace.variables.variable import Variable
+
+__all__ = ["constant_value", "smart_cond"]
+
+
+def constant_value(pred: Any) -> bool | None:
+    """What is known of a condition: a bool, or None.
+
+    ``pred`` is a bool, 0, 1, or a tensor; TypeError for anything else.
+    """
+    if isinstance(pred, Variable):
+        return None
+    if isinstance(pred, bool) or (isinstance(pred, int) and pred in (0, 1)):
+        return bool(pred)
+    if isinstance(pred, Tensor):
+        known = static_value(pred)
+        return None if known is None else bool(known)
+    raise TypeError(
+        f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}"
+    )
+
+
+def smart_cond(
+    pred: Any,
+    true_fn: Callable[[], Any],
+    false_fn: Callable[[], Any],
+    name: str | None = None,
+) -> Any:
+    """One branch if ``pred`` is known, ``tf.cond`` otherwise."""
+    if not callable(true_fn):
+        raise TypeError("`true_fn` must be callable.")
+    if not callable(false_fn):
+        raise TypeError("`false_fn` must be callable.")
+    known = constant_value(pred)
+    if known is None:
+        return cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
+    return true_fn() if known else false_fn()

@@ -1,0 +1,467 @@
+"""Tensor bundles: the files of TF's V2 checkpoints. ``prefix.index`` lists tensors, ``prefix.data-00000-of-00001`` has their bytes.
+
+    with BundleWriter("/tmp/model") as writer:
+        writer.add("w", array)
+    reader = BundleReader("/tmp/model")
+    reader.names(), reader.shape("w"), reader.read("w")
+
+Written byte for byte as TensorFlow writes it. A writer's files get their names when they are whole: the data first, the index last,
+so that a process that dies leaves the bundle that was there before. A tensor that is one part of a larger one (a partitioned
+variable) is added with its place; a reader puts the parts together. Nothing here knows of graphs; types are numbers of
+TensorFlow's ``DataType`` and NumPy's.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from headrace import errors
+from headrace.wire import crc
+from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
+
+__all__ = ["BundleReader", "BundleWriter", "Entry", "Slice", "bundle_exists", "data_path", "index_path"]  # fmt: skip
+
+_HEADER = b"\x08\x01\x1a\x02\x08\x01"  # one shard, little-endian, version 1
+_STRING = 7
+_CHUNK = 16 << 20
+
+#: TensorFlow's number of each type.
+_NUMBERS: dict[Any, int] = {
+    np.dtype(t): n for t, n in (
+        (np.float32, 1), (np.float64, 2), (np.int32, 3), (np.uint8, 4), (np.int16, 5), (np.int8, 6), (object, _STRING),
+        (np.complex64, 8), (np.int64, 9), (np.bool_, 10), (ml_dtypes.bfloat16, 14), (np.uint16, 17), (np.complex128, 18),
+        (np.float16, 19), (np.uint32, 22), (np.uint64, 23),
+    )
+}  # fmt: skip
+_TYPES = {n: t for t, n in _NUMBERS.items()}
+#: Types whose arrays NumPy has under another name: quantized numbers.
+_TYPES.update({11: np.dtype(np.int8), 12: np.dtype(np.uint8), 13: np.dtype(np.int32), 15: np.dtype(np.int16), 16: np.dtype(np.uint16)})  # fmt: skip
+
+
+class Slice(NamedTuple):
+    """A part of a tensor: (start, length) of each dimension; length -1 is all of it."""
+
+    extents: tuple[tuple[int, int], ...]
+
+
+class Entry(NamedTuple):
+    """What the index says of a tensor."""
+
+    dtype: int
+    shape: tuple[int, ...]
+    shard: int = 0
+    offset: int = 0
+    size: int = 0
+    checksum: int = 0
+    slices: tuple[Slice, ...] = ()
+
+
+def index_path(prefix: str) -> str:
+    return f"{prefix}.index"
+
+
+def data_path(prefix: str, shard: int = 0, shards: int = 1) -> str:
+    return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
+
+
+def bundle_exists(prefix: str) -> bool:
+    return os.path.exists(index_path(prefix))
+
+
+# entries as messages ------------------------------------------------------------------------------
+
+
+def _field(number: int, value: int) -> bytes:
+    return put_varint(number << 3) + put_varint(value & 0xFFFFFFFFFFFFFFFF) if value else b""
+
+
+def _part(number: int, data: bytes) -> bytes:
+    return put_varint(number << 3 | 2) + put_varint(len(data)) + data
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """A BundleEntryProto."""
+    dims = b"".join(_part(2, _field(1, d)) for d in entry.shape)
+    out = _field(1, entry.dtype) + _part(2, dims) + _field(3, entry.shard) + _field(4, entry.offset)
+    out += _field(5, entry.size)
+    if entry.checksum:
+        out += put_varint(6 << 3 | 5) + struct.pack("<I", entry.checksum)
+    for part in entry.slices:
+        extents = b""
+        for start, length in part.extents:
+            # an extent without a length is the whole dimension
+            extents += _part(
+                1, _field(1, start) + (b"" if length < 0 else b"\x10" + put_varint(length))
+            )
+        out += _part(7, extents)
+    return out
+
+
+def _fields(data: bytes) -> list[tuple[int, Any]]:
+    """The fields of a message: numbers as int, the rest as bytes."""
+    out: list[tuple[int, Any]] = []
+    at = 0
+    while at < len(data):
+        tag, at = take_varint(data, at)
+        kind = tag & 7
+        value: Any
+        if kind == 0:
+            value, at = take_varint(data, at)
+        elif kind == 2:
+            size, at = take_varint(data, at)
+            value, at = data[at : at + size], at + size
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+            value, at = data[at : at + size], at + size
+        else:
+            raise _damaged("an entry of the index is not a message")
+        if at > len(data):
+            raise _damaged("an entry of the index is cut off")
+        out.append((tag >> 3, value))
+    return out
+
+
+def _damaged(why: str) -> errors.DataLossError:
+    return errors.DataLossError(None, None, f"Unable to read the checkpoint: {why}")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int):
+        raise _damaged("an entry of the index has a field of the wrong kind")
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise _damaged("an entry of the index has a field of the wrong kind")
+    return value
+
+
+def decode_entry(data: bytes) -> Entry:
+    dtype = shard = offset = size = checksum = 0
+    shape: tuple[int, ...] = ()
+    slices: list[Slice] = []
+    for number, value in _fields(data):
+        if number == 1:
+            dtype = _number(value)
+        elif number == 2:
+            dims = [v for n, v in _fields(_bytes(value)) if n == 2]
+            shape = tuple(
+                sum(_signed(_number(v)) for n, v in _fields(_bytes(d)) if n == 1) for d in dims
+            )
+        elif number == 3:
+            shard = _number(value)
+        elif number == 4:
+            offset = _number(value)
+        elif number == 5:
+            size = _number(value)
+        elif number == 6:
+            (checksum,) = struct.unpack("<I", _bytes(value))
+        elif number == 7:
+            slices.append(_decode_slice(_bytes(value)))
+    if any(d < 0 for d in shape):
+        raise _damaged("a tensor has a negative dimension")
+    return Entry(dtype, shape, shard, offset, size, checksum, tuple(slices))
+
+
+def _decode_slice(data: bytes) -> Slice:
+    extents = []
+    for number, value in _fields(data):
+        if number == 1:
+            parts = dict(_fields(_bytes(value)))
+            extents.append((_signed(_number(parts.get(1, 0))), _signed(_number(parts.get(2, -1 & (1 << 64) - 1)))))  # fmt: skip
+    return Slice(tuple(extents))
+
+
+# keys of slices: TensorFlow's ordered code ----------------------------------------------------------
+
+
+def _ordered_unsigned(value: int) -> bytes:
+    data = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return bytes([len(data)]) + data
+
+
+def _ordered_signed(value: int) -> bytes:
+    magnitude = ~value if value < 0 else value
+    length = magnitude.bit_length() // 7 + 1
+    raw = bytearray((value & (1 << 80) - 1).to_bytes(10, "big")[10 - length :])
+    header = (0xFFFF << (16 - length)) & 0xFFFF
+    raw[0] ^= header >> 8
+    if length > 1:
+        raw[1] ^= header & 0xFF
+    return bytes(raw)
+
+
+def slice_key(name: str, part: Slice) -> bytes:
+    """The key under which a part of a tensor is stored."""
+    escaped = name.encode().replace(b"\xff", b"\xff\x00").replace(b"\0", b"\0\xff")
+    out = _ordered_unsigned(0) + escaped + b"\0\1" + _ordered_unsigned(len(part.extents))
+    for start, length in part.extents:
+        out += _ordered_signed(start) + _ordered_signed(length)
+    return out
+
+
+# writing ------------------------------------------------------------------------------------------
+
+
+class BundleWriter:
+    """Writes a bundle of one shard; ``finish`` (or leaving a ``with`` block without an error) gives the files their names."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        folder = os.path.dirname(prefix)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        self._suffix = f".tempstate{os.getpid()}_{id(self):x}"
+        self._file = open(data_path(prefix) + self._suffix, "wb")  # noqa: SIM115
+        self._place = 0
+        self._entries: dict[bytes, Entry] = {}
+
+    def add(self, name: str, value: Any, dtype: int | None = None) -> None:
+        """Add a tensor. ``dtype``: TensorFlow's number where NumPy's type does not tell it (quantized types)."""
+        self._add(name.encode(), value, dtype)
+
+    def add_slice(self, name: str, full_shape: Sequence[int], part: Slice, value: Any) -> None:
+        """Add one part of a tensor."""
+        array = np.asarray(value)
+        key = name.encode()
+        known = self._entries.get(key)
+        if known is None:
+            known = Entry(_NUMBERS[array.dtype], tuple(full_shape))
+        self._entries[key] = known._replace(slices=(*known.slices, part))
+        self._add(slice_key(name, part), array, None)
+
+    def _add(self, key: bytes, value: Any, dtype: int | None) -> None:
+        if key in self._entries:
+            raise ValueError(f"Adding duplicate key: {key.decode(errors='replace')}")
+        array = np.asarray(value)
+        number = _NUMBERS.get(array.dtype) if dtype is None else dtype
+        if number is None:
+            raise TypeError(f"a tensor of type {array.dtype} cannot be saved")
+        size, checksum = (self._strings if number == _STRING else self._numbers)(array)
+        self._entries[key] = Entry(number, array.shape, 0, self._place, size, crc.mask(checksum))
+        self._place += size
+
+    def _numbers(self, array: Any) -> tuple[int, int]:
+        array = np.ascontiguousarray(array)
+        if array.dtype.byteorder == ">":
+            array = array.astype(array.dtype.newbyteorder("<"))
+        if not array.nbytes:
+            return 0, 0
+        data = memoryview(array.reshape(-1).view(np.uint8))
+        checksum = 0
+        for at in range(0, len(data), _CHUNK):
+            part = data[at : at + _CHUNK]
+            checksum = crc.extend(checksum, part.tobytes() if len(data) <= _CHUNK else bytes(part))
+            self._file.write(part)
+        return len(data), checksum
+
+    def _strings(self, array: Any) -> tuple[int, int]:
+        items = [v if isinstance(v, bytes) else str(v).encode() for v in array.reshape(-1).tolist()]
+        lengths = b"".join(put_varint(len(v)) for v in items)
+        checksum = crc.value(b"".join(struct.pack("<I", len(v)) for v in items))
+        stored = struct.pack("<I", crc.mask(checksum))
+        checksum = crc.extend(checksum, stored)
+        body = b"".join(items)
+        checksum = crc.extend(checksum, body)
+        self._file.write(lengths + stored + body)
+        return len(lengths) + 4 + len(body), checksum
+
+    def finish(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        index = index_path(self.prefix) + self._suffix
+        with open(index, "wb") as file:
+            items = [(b"", _HEADER)] + [
+                (k, encode_entry(e)) for k, e in sorted(self._entries.items())
+            ]
+            write_table(file, items)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(data_path(self.prefix) + self._suffix, data_path(self.prefix))
+        os.replace(index, index_path(self.prefix))
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        self._file.close()
+        for path in (data_path(self.prefix), index_path(self.prefix)):
+            if os.path.exists(path + self._suffix):
+                os.unlink(path + self._suffix)
+
+    def __enter__(self) -> BundleWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:  # fmt: skip
+        if kind is None:
+            self.finish()
+        else:
+            self.abandon()
+
+
+# reading ------------------------------------------------------------------------------------------
+
+
+class BundleReader:
+    """Reads a bundle; every tensor is checked against its checksum."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        try:
+            with open(index_path(prefix), "rb") as file:
+                items = dict(read_table(file.read()))
+        except FileNotFoundError:
+            raise errors.NotFoundError(
+                None, None,
+                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}",
+            ) from None  # fmt: skip
+        header = dict(_fields(items.pop(b"", b"")))
+        self.shards: int = _number(header.get(1, 1))
+        if not 0 < self.shards <= 100_000:
+            raise _damaged(f"{self.shards} shards")
+        if header.get(2, 0):
+            raise errors.UnimplementedError(
+                None, None, "the checkpoint was written on a big-endian machine"
+            )
+        self._raw = items
+        self._known: dict[str, Entry] = {}
+
+    def names(self) -> list[str]:
+        """The tensors, parts of partitioned ones left out."""
+        return sorted(k.decode("utf-8", "replace") for k in self._raw if not k.startswith(b"\0"))
+
+    def __contains__(self, name: str) -> bool:
+        return name.encode() in self._raw
+
+    def entry(self, name: str) -> Entry:
+        found = self._known.get(name)
+        if found is None:
+            data = self._raw.get(name.encode())
+            if data is None:
+                raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
+            found = self._known[name] = decode_entry(data)
+        return found
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.entry(name).shape
+
+    def dtype(self, name: str) -> int:
+        """TensorFlow's number of the type."""
+        return self.entry(name).dtype
+
+    def read(self, name: str) -> Any:
+        """A tensor, put together from its parts if it was saved in parts."""
+        entry = self.entry(name)
+        if not entry.slices:
+            return self._read(entry, name)
+        self._check_size(entry, name)
+        out = np.empty(entry.shape, self._type(entry, name))
+        for part in entry.slices:
+            data = self._raw.get(slice_key(name, part))
+            if data is None:
+                raise _damaged(f"a part of '{name}' is missing")
+            where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
+            piece = self._read(decode_entry(data), name)
+            if out[where].shape != piece.shape:
+                raise _damaged(f"a part of '{name}' has the shape {list(piece.shape)}")
+            out[where] = piece
+        return out
+
+    def _check_size(self, entry: Entry, name: str) -> None:
+        """A tensor in parts cannot be larger than all the data there is."""
+        total = sum(
+            os.path.getsize(self._path(i))
+            for i in range(self.shards)
+            if os.path.exists(self._path(i))
+        )
+        if math.prod(entry.shape) * self._type(entry, name).itemsize > total:
+            raise _damaged(f"'{name}' is declared larger than the files are")
+
+    def _path(self, shard: int) -> str:
+        return data_path(self.prefix, shard, self.shards)
+
+    @staticmethod
+    def _type(entry: Entry, name: str) -> Any:
+        found = _TYPES.get(entry.dtype)
+        if found is None:
+            raise errors.UnimplementedError(
+                None, None, f"'{name}' has the type number {entry.dtype}, which cannot be read"
+            )
+        return found
+
+    def _read(self, entry: Entry, name: str) -> Any:
+        kind = self._type(entry, name)
+        count = math.prod(entry.shape)
+        if not 0 <= entry.shard < self.shards:
+            raise _damaged(f"'{name}' is in shard {entry.shard} of {self.shards}")
+        if entry.dtype != _STRING and entry.size != count * kind.itemsize:
+            raise _damaged(f"'{name}' has {entry.size} bytes for the shape {list(entry.shape)}")
+        try:
+            with open(self._path(entry.shard), "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if entry.offset + entry.size > size:
+                    raise _damaged(f"'{name}' lies outside of the data file ({size} bytes)")
+                file.seek(entry.offset)
+                if entry.dtype == _STRING:
+                    return self._strings(file.read(entry.size), entry, name, count)
+                out = np.empty(count, kind)
+                view = out.view(np.uint8).data if count else memoryview(b"")
+                checksum, at = 0, 0
+                while at < entry.size:
+                    n = file.readinto(view[at : at + _CHUNK])  # type: ignore[arg-type]
+                    if not n:
+                        raise _damaged(f"'{name}' is cut off")
+                    checksum = crc.extend(checksum, bytes(view[at : at + n]))
+                    at += n
+        except FileNotFoundError as error:
+            raise errors.NotFoundError(
+                None, None, f"{error.filename}; No such file or directory"
+            ) from None
+        if crc.mask(checksum) != entry.checksum:
+            raise _wrong_sum(name)
+        return out.reshape(entry.shape)
+
+    @staticmethod
+    def _strings(data: bytes, entry: Entry, name: str, count: int) -> Any:
+        if count > len(data):
+            raise _damaged(f"'{name}' declares {count} strings in {len(data)} bytes")
+        at, lengths = 0, []
+        for _ in range(count):
+            n, at = take_varint(data, at)
+            lengths.append(n)
+        checksum = crc.value(
+            b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths)
+        )
+        stored = data[at : at + 4]
+        if len(stored) != 4 or struct.unpack("<I", stored)[0] != crc.mask(checksum):
+            raise _wrong_sum(name)
+        at += 4
+        if at + sum(lengths) != len(data):
+            raise _damaged(f"the strings of '{name}' have {len(data) - at} bytes")
+        if crc.mask(crc.extend(crc.extend(checksum, stored), data[at:])) != entry.checksum:
+            raise _wrong_sum(name)
+        out = np.empty(count, object)
+        for i, n in enumerate(lengths):
+            out[i] = data[at : at + n]
+            at += n
+        return out.reshape(entry.shape)
+
+
+def _wrong_sum(name: str) -> errors.DataLossError:
+    return errors.DataLossError(
+        None,
+        None,
+        f"TensorBundle: the checksum of '{name}' does not match: the data file is damaged",
+    )

@@ -1,0 +1,83 @@
+"""What a user's type checker and editor see: small programs pass mypy --strict, a misspelt name fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headrace as tf
+import headrace.compat.v2 as tf2
+
+ROOT = Path(__file__).parent.parent.parent
+
+GRAPH = """
+import numpy as np
+import headrace as tf
+
+x = tf.placeholder(tf.float32, [None, 10], name="x")
+y = tf.placeholder(tf.int32, [None])
+w = tf.Variable(tf.random_normal([10, 2], seed=1))
+b = tf.Variable(0.0)
+step = tf.Variable(0, trainable=False)
+logits = tf.matmul(x, w) + b * 2.0 - 1
+hit: tf.Tensor = tf.square(x)[0, 1:] ** 2 / 3 > 0.5
+loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+loss = loss + 0.01 * tf.nn.l2_loss(w)
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session(config=tf.ConfigProto()) as sess:
+    sess.run(tf.global_variables_initializer())
+    _, value = sess.run([train, loss], {x: np.zeros((3, 10)), y: [0, 1, 0]})
+    print(value, sess.run(w), loss.eval({x: np.zeros((3, 10)), y: [0, 1, 0]}))
+"""
+
+BOTH = """
+import headrace.compat.v1 as tf
+import headrace.compat.v2 as tf2
+
+v = tf2.Variable(1.0)
+
+@tf2.function
+def f(a: tf2.Tensor) -> tf2.Tensor:
+    return a * v + tf2.constant(2.0)
+
+with tf2.GradientTape() as tape:
+    out = f(tf2.constant(3.0))
+print(tape.gradient(out, v))
+print(tf2.optimizers.Adam(0.1))
+c: tf.Tensor = tf.constant([1.0, 2.0])
+print(tf.reduce_sum(c, axis=0))
+"""
+
+
+def mypy(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("mypy")
+    (folder / "program.py").write_text(program)
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"],
+        cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT / "src")}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_programs_pass_and_a_misspelt_name_fails(tmp_path: Path) -> None:
+    names = [f"tf.{n}" for n in tf.__all__ if n.isidentifier()]
+    names += [f"tf2.{n}" for n in tf2.__all__ if n.isidentifier()]
+    every = "import headrace as tf\nimport headrace.compat.v2 as tf2\n" + "\n".join(names)
+    (tmp_path / "graph.py").write_text(GRAPH)
+    (tmp_path / "every.py").write_text(every + "\n")
+    good = mypy(tmp_path, BOTH + "import every, graph\n")
+    assert good.returncode == 0, good.stdout
+    wrong = "import headrace as tf\nimport headrace.compat.v1 as tf1\ntf.matmull\ntf1.matmull\n"
+    bad = mypy(tmp_path, wrong)
+    assert bad.stdout.count('has no attribute "matmull"') == 2, bad.stdout
+
+
+def test_late_names_are_declared() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "static_names.py"), "--check"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout

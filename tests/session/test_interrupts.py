@@ -1,0 +1,161 @@
+"""Ctrl-C at any moment: a run's writes are all done or none of them is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_PROGRAM = """
+import os, random, signal, sys, threading, time
+import headrace as tf
+
+kind, seed = sys.argv[1], int(sys.argv[2])
+random.seed(seed)
+if kind == "large":
+    vs = [tf.Variable(tf.zeros([200, 200]), use_resource=i % 2 == 0) for i in range(6)]
+    step = tf.group(*[v.assign_add(tf.ones([200, 200])) for v in vs])
+elif kind == "optimizer":
+    vs = [tf.Variable(tf.zeros([n])) for n in (3, 5, 200, 20000, 7, 30)]
+    loss = tf.add_n([tf.reduce_sum(v) for v in vs])
+    step = tf.train.GradientDescentOptimizer(-1.0).minimize(loss)
+elif kind == "loop":
+    vs = [tf.Variable(0.0) for i in range(6)]
+    def body(i):
+        with tf.control_dependencies([v.assign_add(0.25) for v in vs]):
+            return i + 1
+    step = tf.while_loop(lambda i: i < 4, body, [0]).op
+else:
+    vs = [tf.Variable(0.0, use_resource=i % 2 == 0) for i in range(6)]
+    step = tf.group(*[v.assign_add(1.0) for v in vs])
+counters = [tf.reshape(v, [-1])[0] for v in vs]
+s = tf.Session()
+s.run(tf.global_variables_initializer())
+s.run(step), s.run(counters)
+main, done, sent = threading.get_ident(), False, 0
+
+def interrupt():
+    global sent
+    while not done:
+        time.sleep(random.random() * 0.002)
+        if not done:
+            sent += 1
+            signal.pthread_kill(main, signal.SIGINT)
+
+counts = dict(caught=0, torn=0)
+
+def check():
+    values = s.run(counters)
+    counts["torn"] += len(set(map(float, values))) != 1
+    return values[0]
+
+def work():
+    while time.monotonic() < end:
+        check()
+        try:
+            for _ in range(50):
+                s.run(step)
+        except KeyboardInterrupt:
+            counts["caught"] += 1
+
+def patiently(call):
+    while True:
+        try:
+            try:
+                try:
+                    return call()
+                except KeyboardInterrupt:
+                    pass
+            except KeyboardInterrupt:
+                pass
+        except KeyboardInterrupt:
+            pass
+
+end = time.monotonic() + float(sys.argv[3])
+sender = threading.Thread(target=interrupt, daemon=True)
+sender.start()
+patiently(work)
+
+def stop():
+    global done
+    done = True
+    sender.join()
+    time.sleep(0.05)
+
+patiently(stop)
+total, caught, torn = patiently(check), counts["caught"], counts["torn"]
+print(caught, sent, torn, total)
+assert torn == 0 and caught > 5 and total > 20, (torn, caught, total)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pthread_kill")
+@pytest.mark.parametrize("kind", ["small", "large", "optimizer", "loop"])
+def test_interrupts_at_random_moments(kind: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, kind, "1", "2.5"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+_ENDLESS = """
+import signal, threading, time
+import headrace as tf
+from headrace.runtime import interrupts
+
+interrupts.PATIENCE = 0.5
+v = tf.Variable(0.0)
+def body(i):
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        return i + 1
+loop = tf.while_loop(lambda i: i >= 0, body, [0])
+s = tf.Session()
+s.run(v.initializer)
+threading.Timer(0.5, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
+try:
+    s.run(loop)
+except KeyboardInterrupt:
+    print("interrupted", s.run(v) > 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pthread_kill")
+def test_a_loop_that_writes_for_ever_is_interrupted() -> None:
+    out = subprocess.run(
+        [sys.executable, "-c", _ENDLESS], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert out.stdout.split() == ["interrupted", "True"]
+
+
+_HANDLER = """
+import signal
+import headrace as tf
+
+seen = []
+signal.signal(signal.SIGINT, lambda *a: seen.append(a))
+v = tf.Variable(0.0)
+add = v.assign_add(1.0)
+s = tf.Session()
+s.run(v.initializer)
+s.run(add)
+signal.raise_signal(signal.SIGINT)
+assert len(seen) == 1, seen  # the user's own handler is still asked
+signal.signal(signal.SIGINT, signal.default_int_handler)  # as notebooks do for every cell
+s.run(add)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("ok")
+"""
+
+
+def test_other_handlers_are_kept() -> None:
+    out = subprocess.run(
+        [sys.executable, "-c", _HANDLER], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert out.stdout.strip() == "ok"

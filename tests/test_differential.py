@@ -1,0 +1,74 @@
+"""Random calls of the public API against TensorFlow 1.15's outcomes: values, dtypes, static shapes, errors.
+
+golden/differential.json.gz holds some hundreds of cases with TensorFlow's outcomes, as tools/differential_fuzz.py wrote them:
+``python tools/differential_fuzz.py --tf1-python PATH --cases 900 --seed 11 --golden tests/golden/differential.json.gz``.
+DIFFERENT lists the cases that are known to differ, each with the reason; the tool finds more with other seeds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from typing import Any
+
+import pytest
+from tools.differential.compare import difference
+from tools.differential.render import call_of
+from tools.differential.runner import Case, Library
+
+from tests.golden import store
+
+with gzip.open(os.path.join(store.HERE, "differential.json.gz"), "rt") as _file:
+    ROWS: list[tuple[dict[str, Any], dict[str, Any]]] = [json.loads(line) for line in _file]
+
+#: Case id → why it differs.
+_SHAPE = "the static shape says less than TensorFlow's"
+_LINEAR = "a matrix with NaN: TensorFlow's decomposition reports it, LAPACK's gives NaN"
+DIFFERENT: dict[int, str] = {
+    42: "the last dimension is checked only where it is known while the graph is built",
+    56: "a rank that does not fit into int32",
+    62: "linspace from infinity",
+    70: "an axis that does not fit into int32",
+    78: _SHAPE,
+    187: _SHAPE,
+    198: "a nested list beside float64 arrays is float32 here",
+    392: _SHAPE,
+    470: "0 * inf in a row with infinities",
+    480: "0 * inf in a row with infinities",
+    558: "negative repeats count as none; TensorFlow's rows are then others",
+    583: _LINEAR,
+    588: "XLA's own error for an empty tensor",
+    620: _SHAPE,
+    682: "leaky_relu with alpha above 1",
+    685: "a filter without rows",
+    758: "a negative radius reaches to no neighbour",
+    817: "more block sizes than dimensions are found when it runs",
+    890: "integers are converted; TensorFlow refuses its own constant",
+}
+
+CHUNK = 50
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return Library("headrace")
+
+
+@pytest.mark.parametrize("first", range(0, len(ROWS), CHUNK))
+def test_calls_give_what_tensorflow_gives(first: int, library: Library) -> None:
+    wrong = []
+    for case, theirs in ROWS[first : first + CHUNK]:
+        found = difference(case, theirs, Case(library, case).outcome())
+        if (
+            found is not None
+            and found[0] not in ("known", "missing")
+            and case["id"] not in DIFFERENT
+        ):
+            wrong.append(f"#{case['id']} {call_of(case)}: {found[0]}: {found[1]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_list_of_differences_is_short() -> None:
+    assert len(DIFFERENT) <= len(ROWS) // 40
+    assert set(DIFFERENT) <= {case["id"] for case, _ in ROWS}
