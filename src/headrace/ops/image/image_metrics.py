@@ -125,7 +125,8 @@ def ssim_v2(
     """TF 2's signature. The map of similarities before their mean (``return_index_map``) is not there yet."""
     if return_index_map:
         raise NotImplementedError("tf.image.ssim: return_index_map=True is not there yet")
-    return ssim(img1, img2, max_val, filter_size, filter_sigma, k1, k2)
+    first, second = (convert_to_tensor(i) for i in (img1, img2))
+    return ssim(first, second, max_val, filter_size, filter_sigma, k1, k2)
 
 
 def ssim_multiscale(
