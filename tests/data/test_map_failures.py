@@ -79,3 +79,15 @@ def test_a_one_shot_iterator_refuses_variables(resource: bool) -> None:
     for made in (dataset, dataset.batch(2), tf.data.Dataset.range(2).flat_map(lambda _: dataset)):
         with pytest.raises(ValueError, match="one-shot iterator"):
             made.make_one_shot_iterator()
+
+
+def test_seeded_random_numbers_begin_anew_with_the_initializer() -> None:
+    """TF 1.15's numbers."""
+    dataset = tf.data.Dataset.range(3).map(lambda x: tf.random_uniform([], seed=1))
+    iterator = tf.data.make_initializable_iterator(dataset)
+    following = iterator.get_next()
+    with tf.Session() as sess:
+        for _ in range(3):
+            sess.run(iterator.initializer)
+            found = [sess.run(following) for _ in range(3)]
+            np.testing.assert_allclose(found, [0.23903739, 0.22267115, 0.34304976], rtol=1e-6)
