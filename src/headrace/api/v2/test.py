@@ -53,7 +53,7 @@ def _by_gradient(f: Callable[..., Any], at: list[Any], i: int) -> Any:
 
     with GradientTape(persistent=True) as tape:
         tape.watch(at[i])
-        y = convert_to_tensor(f(*at))
+        y: Any = convert_to_tensor(f(*at))
     value = y.numpy()
     out = np.zeros((value.size, int(np.prod(at[i].shape.as_list()))), at[i].dtype.as_numpy_dtype)
     for row in range(value.size):
@@ -61,7 +61,8 @@ def _by_gradient(f: Callable[..., Any], at: list[Any], i: int) -> Any:
         seed[row] = 1
         found = tape.gradient(y, at[i], output_gradients=convert_to_tensor(seed.reshape(value.shape)))  # fmt: skip
         if found is not None:
-            out[row] = convert_to_tensor(found).numpy().reshape(-1)
+            dense: Any = convert_to_tensor(found)
+            out[row] = dense.numpy().reshape(-1)
     return out
 
 
@@ -70,7 +71,8 @@ def _by_differences(f: Callable[..., Any], at: list[Any], i: int, step: float) -
 
     def value(moved: Any) -> Any:
         arguments = [*at[:i], convert_to_tensor(moved), *at[i + 1 :]]
-        return convert_to_tensor(f(*arguments)).numpy()
+        y: Any = convert_to_tensor(f(*arguments))
+        return y.numpy()
 
     start = at[i].numpy()
     columns = []
