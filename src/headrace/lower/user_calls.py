@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from headrace.core.tensor import Operation
-from headrace.lower.fusion import PlanBlock
+from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
+from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node
 
-__all__ = ["independent", "start"]
+__all__ = ["emit_joins", "emit_start", "independent", "start"]
 
 #: Seconds that a function is waited for before the next one is started.
 GRACE = 0.05
@@ -64,6 +65,26 @@ def _any(masks: Iterable[int]) -> int:
     for mask in masks:
         out |= mask
     return out
+
+
+def emit_start(code: Any, node: Node, args: list[str]) -> None:
+    """The line that starts a Python function on a thread of its own; ``code`` is the generator of codegen.py."""
+    kernel, _, given = code.call(node, args).partition("(")
+    name = f"j{len(code.joining)}"
+    code.joining[name] = node
+    code.emit(f"{name} = {code.param('start', start)}({kernel}, {given}", node)
+
+
+def emit_joins(code: Any, statement: PlanStatement | None) -> None:
+    """Lines that wait for the functions whose results a statement takes; at the end and before blocks, for all."""
+    inputs = statement.inputs if isinstance(statement, (Node, Fused, Grouped)) else None
+    for name, node in list(code.joining.items()):
+        if node is None or (inputs is not None and not set(inputs) & set(node.outputs)):
+            continue
+        code.joining[name] = None
+        names = [code.new(o) for o in node.outputs]
+        left = f"{', '.join(names)} = " if names else ""
+        code.emit(f"{left}{name}.result()", node)
 
 
 class _Started:
