@@ -6,6 +6,7 @@ headrace check PATH...
 headrace coverage --usage FILE
 headrace ops [--family NAME] [--json] [--where OP]
 headrace version
+headrace trim
 """
 
 from __future__ import annotations
@@ -50,7 +51,16 @@ def parser() -> argparse.ArgumentParser:
         "version",
         help="print versions, kernel library, instruction set, threads, and what is missing",
     ).set_defaults(function=_version)
+    commands.add_parser(
+        "trim", help="link identical copies of the kernel library in the environment (110 MB less)"
+    ).set_defaults(function=_trim)
     return top
+
+
+def _trim(options: argparse.Namespace) -> int:
+    from headrace.cli.trim import run_trim
+
+    return run_trim(options)
 
 
 def _version(_: argparse.Namespace) -> int:

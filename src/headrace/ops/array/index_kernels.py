@@ -64,7 +64,8 @@ def gather_v2_kernel(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dim
         at += rank
     if not batch_dims:
         return take(xp, params, indices, at)
-    return batched_take(xp, params, indices, at, batch_dims % (indices.ndim + 1))
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    return batched_take(xp, params, indices, at, batch)
 
 
 def batched_take(xp: Any, params: Any, indices: Any, axis: int, batch: int) -> Any:
@@ -245,6 +246,10 @@ def invert_kernel(xp: Any, x: Any) -> Any:
 
 def unravel_kernel(xp: Any, indices: Any, dims: Any) -> Any:
     total = int(np.prod(dims, dtype=np.int64))
+    if indices.ndim > 1:
+        raise invalid(
+            f'The indices can only be scalar or vector, got "{shapes.show(indices.shape)}"'
+        )
     if indices.ndim and indices.size and indices.max() >= total:
         raise invalid("index is out of bound as with dims")
     # TensorFlow checks vectors only, and from above only; it divides as C does

@@ -102,16 +102,14 @@ class TensorArray:
 
     def _note_shape(self, shape: shapes.Shape) -> None:
         """What a written value says of the element shape; shared by all objects for this array."""
-        if not self._infer_shape:
-            return
         known = self._element_shape[0]
-        if known is None:
-            self._element_shape[0] = shape
-        elif not shapes.compatible(known, shape):
+        if not shapes.compatible(known, shape):
             raise ValueError(
                 f"Inconsistent shapes: saw {shapes.from_plain(shape)} but expected {shapes.from_plain(known)} "
-                "(and infer_shape=True)"
+                f"(and infer_shape={self._infer_shape})"
             )
+        if self._infer_shape:
+            self._element_shape[0] = shapes.merge(known, shape)
 
     # using it ---------------------------------------------------------------------------------------
     def identity(self) -> TensorArray:
@@ -198,7 +196,7 @@ class TensorArray:
         if not self._dynamic_size and self._size is not None:
             if isinstance(self._size, Tensor):
                 count_more(self._size._op.graph, 1)  # TF asks the array
-            return convert_to_tensor(self._size, dtypes.int32)
+            return convert_to_tensor(self._size, dtypes.int32, name or "TensorArraySizeV3")
         return apply(ops.SIZE, self._handle, self._flow, name=name)  # type: ignore[no-any-return]
 
     def close(self, name: str | None = None) -> Any:

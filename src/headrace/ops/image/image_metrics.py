@@ -112,6 +112,23 @@ def ssim(
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
+def ssim_v2(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    return_index_map: bool = False,
+) -> Tensor:
+    """TF 2's signature. The map of similarities before their mean (``return_index_map``) is not there yet."""
+    if return_index_map:
+        raise NotImplementedError("tf.image.ssim: return_index_map=True is not there yet")
+    first, second = (convert_to_tensor(i) for i in (img1, img2))
+    return ssim(first, second, max_val, filter_size, filter_sigma, k1, k2)
+
+
 def ssim_multiscale(
     img1: Any,
     img2: Any,
@@ -201,7 +218,7 @@ def sobel_edges(image: Any) -> Tensor:
     whole: Any = shape(image)
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     kernels = np.stack([np.array(down), np.array(down).T], axis=-1).reshape(3, 3, 1, 2)
-    kernel = apply_op("Tile", const(kernels, dtypes.float32), stack([1, 1, whole[-1], 1]))
+    kernel = apply_op("Tile", const(kernels, image.dtype.base_dtype), stack([1, 1, whole[-1], 1]))
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     out = apply_op("DepthwiseConv2dNative", padded, kernel, strides=[1, 1, 1, 1], padding="VALID")
     found: Any = reshape(out, concat([whole, [2]], 0))
