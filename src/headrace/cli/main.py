@@ -4,6 +4,7 @@ headrace run [--report] [--executor NAME] script.py [args ...]
 headrace run -m package.module [args ...]
 headrace ops [--family NAME] [--json]
 headrace version
+headrace trim
 """
 
 from __future__ import annotations
@@ -38,7 +39,16 @@ def parser() -> argparse.ArgumentParser:
         "version",
         help="print versions, kernel library, instruction set, threads, and what is missing",
     ).set_defaults(function=_version)
+    commands.add_parser(
+        "trim", help="link identical copies of the kernel library in the environment (110 MB less)"
+    ).set_defaults(function=_trim)
     return top
+
+
+def _trim(options: argparse.Namespace) -> int:
+    from headrace.cli.trim import run_trim
+
+    return run_trim(options)
 
 
 def _version(_: argparse.Namespace) -> int:

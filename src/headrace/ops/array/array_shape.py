@@ -440,7 +440,9 @@ def _broadcast_to_shape(c: Inference) -> list[Shape]:
     for have, want in zip(source[::-1], target[::-1]):
         if have not in (1, None) and want is not None and have != want:
             raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
-    return [target]
+    lead = len(target) - len(source)
+    known = [h if w is None and h != 1 else w for h, w in zip(source, target[lead:])]
+    return [(*target[:lead], *known)]
 
 
 def _broadcast_to_kernel(xp: Any, x: Any, shape: Any) -> Any:
