@@ -1,7 +1,7 @@
 """``tf.contrib.seq2seq``."""
 
 from headrace.api.missing import module_getattr
-from headrace.layers.seq2seq.attention import (
+from headrace.layers.seq2seq.attention_mechanisms import (
     AttentionMechanism,
     BahdanauAttention,
     BahdanauMonotonicAttention,

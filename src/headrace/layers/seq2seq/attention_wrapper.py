@@ -12,7 +12,7 @@ from headrace.core.tensor import Tensor
 from headrace.layers import layer_ops as ops
 from headrace.layers.dense import Dense
 from headrace.layers.rnn.cell_base import RNNCell, assert_like_rnncell, zero_state_tensors
-from headrace.layers.seq2seq.attention import AttentionMechanism
+from headrace.layers.seq2seq.attention_mechanisms import AttentionMechanism
 from headrace.ops.control.assertions import assert_equal
 from headrace.ops.control.tensor_array import TensorArray
 
