@@ -48,7 +48,7 @@ _inner(
     graph_util=("headrace.api.v1.graph_util",),
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
-    device_spec=("headrace.api.device_spec",),
+    device_spec=("headrace.core.device_spec",),
     random_seed=("headrace.core.seeds",),
     sparse_tensor=_V1,
     tensor_shape=("headrace.core.shapes",),
