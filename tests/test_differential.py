@@ -23,7 +23,23 @@ with gzip.open(os.path.join(store.HERE, "differential.json.gz"), "rt") as _file:
     ROWS: list[tuple[dict[str, Any], dict[str, Any]]] = [json.loads(line) for line in _file]
 
 #: Case id → why it differs.
-DIFFERENT: dict[int, str] = {}
+_LINEAR = "a matrix with NaN: TensorFlow's decomposition reports it, LAPACK's gives NaN"
+DIFFERENT: dict[int, str] = {
+    42: "the last dimension is checked only where it is known while the graph is built",
+    56: "a rank that does not fit into int32",
+    62: "linspace from infinity",
+    70: "an axis that does not fit into int32",
+    198: "a nested list beside float64 arrays is float32 here",
+    470: "0 * inf in a row with infinities",
+    480: "0 * inf in a row with infinities",
+    558: "negative repeats count as none; TensorFlow's rows are then others",
+    583: _LINEAR,
+    588: "XLA's own error for an empty tensor",
+    685: "a filter without rows",
+    758: "a negative radius reaches to no neighbour",
+    817: "more block sizes than dimensions are found when it runs",
+    890: "integers are converted; TensorFlow refuses its own constant",
+}
 
 CHUNK = 50
 
@@ -37,7 +53,7 @@ def library() -> Library:
 def test_calls_give_what_tensorflow_gives(first: int, library: Library) -> None:
     wrong = []
     for case, theirs in ROWS[first : first + CHUNK]:
-        found = difference(case, {"text": "", **theirs}, Case(library, case).outcome())
+        found = difference(case, theirs, Case(library, case).outcome())
         if (
             found is not None
             and found[0] not in ("known", "missing")
@@ -47,6 +63,9 @@ def test_calls_give_what_tensorflow_gives(first: int, library: Library) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_list_of_differences_is_short() -> None:
+def test_the_list_of_differences_is_short_and_true(library: Library) -> None:
     assert len(DIFFERENT) <= len(ROWS) // 40
-    assert set(DIFFERENT) <= {case["id"] for case, _ in ROWS}
+    rows = {case["id"]: (case, theirs) for case, theirs in ROWS}
+    for number in DIFFERENT:
+        case, theirs = rows[number]
+        assert difference(case, theirs, Case(library, case).outcome()) is not None, number

@@ -310,6 +310,7 @@ def test_tensor_array() -> None:
     array = tf.TensorArray(tf.float32, 2)
     array = array.write(0, 1.0).write(1, 2.0)
     assert array.stack().numpy().tolist() == [1, 2]
+    assert float(array.read(0)) == 1.0  # stacking leaves the elements, reading takes them
     with pytest.raises(errors.InvalidArgumentError, match=r"because it was cleared"):
         array.read(0)
     with pytest.raises(errors.OutOfRangeError, match=r"not resizeable and size is: 2"):

@@ -263,3 +263,57 @@ def test_the_message_is_tensorflows() -> None:
         ["serve"],
         ["serve", "train"],
     ]
+
+
+# objects of TF 2 ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def eager() -> Any:
+    from headrace.eager.eager_context import eager_mode
+
+    with eager_mode():
+        yield
+
+
+def test_objects_of_tf2(eager: Any) -> None:
+    import headrace.api.v2 as tf2
+
+    want = values("module")
+    model = tf2.saved_model.load(str(GOLDEN / "module"))
+    x = tf2.constant(X)
+    np.testing.assert_allclose(model(x)["y"].numpy(), want["y"], rtol=1e-6)
+    assert model.count.numpy() == 1
+    np.testing.assert_allclose(model.add(tf2.constant(1.0)).numpy(), want["add"])
+    np.testing.assert_allclose(model.add(tf2.constant(1.0), twice=True).numpy(), want["twice"])
+    got = model.signatures["serving_default"](x=x)
+    np.testing.assert_allclose(got["y"].numpy(), want["y"], rtol=1e-6)
+    assert model.count.numpy() == 2
+    assert len(model.variables) == 4 and len(model.parts) == 2
+    with tf2.GradientTape() as tape:
+        loss = tf2.reduce_sum(model(x)["y"])
+    assert tape.gradient(loss, model.w).numpy().shape == (3, 2)
+    with pytest.raises(ValueError, match="Could not find matching concrete function"):
+        model.add(tf2.constant([1, 2]), 3)
+    model.w.assign(np.zeros([3, 2], np.float32))
+    assert model(x)["y"].numpy()[0, 0] != want["y"][0, 0]
+
+
+@pytest.mark.parametrize("name", ["keras", "lstm"])
+def test_keras_models(eager: Any, name: str) -> None:
+    import headrace.api.v2 as tf2
+
+    want = values(name)
+    model = tf2.saved_model.load(str(GOLDEN / name))
+    x = tf2.constant(want["x"], tf2.float32)
+    np.testing.assert_allclose(model.serve(x).numpy(), want["y"], rtol=1e-5, atol=1e-6)
+    got = model.signatures["serving_default"](x)["output_0"]
+    np.testing.assert_allclose(got.numpy(), want["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_tf1_model_as_objects(eager: Any) -> None:
+    import headrace.api.v2 as tf2
+
+    model = tf2.saved_model.load(str(GOLDEN / "tf1"), tags=["serve"])
+    got = model.signatures["serving_default"](x=X)["y"]
+    np.testing.assert_allclose(got.numpy(), values("tf1")["y"], rtol=1e-5)

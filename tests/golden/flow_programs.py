@@ -789,3 +789,154 @@ def fetch_inside_a_branch(tf):
 def gradients_of_unknown_kind(tf):
     x = scalar(tf, 3)
     return tf.gradients(x * x, x, unconnected_gradients="nonsense")
+
+
+@program(EAGER)
+def array_with_gaps(tf):
+    array = tf.TensorArray(tf.float32, size=4, element_shape=[2])
+    first = array.read(0)
+    array = array.write(1, [4.0, 5.0])
+    stacked = [array.stack(), array.concat(), array.stack(), array.gather([1, 3])]
+    array = array.scatter([3], [[1.0, 2.0]])
+    return [first, stacked, array.read(1), array.stack()]
+
+
+@program(EAGER)
+def array_read_twice(tf):
+    array = tf.TensorArray(tf.float32, size=2).write(0, 1.0)
+    array.read(0)
+    return array.read(0)
+
+
+@program(GRAPH, EAGER)
+def array_of_other_shape(tf):
+    array = tf.TensorArray(tf.float32, size=2, infer_shape=False, element_shape=[None, 2])
+    array = array.write(0, [[1.0, 2.0]])
+    return array.write(1, [[1.0, 2.0, 3.0]]).stack()
+
+
+@program(EAGER)
+def defun_makes_variables(tf):
+    made = []
+
+    def f(x):
+        made.append(tf.compat.v1.Variable(2.0))
+        return x * made[-1]
+
+    function = tf.contrib.eager.defun(f)
+    out = [function(scalar(tf, 1)), function(tf.constant([1.0, 2.0])), function(scalar(tf, 3))]
+    return [out, str(len(made))]
+
+
+@program(EAGER)
+def function_changes_its_argument(tf):
+    @tf.function
+    def f(values):
+        values.append(tf.constant(1.0))
+        return values
+
+    return f([tf.constant(0.0)])
+
+
+@program(EAGER)
+def function_with_wrong_argument(tf):
+    signature = [tf.TensorSpec([2], tf.float32)]
+    f = tf.function(lambda x: x, input_signature=signature)
+    try:
+        return f(tf.ones([3]))
+    except ValueError:
+        return "ValueError"
+
+
+@program(FUNCTION)
+def branch_uses_the_other(tf):
+    x = scalar(tf, 3)
+    kept = []
+
+    def true_fn():
+        kept.append(x * 2.0)
+        return kept[0]
+
+    return tf.cond(x > 2.0, true_fn, lambda: tf.identity(kept[0]))
+
+
+@program(GRAPH)
+def gradients_by_a_loops_start(tf):
+    x = scalar(tf, 3)
+    body = lambda i, v: (i + 1, tf.gradients(v * 2.0, x)[0])
+    return tf.while_loop(lambda i, v: i < 3, body, [tf.constant(0), x + 1.0])
+
+
+@program(EAGER)
+def tape_of_custom_gradient_without_gradients(tf):
+    @tf.custom_gradient
+    def f(x):
+        return x, lambda dy: []
+
+    (v,) = variables(tf, 1.0)
+    with tf.GradientTape() as tape:
+        y = f(v)
+    return tape.gradient(y, [v])
+
+
+@program(EAGER)
+def control_dependencies_call(tf):
+    calls = []
+    with tf.control_dependencies([lambda: calls.append(1), tf.constant(1)]):
+        return str(calls)
+
+
+@program()
+def custom_gradient_with_variables(tf):
+    a, b = variables(tf, 2.0, 3.0)
+    x = scalar(tf, 5)
+
+    @tf.custom_gradient
+    def f(y):
+        def grad(dy, variables=None):
+            return dy * 7.0, [dy * 10.0 for _ in variables]
+
+        return a * y + b, grad
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, [x, a, b])
+
+
+@program(EAGER)
+def custom_gradient_in_a_function(tf):
+    (a,) = variables(tf, 2.0)
+
+    @tf.function
+    def call(x):
+        @tf.custom_gradient
+        def inner():
+            return a * x, lambda dy, variables=None: ((), [dy * 10.0 for _ in variables])
+
+        return inner()
+
+    with tf.GradientTape() as tape:
+        y = call(scalar(tf, 3))
+    return tape.gradient(y, a)
+
+
+@program(EAGER)
+def variable_creators_reach_functions(tf):
+    made = []
+
+    def creator(next_creator, **kwargs):
+        made.append(next_creator(**kwargs))
+        return made[-1]
+
+    kept = []
+
+    @tf.function
+    def f():
+        if not kept:
+            kept.append(tf.Variable(3.0))
+        return kept[0] * 2.0
+
+    with tf.variable_creator_scope(creator):
+        out = f()
+    return [out, str(len(made))]

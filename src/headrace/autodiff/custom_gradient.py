@@ -13,6 +13,7 @@ from headrace.core import nest
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
+from headrace.core.tapes import ACTIVE, TAPES
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["custom_gradient", "grad_pass_through"]
@@ -48,10 +49,13 @@ def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     graph = get_default_graph()
     inputs = [apply_op("Identity", convert_to_tensor(a)) for a in args]
     first = len(graph._ops)
-    result, grad_fn = f(*inputs)
-    variables = _variables_used(graph._ops[first:])
+    with _Readings() as readings:
+        result, grad_fn = f(*inputs)
+    read = {id(v): v for v in (*readings.variables, *_variables_used(graph._ops[first:]))}
+    variables = [v for i, v in read.items() if i not in {id(a) for a in args}]
     outputs = [convert_to_tensor(r) for r in nest.flatten(result)]
-    sources = [v._graph_anchor for v in variables]
+    sources = [getattr(v, "handle", None) for v in variables]
+    sources = [v._graph_anchor if s is None else s for v, s in zip(variables, sources)]
     name = f"CustomGradient-{next(_numbers)}"
     count = len(outputs)
 
@@ -79,6 +83,31 @@ def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if nest.is_sequence(result):
         return nest.pack_sequence_as(result, flat_result)
     return flat_result[0]
+
+
+class _Readings:
+    """Notes the trainable variables that are read inside; to the rest of the code it is a tape."""
+
+    _watch_accessed_variables = True
+
+    def __init__(self) -> None:
+        self.variables: list[Any] = []
+
+    def __enter__(self) -> _Readings:
+        TAPES.items = [*TAPES.items, self]
+        ACTIVE[0] += 1
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        TAPES.items = [t for t in TAPES.items if t is not self]
+        ACTIVE[0] -= 1
+
+    def _watch_variable(self, variable: Any) -> None:
+        if not any(v is variable for v in self.variables):
+            self.variables.append(variable)
+
+    def _wants(self, inputs: Any) -> bool:
+        return False
 
 
 def _variables_used(ops: list[Operation]) -> list[Any]:

@@ -29,7 +29,7 @@ from headrace.core.contexts import Context, frame_of
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
-from headrace.core.schedule import Loop, Unit, schedule
+from headrace.core.schedule import Loop, Unit, needed_ops, schedule
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
 from headrace.core.tensor import Operation, Tensor
@@ -368,8 +368,32 @@ class Tape:
                 if user not in reached:
                     reached.add(user)
                     queue.append(user)
+        if self.open and self.frame() is None:
+            self.check_loop_starts(behind, reached, xs)
         # an x may be an output of an operation that only other xs lead to
         return reached
+
+    def check_loop_starts(
+        self, behind: set[Operation], reached: set[Operation], xs: Sequence[Tensor]
+    ) -> None:
+        """A loop that is being built knows its variables' values in one iteration only, not where they came from."""
+        starts = [
+            t._op._inputs[0]._op._inputs[0]._op
+            for op in behind
+            for t in op._inputs
+            if t._op.type == "Merge" and _is_loop_merge(t._op) and not self.enters(t._op)
+        ]
+        if not starts:
+            return
+        before = needed_ops(starts, ())
+        for x in xs:
+            inside = frame_of(x._op._context) in self.open
+            if x._op in before and not inside and not any(x in op._inputs for op in reached):
+                raise ValueError(
+                    f"Cannot compute gradient inside while loop with respect to op '{x._op.name}'. We do not support taking "
+                    "the gradient wrt or through the initial value of a loop variable. Gradients can be computed through "
+                    "loop invariants or wrt the input parameters to the loop body."
+                )
 
     def passes(self, op: Operation) -> bool:
         """Whether gradients may pass an operation: if a tape asks, it has to be one that the tape recorded."""

@@ -16,7 +16,7 @@ __all__ = ["machine_rows", "missing_parts"]
 
 #: What an absent part costs, measured on 2 cores with AVX-512 (docs/benchmarks.md, "without the kernel library").
 NO_LIBRARY = (
-    "everything works on NumPy; training steps of conv nets take about 4 times as long, of dense layers 1.3 times, "
+    "everything works on NumPy; conv nets take 3 to 5 times as long, dense layers up to 1.5 times as long, "
     "and weights=\"int8\" has no effect"
 )  # fmt: skip
 NO_TURBO = (

@@ -3,7 +3,9 @@
 headrace run [--report] [--executor NAME] script.py [args ...]
 headrace run -m package.module [args ...]
 headrace ops [--family NAME] [--json]
+headrace inspect FILE | explain FILE | predict FILE --input x=data.npy | freeze FILE -o frozen.pb
 headrace version
+headrace trim
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from headrace.cli import ops_table, run
+from headrace.cli import model_commands, ops_table, run
 
 __all__ = ["main"]
 
@@ -34,11 +36,21 @@ def parser() -> argparse.ArgumentParser:
     ops_table.add_arguments(
         commands.add_parser("ops", help="print the table of ops", allow_abbrev=False)
     )
+    model_commands.add_commands(commands)
     commands.add_parser(
         "version",
         help="print versions, kernel library, instruction set, threads, and what is missing",
     ).set_defaults(function=_version)
+    commands.add_parser(
+        "trim", help="link identical copies of the kernel library in the environment (110 MB less)"
+    ).set_defaults(function=_trim)
     return top
+
+
+def _trim(options: argparse.Namespace) -> int:
+    from headrace.cli.trim import run_trim
+
+    return run_trim(options)
 
 
 def _version(_: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from headrace.core import dtypes, shapes
 from headrace.core.dtypes import DType
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
-from headrace.core.tensor import Tensor
+from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["convert_n_to_tensor", "convert_to_tensor", "is_tensor", "make_const", "make_ndarray", "register_tensor_conversion_function"]  # fmt: skip
 
@@ -342,6 +342,10 @@ def _from_objects(
         items[0] if items else value,
     )
     want = dtype.name if dtype is not None else "a number, a string or a (nested) list of them"
+    if isinstance(bad, Operation):
+        raise TypeError(
+            f"Can't convert Operation '{bad.name}' to Tensor: an operation has no value, its outputs have"
+        )
     raise TypeError(
         f"Failed to convert object of type {type(bad)} to Tensor. Contents: {bad!r}. Expected {want}; "
         "consider casting elements to a supported type."

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable
 from typing import Union
 
+from headrace import errors
 from headrace.core.contexts import CondBase, Context, WhileBase, frame_of, guards_of
 from headrace.core.tensor import Operation, Tensor
 
@@ -220,7 +221,9 @@ def _sorted_by_guard(
             while everywhere and everywhere[0][3] in done:
                 heapq.heappop(everywhere)
             if not everywhere:
-                raise ValueError("the graph has a cycle that is not a tf.while_loop")
+                raise errors.InvalidArgumentError(
+                    None, None, "Graph is invalid, contains a cycle that is not a tf.while_loop."
+                )
             current = everywhere[0][2]
         unit = heapq.heappop(ready[current])[2]
         done.add(unit)

@@ -201,7 +201,7 @@ class Tensor(SupportsOperators):
 class Reference:
     """A tensor or variable as a key of dictionaries: equal only to references to the same object."""
 
-    __slots__ = ("_wrapped",)
+    __slots__ = ("__weakref__", "_wrapped")
 
     def __init__(self, wrapped: Any) -> None:
         self._wrapped = wrapped

@@ -6,6 +6,7 @@ grad(3.0)      # [6.0]
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -39,11 +40,15 @@ def value_and_gradients_function(
             value = f(*given, **kwargs)
         if value is None:
             raise ValueError(
-                f"Cannot differentiate a function that returns None; did you forget to return a value from {f}?"
+                f"Cannot differentiate a function that returns None; did you forget to return a value from {_name(f)}?"
             )
         return value, tape.gradient(value, chosen, dy)
 
     return decorated
+
+
+def _name(f: Callable[..., Any]) -> str:
+    return getattr(f, "__name__", None) or repr(f)
 
 
 def _tell_apart(tensors: list[Any], positions: list[int]) -> None:
@@ -79,7 +84,7 @@ def implicit_value_and_gradients(
             value = f(*args, **kwargs)
         if value is None:
             raise ValueError(
-                f"Cannot differentiate a function that returns None; did you forget to return a value from {f}?"
+                f"Cannot differentiate a function that returns None; did you forget to return a value from {_name(f)}?"
             )
         variables = list(tape.watched_variables())
         if not variables:
@@ -112,6 +117,13 @@ class EagerVariableStore:
             yield
         finally:
             kept[:] = old
+
+    def copy(self) -> EagerVariableStore:
+        """A store with variables of the same names and values, which are variables of their own."""
+        made = EagerVariableStore()
+        for key, variable in self._store._vars.items():
+            made._store._vars[key] = copy.deepcopy(variable)
+        return made
 
     def variables(self) -> list[Any]:
         return sorted(self._store._vars.values(), key=lambda v: str(v.name))

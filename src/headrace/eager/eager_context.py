@@ -156,8 +156,13 @@ class EagerGraph(Graph):
 
     # contexts that order or place nothing here --------------------------------------------------
     def control_dependencies(self, control_inputs: Any) -> Any:
-        if control_inputs is not None and callable(control_inputs):
+        """What was computed is done; functions among the control inputs are called."""
+        if callable(control_inputs):
             control_inputs()
+        elif control_inputs is not None:
+            for control in control_inputs:
+                if callable(control):
+                    control()
         return nullcontext()
 
     def device(self, device_name_or_function: Any) -> Any:

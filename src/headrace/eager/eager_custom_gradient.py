@@ -12,6 +12,7 @@ from headrace.core import nest
 from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
+from headrace.core.tapes import variable_accessed
 from headrace.eager.tape import GradientTape, stop_recording
 from headrace.eager.tape_record import ACTIVE, TAPES, record_operation
 
@@ -30,6 +31,9 @@ def call_with_gradient(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     if not ACTIVE[0] or not TAPES.items:
         return f(*args, **kwargs)[0]
     inputs = [a if hasattr(a, "handle") else convert_to_tensor(a) for a in nest.flatten(args)]
+    for a in inputs:
+        if hasattr(a, "handle"):
+            variable_accessed(a)
     given = nest.pack_sequence_as(args, inputs)
     with _Watcher() as watcher:
         result, grad_fn = f(*given, **kwargs)

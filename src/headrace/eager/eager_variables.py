@@ -219,7 +219,8 @@ class EagerVariable(ResourceVariable):
         if opdef is ops.ASSIGN_VARIABLE and not compatible(self._shape._plain, tensor._shape):
             raise ValueError(
                 f"Cannot assign value to variable '{self.name}': Shape mismatch.The variable shape {self._shape}, and "
-                f"the assigned value shape {tensor.shape} are incompatible."
+                f"the assigned value shape {tensor.shape} are incompatible. (Shapes {self._shape} and {tensor.shape} are "
+                "incompatible.)"
             )
         if get_default_graph()._is_eager:
             write_variable(opdef, self._handle, self._dtype, tensor._static)

@@ -27,7 +27,7 @@ from headrace.formats.signatures import predict_signature_def
 __all__ = [
     "ASSETS_DIRECTORY", "ASSETS_KEY", "INIT_OP_SIGNATURE_KEY", "LEGACY_INIT_OP_KEY", "MAIN_OP_KEY", "SAVED_MODEL_FILENAME_PB",
     "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION", "SavedModelBuilder", "SavedModelLoader",
-    "TRAIN_OP_KEY", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "asset_path", "contains_saved_model", "load",
+    "TRAIN_OP_KEY", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "asset_path", "assets_of", "contains_saved_model", "load",
     "read_saved_model", "simple_save",
 ]  # fmt: skip
 
@@ -283,6 +283,19 @@ def asset_path(export_dir: str, filename: str) -> str:
     return path
 
 
+def assets_of(meta: Any) -> list[tuple[str, str]]:
+    """(name of the tensor, name of the file) of each asset; TF 1.15 lists them in a collection only."""
+    found = list(meta.asset_file_def)
+    if not found and ASSETS_KEY in meta.collection_def:
+        from tensorboard.compat.proto.meta_graph_pb2 import AssetFileDef
+
+        for packed in meta.collection_def[ASSETS_KEY].any_list.value:
+            entry = AssetFileDef()
+            entry.ParseFromString(packed.value)
+            found.append(entry)
+    return [(a.tensor_info.name, a.filename) for a in found]
+
+
 class SavedModelLoader:
     """Loads MetaGraphs of a SavedModel into graphs and sessions."""
 
@@ -337,7 +350,8 @@ class SavedModelLoader:
 
     def _initialize(self, sess: Any, meta: Any, scope: str) -> None:
         feeds = {
-            scope + a.tensor_info.name: asset_path(self._export_dir, a.filename) for a in meta.asset_file_def
+            scope + tensor: asset_path(self._export_dir, name)
+            for tensor, name in assets_of(meta)
         }  # fmt: skip
         names: list[str] = []
         if INIT_OP_SIGNATURE_KEY in meta.signature_def:

@@ -34,7 +34,7 @@ from headrace.functions.tracing import trace_into
 from headrace.session.graph_function import GraphFunction
 
 __all__ = [
-    "BoundFunction", "Function", "function", "functions_run_eagerly", "inside_function", "run_functions_eagerly",
+    "BoundFunction", "Function", "defun", "function", "functions_run_eagerly", "inside_function", "run_functions_eagerly",
 ]  # fmt: skip
 
 #: Calls whose exact shapes are remembered, per function.
@@ -67,6 +67,9 @@ def inside_function() -> bool:
 
 class Function:
     """A Python function with its traces."""
+
+    #: Whether every trace may make variables (``defun``), not the first alone.
+    _always_makes = False
 
     def __init__(
         self,
@@ -148,7 +151,7 @@ class Function:
         return self._copy(_bound_method(self._python_function, instance))
 
     def _copy(self, python_function: Callable[..., Any]) -> Function:
-        return Function(
+        return type(self)(
             python_function,
             self._name,
             self._signature.input_signature,
@@ -283,12 +286,12 @@ class Function:
                 "being traced. Recursion has to end while tracing: on a Python argument that changes."
             )
         self._being_traced.add(key)
+        first = self._made_variables is None
         try:
-            first = self._made_variables is None
             if first:
                 self._made_variables = []
-            made = self._trace_once(wanted, tensors, may_make=first)
-            if first and self._made_variables:
+            made = self._trace_once(wanted, tensors, may_make=first or self._always_makes)
+            if first and self._made_variables and not self._always_makes:
                 made = self._trace_once(wanted, tensors, may_make=False)
             return made
         except BaseException:
@@ -361,7 +364,7 @@ def _bound_method(function: Callable[..., Any], instance: Any) -> Callable[..., 
 class BoundFunction:
     """A method: the function of an object, together with the object, as any method of Python."""
 
-    __slots__ = ("__self__", "_function")
+    __slots__ = ("__self__", "__weakref__", "_function")
 
     def __init__(self, instance: Any, function: Function) -> None:
         self.__self__ = instance
@@ -413,6 +416,32 @@ class _WeakMethod:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)
+
+
+class DefunFunction(Function):
+    """What ``defun`` makes: each trace may make variables of its own."""
+
+    _always_makes = True
+
+
+def defun(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    experimental_autograph_options: Any = None,
+    experimental_relax_shapes: bool = False,
+) -> Any:
+    """``tf.contrib.eager.defun``: as ``tf.function``, but the Python function is run once for each kind of arguments, and
+    variables that it makes are made each time."""
+
+    def decorated(inner: Callable[..., Any]) -> Function:
+        if isinstance(inner, (Function, BoundFunction)):
+            inner = inner._python_function
+        return DefunFunction(
+            inner, None, input_signature, autograph, None, experimental_relax_shapes, experimental_autograph_options
+        )  # fmt: skip
+
+    return decorated if func is None else decorated(func)
 
 
 def function(

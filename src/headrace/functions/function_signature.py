@@ -31,6 +31,10 @@ _EMPTY = inspect.Parameter.empty
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+class SignatureMismatch(TypeError, ValueError):
+    """Arguments that do not fit a function's signature: a ValueError in TF 1.15, a TypeError in TF 2."""
+
+
 class Signature:
     """The parameters of a Python function."""
 
@@ -89,7 +93,7 @@ class Signature:
         return {**out, **rest}
 
     def misfit(self, why: object, args: Any, kwargs: Any) -> TypeError:
-        return TypeError(
+        return SignatureMismatch(
             f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} and kwargs: {kwargs} for "
             f"signature: {self}."
         )
@@ -147,7 +151,10 @@ class Signature:
         try:
             out = [cast_structure(spec, value) for spec, value in zip(wanted, args)]
         except (TypeError, ValueError) as error:
-            raise self.misfit(error, args, kwargs) from None
+            found = self.misfit(error, args, kwargs)
+            raise SignatureMismatch(
+                f"{found} (Python inputs incompatible with input_signature.)"
+            ) from None
         return (*out, *args[len(wanted) :]), kwargs
 
     def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, str, Any]]:

@@ -144,12 +144,29 @@ def trace_into(
     with ExitStack() as stack:
         stack.enter_context(graph.as_default())
         args, kwargs = placeholders(graph, (args_specs, kwargs_specs), names)
+        before = nest.map_structure(lambda x: x, (args, kwargs))
         given = function(*args, **kwargs)
+        _check_unchanged(before, (args, kwargs), fn)
         results = convert_outputs(given, fn)
         flat = specs.components(specs.spec_structure(results), results)
         graph.finish([graph.capture(t) for t in flat])
     graph.structured_outputs = results
     return TracedFunction(graph, (args, kwargs), results)
+
+
+def _check_unchanged(before: Any, after: Any, fn: Any) -> None:
+    """A traced function is not run again: what it did to the lists and dicts it was given would be lost."""
+    try:
+        nest.assert_same_structure(before, after)
+        same = all(a is b for a, b in zip(nest.flatten(before), nest.flatten(after)))
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise ValueError(
+            "Function to be traced should not modify structure of input arguments. Check if your function has list and "
+            "dictionary operations that alter input arguments, such as `list.pop`, `list.append`: "
+            f"{getattr(fn, '__name__', fn)}"
+        )
 
 
 def converted(fn: Callable[..., Any], options: Any = None) -> Callable[..., Any]:

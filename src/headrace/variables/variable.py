@@ -148,7 +148,9 @@ def create_variable(
     """What ``Variable(...)`` does."""
     kwargs = dict(locals())
     creator: Callable[..., Any] = default_variable_creator
-    for outer in _creators(get_default_graph()):
+    graph = get_default_graph()
+    around = _creators(_outside_functions(graph)) if graph._is_function else []
+    for outer in [*around, *_creators(graph)]:
         creator = _chained(outer, creator)
     return creator(**kwargs)
 

@@ -36,7 +36,7 @@ __getattr__ = module_getattr(
     __name__,
     names={
         "Iterator": "headrace.data.api.iterators:OwnedIterator",
-        "defun": "headrace.functions.function:function",
+        "defun": "headrace.functions.function:defun",
         "function": "headrace.functions.function:function",
     },
 )

@@ -124,6 +124,7 @@ LAZY_MODULES = {
     "nest": "headrace.core.nest",
     "optimizers": "headrace.api.v2.optimizers",
     "raw_ops": "headrace.api.raw_ops",
+    "saved_model": "headrace.api.v2.saved_model",
     "sysconfig": "headrace.api.platform.sysconfig",
     "train": "headrace.api.v2.train",
     "version": "headrace.api.version",
@@ -137,7 +138,6 @@ LAZY_NAMES = {
     "make_ndarray": "headrace.formats.tensor_proto",
     "make_tensor_proto": "headrace.formats.tensor_proto",
     "py_function": "headrace.eager.py_function",
-    "saved_model": "headrace.api.v1:saved_model",
     "summary": "headrace.api.v1:summary",
     "test": "headrace.api.v1:test",
 }

@@ -18,7 +18,7 @@ from headrace.kernels.onednn.openmp_waiting import SPINS, OpenMPWaiting
 from headrace.runtime.cpu_features import isa_limit
 from headrace.runtime.thread_pool import chosen_threads
 
-__all__ = ["Api", "Refused", "load"]
+__all__ = ["Api", "Refused", "find_library", "load"]
 
 _HEADER = """
 typedef struct { int arg; void* memory; } dnnl_exec_arg_t;
@@ -275,8 +275,8 @@ def load() -> Api:
     try:
         from cffi import FFI
     except ImportError:
-        raise ImportError("oneDNN needs the package cffi: pip install 'headrace[onednn]'") from None
-    path = _find()
+        raise ImportError("oneDNN needs the package cffi: pip install headrace") from None
+    path = find_library()
     ffi = FFI()
     ffi.cdef(_HEADER)
     try:
@@ -293,14 +293,15 @@ def load() -> Api:
     return Api(ffi, library, openmp)
 
 
-def _find() -> str:
+def find_library() -> str:
+    """Where the library lies; ImportError if it is not installed."""
     folders = [os.path.join(sys.prefix, "lib"), sysconfig.get_config_var("LIBDIR") or "", *sys.path]
     for folder in folders:
         for pattern in ("libdnnl.so.3", "libdnnl.so", os.path.join("..", "..", "libdnnl.so.3")):
             found = glob.glob(os.path.join(folder, pattern))
             if found:
                 return found[0]
-    raise ImportError("oneDNN is not installed: pip install 'headrace[onednn]'")
+    raise ImportError("oneDNN is not installed: pip install headrace")
 
 
 def _openmp() -> Any:

@@ -92,8 +92,6 @@ def _sequence_dims(rank: int, seq_dim: int, batch_dim: int) -> tuple[int, int]:
         raise ValueError(
             f"seq_dim and batch_dim must be < input rank ( {seq_dim}, {batch_dim} vs. {rank})"
         )
-    if seq == batch:
-        raise ValueError(f"batch_dim == seq_dim == {seq}")
     return seq, batch
 
 
@@ -112,6 +110,8 @@ def _reverse_sequence_shape(c: Inference) -> list[Shape]:
 def _reverse_sequence_kernel(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:
     """Position s of row b comes from ``lengths[b] - 1 - s`` where s is inside the sequence."""
     seq, batch = _sequence_dims(x.ndim, seq_dim, batch_dim)
+    if seq == batch:
+        raise invalid(f"batch_dim == seq_dim == {seq}")
     if lengths.size != x.shape[batch]:
         raise invalid(
             f"Length of seq_lengths != input.dims({batch}), ({lengths.size} vs. {x.shape[batch]})"

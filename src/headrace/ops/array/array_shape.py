@@ -350,6 +350,8 @@ def _transpose_shape(c: Inference) -> list[Shape]:
 
 
 def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
+    if perm.ndim != 1:
+        raise invalid(f"perm must be a vector, not {shapes.show(perm.shape)}")
     try:
         return x.transpose(perm.tolist())
     except ValueError:
@@ -438,7 +440,9 @@ def _broadcast_to_shape(c: Inference) -> list[Shape]:
     for have, want in zip(source[::-1], target[::-1]):
         if have not in (1, None) and want is not None and have != want:
             raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
-    return [target]
+    lead = len(target) - len(source)
+    known = [h if w is None and h != 1 else w for h, w in zip(source, target[lead:])]
+    return [(*target[:lead], *known)]
 
 
 def _broadcast_to_kernel(xp: Any, x: Any, shape: Any) -> Any:
@@ -645,7 +649,10 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    return _filled(shape, _zero_and_one(dtype)[1], dtype, name, "ones")
+    one = _zero_and_one(dtype)[1]
+    if as_dtype(dtype).base_dtype is dtypes.string:
+        raise TypeError(f"Expected string, got {one} of type 'int' instead.")
+    return _filled(shape, one, dtype, name, "ones")
 
 
 def zeros_like(

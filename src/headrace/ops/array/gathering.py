@@ -279,7 +279,15 @@ def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | Non
 
 
 def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
-    if indices is None or updates is None or target is None or indices[-1] is None:
+    if indices is None or updates is None:
+        return
+    outer = len(indices) - 1
+    if not shapes.compatible(updates[:outer], indices[:-1]):
+        raise ValueError(
+            f"The outer {outer} dimensions of indices.shape={shapes.show(indices)} must match the outer {outer} "
+            f"dimensions of updates.shape={shapes.show(updates)}"
+        )
+    if target is None or indices[-1] is None:
         return
     want = indices[:-1] + target[indices[-1] :]
     if not shapes.compatible(updates, want):
@@ -399,6 +407,7 @@ def _stitch_shape(c: Inference) -> list[Shape]:
     for i in range(n):
         index, data, value = c.shape(i), c.shape(n + i), c.value(i)
         if index is not None and data is not None:
+            shapes.merge(index, data[: len(index)])
             inner = shapes.merge(inner, data[len(index) :])
         if value is None:
             size = None

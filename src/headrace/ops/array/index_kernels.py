@@ -245,6 +245,10 @@ def invert_kernel(xp: Any, x: Any) -> Any:
 
 def unravel_kernel(xp: Any, indices: Any, dims: Any) -> Any:
     total = int(np.prod(dims, dtype=np.int64))
+    if indices.ndim > 1:
+        raise invalid(
+            f'The indices can only be scalar or vector, got "{shapes.show(indices.shape)}"'
+        )
     if indices.ndim and indices.size and indices.max() >= total:
         raise invalid("index is out of bound as with dims")
     # TensorFlow checks vectors only, and from above only; it divides as C does

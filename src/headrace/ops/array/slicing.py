@@ -60,6 +60,8 @@ def _slice_dim(d: int | None, begin: int | None, size: int | None) -> int | None
         return None
     if size == -1:
         return None if d is None or begin is None else d - begin
+    if size < -1:
+        raise ValueError(f"Invalid value in tensor used for shape: {size}")
     if d is not None and begin is not None and not (0 <= begin <= d and begin + size <= d):
         raise ValueError(
             f"Need value <= {d}, got {begin + size}: begin {begin} and size {size} leave the dimension"

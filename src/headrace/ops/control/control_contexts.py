@@ -71,6 +71,8 @@ class _Shared(Context):
             tensor = self.backward.value(tensor)
         if is_inside(tensor._op._context, self):
             return tensor
+        if tensor._op.graph._is_function:
+            self.check_accessible(tensor)
         found = self.captured.get(tensor)
         if found is None:
             outside = tensor
@@ -81,6 +83,9 @@ class _Shared(Context):
                 found = self.bring_in(outside)
             self.captured[tensor] = self.captured[outside] = found
         return found
+
+    def check_accessible(self, tensor: Tensor) -> None:
+        """In functions branches do not see what other branches compute."""
 
     def bring_in(self, tensor: Tensor) -> Tensor:
         raise NotImplementedError
@@ -96,6 +101,23 @@ class CondContext(_Shared, CondBase):
         self.pred = pred
         self.pivot = pivot
         self.branch = branch
+
+    def check_accessible(self, tensor: Tensor) -> None:
+        context = tensor._op._context
+        while context is not None:
+            if (
+                isinstance(context, CondContext)
+                and context.pred is self.pred
+                and context.branch != self.branch
+                and tensor._op is not context.pivot._op
+            ):
+                there, here = ("true_fn", "false_fn") if context.branch else ("false_fn", "true_fn")
+                name = tensor.name[tensor.name.rfind("/") + 1 :]
+                raise ValueError(
+                    f"Tensor {name} in {there} is accessed from {here}. (It is {tensor.name}: return it from the branch, "
+                    "or compute it outside of tf.cond.)"
+                )
+            context = context.outer_context
 
     def bring_in(self, tensor: Tensor) -> Tensor:
         graph = tensor._op.graph

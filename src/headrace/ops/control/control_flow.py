@@ -115,7 +115,7 @@ def _branch_function(name: str, function: Any, old_name: str, old: Any) -> Calla
 
 def _unpacked(given: Any) -> Any:
     """A list or tuple of one value counts as that value."""
-    if isinstance(given, (list, tuple)) and len(given) == 1 and not hasattr(given, "_fields"):
+    if isinstance(given, (list, tuple)) and len(given) == 1:
         return given[0]
     return given
 
@@ -223,6 +223,12 @@ def _check_structures(given_t: Any, given_f: Any, in_function: bool) -> None:
         nest.assert_same_structure(given_t, given_f, expand_composites=True)
     except (TypeError, ValueError) as error:
         if in_function:
+            for i, (t, f) in enumerate(zip(nest.flatten(given_t), nest.flatten(given_f))):
+                if type(t) is not type(f):
+                    raise TypeError(
+                        f"Cannot reconcile tf.cond {i}-th outputs:\n  outputs from true_fn: {t}\n  outputs from false_fn: "
+                        f"{f}\ntrue_fn and false_fn arguments to tf.cond must have the same structure. {error}"
+                    ) from None
             raise TypeError(
                 "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of "
                 f"return values. {error}"
@@ -329,7 +335,7 @@ def _choose(
 
 def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
     def run() -> Any:
-        message = "None of conditions evaluated as True (tf.case has no default)"
+        message = "Input error: None of conditions evaluated as True (tf.case has no default)"
         check = apply_op("Assert", pred, [constant(message)], summarize=1)
         with get_default_graph().control_dependencies([check]):
             return fn()

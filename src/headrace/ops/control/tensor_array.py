@@ -102,16 +102,14 @@ class TensorArray:
 
     def _note_shape(self, shape: shapes.Shape) -> None:
         """What a written value says of the element shape; shared by all objects for this array."""
-        if not self._infer_shape:
-            return
         known = self._element_shape[0]
-        if known is None:
-            self._element_shape[0] = shape
-        elif not shapes.compatible(known, shape):
+        if not shapes.compatible(known, shape):
             raise ValueError(
                 f"Inconsistent shapes: saw {shapes.from_plain(shape)} but expected {shapes.from_plain(known)} "
-                "(and infer_shape=True)"
+                f"(and infer_shape={self._infer_shape})"
             )
+        if self._infer_shape:
+            self._element_shape[0] = shapes.merge(known, shape)
 
     # using it ---------------------------------------------------------------------------------------
     def identity(self) -> TensorArray:

@@ -81,6 +81,15 @@ class EagerTensorArray(TensorArray):
             self._cleared.add(i)
         return value  # type: ignore[no-any-return]
 
+    def _value(self, i: int) -> Any:
+        """An element that stays; zeros where there is none (any more), as in TensorFlow."""
+        if not 0 <= i < len(self._items):
+            raise errors.OutOfRangeError(
+                None, None, f"Tried to read from index {i} but array size is: {len(self._items)} "
+            )
+        value = self._items[i]
+        return self._zeros(i) if value is None else value
+
     def _missing(self, i: int) -> Tensor:
         if i in self._cleared:
             raise errors.InvalidArgumentError(
@@ -88,6 +97,9 @@ class EagerTensorArray(TensorArray):
                 f"Could not read index {i} twice because it was cleared after a previous read (perhaps try setting "
                 "clear_after_read = false?)",
             )  # fmt: skip
+        return self._zeros(i)
+
+    def _zeros(self, i: int) -> Tensor:
         shape = shapes.known(self._element_shape[0])
         if shape is None:
             raise errors.InvalidArgumentError(
@@ -127,14 +139,14 @@ class EagerTensorArray(TensorArray):
         return self.gather(range(len(self._items)))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        parts = [self.read(int(i)) for i in indices]
+        parts = [self._value(int(i)) for i in indices]
         if not parts:
             shape = shapes.known(self._element_shape[0]) or ()
             return convert_to_tensor(np.zeros((0, *shape), self._dtype.np_dtype))
         return apply_op("Pack", parts, axis=0)  # type: ignore[no-any-return]
 
     def concat(self, name: str | None = None) -> Tensor:
-        parts = [self.read(i) for i in range(len(self._items))]
+        parts = [self._value(i) for i in range(len(self._items))]
         if not parts:
             return convert_to_tensor(np.zeros((0,), self._dtype.np_dtype))
         return parts[0] if len(parts) == 1 else apply_op("ConcatV2", parts, 0)  # type: ignore[no-any-return]

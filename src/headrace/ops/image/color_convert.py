@@ -16,13 +16,12 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import expand_dims, ones, rank
+from headrace.ops.array.array_shape import expand_dims, ones, rank, reshape, shape
 from headrace.ops.array.basic import identity
 from headrace.ops.array.casting import cast, saturate_cast
 from headrace.ops.array.joining import concat, tile
 from headrace.ops.image.image_check import at_least_3d
 from headrace.ops.linalg.contraction import tensordot
-from headrace.ops.math.reductions import reduce_sum
 
 __all__ = [
     "convert_image_dtype", "grayscale_to_rgb", "rgb_to_grayscale", "rgb_to_yiq", "rgb_to_yuv", "yiq_to_rgb",
@@ -72,7 +71,11 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         original = images.dtype.base_dtype
         floats = convert_image_dtype(images, dtypes.float32)
         if floats._rank() is None:
-            gray = reduce_sum(apply_op("Mul", floats, np.array(_GRAY, np.float32)), -1)
+            dims: Any = shape(floats)
+            rows = reshape(floats, apply_op("Pack", [-1, dims[-1]]))
+            gray = reshape(
+                apply_op("MatMul", rows, np.array(_GRAY, np.float32)[:, None]), dims[:-1]
+            )
         else:
             gray = tensordot(floats, _GRAY, [-1, -1])
         return convert_image_dtype(expand_dims(gray, -1), original, name=scope)

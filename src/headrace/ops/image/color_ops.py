@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference
@@ -47,7 +48,9 @@ def _to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
 
 def _three(x: Any) -> Any:
     if x.ndim < 1 or x.shape[-1] != 3:
-        raise invalid(f"input must have 3 channels but instead has shape {shapes.show(x.shape)}")
+        raise errors.FailedPreconditionError(
+            None, None, f"input must have 3 channels but instead has shape {shapes.show(x.shape)}"
+        )
     return x
 
 

@@ -201,7 +201,7 @@ def sobel_edges(image: Any) -> Tensor:
     whole: Any = shape(image)
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     kernels = np.stack([np.array(down), np.array(down).T], axis=-1).reshape(3, 3, 1, 2)
-    kernel = apply_op("Tile", const(kernels, dtypes.float32), stack([1, 1, whole[-1], 1]))
+    kernel = apply_op("Tile", const(kernels, image.dtype.base_dtype), stack([1, 1, whole[-1], 1]))
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     out = apply_op("DepthwiseConv2dNative", padded, kernel, strides=[1, 1, 1, 1], padding="VALID")
     found: Any = reshape(out, concat([whole, [2]], 0))

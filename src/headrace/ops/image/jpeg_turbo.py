@@ -1,4 +1,4 @@
-"""JPEG files to arrays by libjpeg-turbo, through the package ``simplejpeg`` where it is installed (``headrace[jpeg]``).
+"""JPEG files to arrays by libjpeg-turbo, through the package ``simplejpeg`` where it has a wheel.
 
 TensorFlow decodes with the same library, with a fast DCT and smooth upscaling of colours unless it is told otherwise: the pixels
 are the same, bit for bit. What this cannot do, and files that it does not understand, are left to Pillow.

@@ -268,7 +268,13 @@ def eigh_shape(c: Inference) -> list[Shape]:
 
 
 def solve_shape(c: Inference) -> list[Shape]:
-    return [_solution(_square_input(c), c.require_rank_at_least(1, 2))]
+    matrix, rhs = _square_input(c), c.require_rank_at_least(1, 2)
+    if matrix is None:
+        return [rhs]
+    if rhs is None:
+        return [(*matrix[:-1], None)]
+    n = _equal(matrix[-1], rhs[-2])
+    return [_solution((*matrix[:-2], n, n), rhs)]
 
 
 def least_squares_shape(c: Inference) -> list[Shape]:

@@ -151,6 +151,8 @@ def _set_diag_shape(c: Inference) -> list[Shape]:
             raise ValueError(f"Shape must be rank {len(wanted)} but is rank {len(diagonal)}")
         for a, b in zip(wanted, diagonal):
             _equal(a, b)
+    if matrix is None and diagonal is not None:
+        return [(*diagonal[:-1], None, None)]
     return [matrix]
 
 

@@ -257,14 +257,16 @@ def matmul(
             return matmul(
                 x,
                 y,
-                bool(transpose_a),
-                bool(transpose_b),
-                bool(adjoint_a),
-                bool(adjoint_b),
+                transpose_a,
+                transpose_b,
+                adjoint_a,
+                adjoint_b,
                 a_is_sparse,
                 b_is_sparse,
                 scope,
             )
+    transpose_a, transpose_b = bool(transpose_a), bool(transpose_b)
+    adjoint_a, adjoint_b = bool(adjoint_a), bool(adjoint_b)
     if transpose_a and adjoint_a:
         raise ValueError("Only one of transpose_a and adjoint_a can be True.")
     if transpose_b and adjoint_b:
@@ -319,7 +321,7 @@ def matvec(
     """A matrix times a vector, over leading axes."""
     with name_scope(name, "MatVec", [a, b]) as scope:
         x = convert.convert(a, name="a")
-        column = apply_op("ExpandDims", convert.convert(b, name="b", preferred=x._dtype._base), -1)
+        column = apply_op("ExpandDims", convert.convert(b, name="b"), -1)
         out = matmul(
             x,
             column,

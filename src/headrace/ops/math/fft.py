@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import convert, dtypes
+from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import GROUPS, OpDef, define
@@ -221,6 +221,8 @@ def _real_transform(
     inverse = opdef.name.startswith("I")
     with name_scope(name, opdef.name.lower(), [input_tensor, fft_length]) as scope:
         x = convert.convert(input_tensor, dtypes.complex64 if inverse else dtypes.float32)
+        if x._shape is not None and len(x._shape) < rank:
+            raise ValueError(f"Shape {shapes.from_plain(x._shape)} must have rank at least {rank}")
         if fft_length is None:
             length = _inferred_length(x, rank, inverse)
         else:

@@ -103,7 +103,7 @@ def _reflected_with_scope(function: Callable[..., Any], default_name: str) -> Op
 def _matmul(a: Any, b: Any, name: str = "matmul") -> Any:
     from headrace.ops.linalg.matmul import matmul
 
-    return matmul(a, b, name=name)
+    return matmul(a, convert(b, None, "y", a.dtype.base_dtype), name=name)
 
 
 def _logical(opdef: OpDef, short: str) -> dict[str, Operator]:

@@ -189,7 +189,7 @@ def prod_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
 
 def euclidean_norm_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
     where = _axes(axes, x.ndim)
-    if where == ():  # nothing to reduce: TensorFlow copies
+    if where == () or not x.ndim:  # nothing to reduce: TensorFlow copies
         return x.copy()
     if x.dtype.char in _HALVES:
         wide = x.astype(np.float32)

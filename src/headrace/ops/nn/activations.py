@@ -66,7 +66,10 @@ def _relu6_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
 
 
 def _leaky_relu_kernel(xp: Any, features: Any, *, alpha: float) -> Any:
-    return xp.maximum(features, features * features.dtype.type(alpha))
+    slope = features.dtype.type(alpha)
+    if alpha <= 1:
+        return xp.maximum(features, features * slope)
+    return xp.where(features > 0, features, features * slope)
 
 
 def _leaky_relu_grad_kernel(xp: Any, gradients: Any, features: Any, *, alpha: float) -> Any:
@@ -341,8 +344,11 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         features = convert_to_tensor(features, name="features")
         if features._dtype.is_integer:
             features = cast(features, "float32")
-        slope = float(np.float32(alpha.item() if isinstance(alpha, np.ndarray) else alpha))
-        return apply(LEAKY_RELU, features, alpha=slope, name=scope)  # type: ignore[no-any-return]
+        if isinstance(alpha, np.ndarray):
+            alpha = alpha.item()
+        if isinstance(alpha, (int, float, np.number)):
+            alpha = float(np.float32(alpha))
+        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)  # type: ignore[no-any-return]
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:

@@ -223,6 +223,15 @@ SPARSE_RESHAPE = define(
 
 
 def _slice_kernel(xp: Any, indices: Any, values: Any, dims: Any, start: Any, size: Any) -> Any:
+    for what, given in (("start", start), ("size", size)):
+        if given.ndim != 1:
+            raise invalid(
+                f"Input {what} should be a vector but received shape {shapes.show(given.shape)}"
+            )
+        if given.size != dims.size:
+            raise invalid(
+                f"Expected {what} to be a vector of length {dims.size} but got length {given.size}"
+            )
     stop = start + size
     inside = ((indices >= start) & (indices < stop)).all(1)
     out = np.clip(np.minimum(stop, dims) - start, 0, None)

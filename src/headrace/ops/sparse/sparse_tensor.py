@@ -283,6 +283,7 @@ def sparse_tensor_dense_matmul(
     """Sparse matrix times dense matrix."""
     sp = _sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
+        b = convert_to_tensor(b, name="b")
         return apply(ops.SPARSE_MATMUL, sp.indices, sp.values, sp.dense_shape, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)  # type: ignore[no-any-return]  # fmt: skip
 
 
