@@ -74,7 +74,14 @@ class Setting:
 
 SETTINGS = {
     "avx2": Setting(
-        "AVX2 only", {"ONEDNN_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}, True
+        "AVX2 only",
+        {
+            "ONEDNN_MAX_CPU_ISA": "AVX2",
+            "OPENBLAS_CORETYPE": "Haswell",
+            "ATEN_CPU_CAPABILITY": "avx2",
+            "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+        },
+        True,
     ),
     "avx512": Setting(
         "AVX-512 without VNNI",

@@ -317,3 +317,92 @@ def test_tf1_model_as_objects(eager: Any) -> None:
     model = tf2.saved_model.load(str(GOLDEN / "tf1"), tags=["serve"])
     got = model.signatures["serving_default"](x=X)["y"]
     np.testing.assert_allclose(got.numpy(), values("tf1")["y"], rtol=1e-5)
+
+
+def module() -> Any:
+    import headrace.api.v2 as tf2
+
+    class Model(tf2.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = tf2.Variable(np.arange(6, dtype=np.float32).reshape(3, 2) / 7, name="w")
+            self.parts = [tf2.Variable([1.0, 2.0]), tf2.Variable([0.5, 0.25])]
+            self.count = tf2.Variable(0, dtype=tf2.int64, trainable=False)
+
+        @tf2.function(input_signature=[tf2.TensorSpec([None, 3], tf2.float32)])
+        def __call__(self, x: Any) -> Any:
+            self.count.assign_add(1)
+            y = tf2.matmul(x, self.w)
+            for part in self.parts:
+                y = y + part
+            return {"y": y * 1.5, "n": self.count}
+
+        @tf2.function
+        def add(self, a: Any, b: float = 2.0, twice: bool = False) -> Any:
+            return (a + b) * 2.0 if twice else a + b
+
+        @tf2.function(input_signature=[tf2.TensorSpec([None, 3], tf2.float32)])
+        def product(self, x: Any) -> Any:
+            return tf2.matmul(x, self.w)
+
+    return Model()
+
+
+def test_saving_a_module(eager: Any, tmp_path: Path) -> None:
+    import headrace.api.v2 as tf2
+
+    model = module()
+    one = tf2.constant(1.0)
+    model.add(one, twice=True)
+    model.add(one)
+    tf2.saved_model.save(model, str(tmp_path / "m"), signatures={"serving_default": model.__call__})
+    want = model(tf2.constant(X))["y"].numpy()
+    loaded = tf2.saved_model.load(str(tmp_path / "m"))
+    np.testing.assert_array_equal(loaded(tf2.constant(X))["y"].numpy(), want)
+    assert loaded.add(one, twice=True).numpy() == 6.0
+    assert len(loaded.parts) == 2 and loaded.count.numpy() == 1
+    with tf.Graph().as_default(), tf.Session() as session:
+        meta = tf.saved_model.loader.load(session, ["serve"], str(tmp_path / "m"))
+        signature = meta.signature_def["serving_default"]
+        got = session.run(signature.outputs["y"].name, {signature.inputs["x"].name: X})
+    np.testing.assert_array_equal(got, want)
+
+
+def test_untracked_variables_are_refused(eager: Any, tmp_path: Path) -> None:
+    import headrace.api.v2 as tf2
+
+    outside = tf2.Variable(1.0)
+    root = tf2.Module()
+    root.f = tf2.function(lambda x: x * outside, input_signature=[tf2.TensorSpec([], tf2.float32)])
+    with pytest.raises(AssertionError, match="untracked"):
+        tf2.saved_model.save(root, str(tmp_path / "m"))
+
+
+def test_freezing_a_function(eager: Any) -> None:
+    import headrace.api.v2 as tf2
+    from headrace.formats.freezing_v2 import convert_variables_to_constants_v2
+
+    model = module()
+    frozen = convert_variables_to_constants_v2(model.product.get_concrete_function())
+    x = tf2.constant(X)
+    np.testing.assert_array_equal(frozen(x).numpy(), model.product(x).numpy())
+    assert [n.op for n in frozen.graph.as_graph_def().node] == [
+        "Placeholder",
+        "Const",
+        "Identity",
+        "MatMul",
+    ]
+
+
+def test_the_freeze_tool(tmp_path: Path) -> None:
+    from headrace.formats.freeze_tool import freeze_graph
+
+    folder = GOLDEN / "tf1_checkpoint"
+    frozen = freeze_graph(
+        None, None, True, str(folder / "model-0"), "y", "save/restore_all", "save/Const:0", str(tmp_path / "f.pb"), True, "",
+        input_meta_graph=str(folder / "model-0.meta"),
+    )  # fmt: skip
+    assert (tmp_path / "f.pb").read_bytes() == frozen.SerializeToString(deterministic=True)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(frozen, name="")
+        np.testing.assert_allclose(session.run("y:0", {"x:0": X}), values("tf1")["y"], rtol=1e-5)

@@ -45,6 +45,7 @@ _inner(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert", "headrace.core.scopes",
         "headrace.core.indexed_slices", _V1,
     ),
+    convert_to_constants=("headrace.formats.freezing_v2",),
     graph_util=("headrace.api.v1.graph_util",),
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
@@ -92,7 +93,9 @@ _inner(
     tensor_array_ops=_V1,
     template=_V1,
     variable_scope=("headrace.variables.variable_scope", _V1),
-    variables=("headrace.variables.variable", "headrace.variables.variable_lists", _V1),
+    variables=(
+        "headrace.variables.variable", "headrace.variables.variable_lists", "headrace.variables.partitioned_variable", _V1,
+    ),
 )  # fmt: skip
 for _family in (
     "array",
@@ -180,6 +183,7 @@ _inner(
 _inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
 _inner(
     "python.tools",
+    freeze_graph=("headrace.formats.freeze_tool",),
     optimize_for_inference_lib=("headrace.formats.graph_transforms",),
     strip_unused_lib=("headrace.formats.subgraphs",),
 )
@@ -199,6 +203,51 @@ _inner(
     pooling=(_LAYERS,),
     utils=("headrace.layers.conv_arguments", "headrace.layers.smart"),
 )
+_RNN = ("headrace.api.v1.nn", "headrace.api.python.rnn_cell_impl")
+_CELLS = ("headrace.api.v1.rnn_cell", "headrace.api.python.rnn_cell_impl")
+for _name in ("rnn", "rnn_cell", "rnn_cell_impl"):
+    PATHS[f"python.ops.{_name}"] = _RNN if _name == "rnn" else _CELLS
+_CONTRIB_RNN = ("headrace.api.contrib.rnn", "headrace.api.python.rnn_cell_impl")
+_inner("contrib.rnn", python=())
+_inner("contrib.rnn.python", ops=())
+_inner(
+    "contrib.rnn.python.ops",
+    **dict.fromkeys(
+        (
+            "core_rnn",
+            "core_rnn_cell",
+            "core_rnn_cell_impl",
+            "gru_ops",
+            "lstm_ops",
+            "rnn",
+            "rnn_cell",
+        ),
+        _CONTRIB_RNN,
+    ),
+)
+_inner("contrib.seq2seq", python=())
+_inner("contrib.seq2seq.python", ops=())
+_inner(
+    "contrib.seq2seq.python.ops",
+    **dict.fromkeys(
+        (
+            "attention_wrapper",
+            "basic_decoder",
+            "beam_search_decoder",
+            "beam_search_ops",
+            "decoder",
+            "helper",
+            "loss",
+        ),
+        ("headrace.api.contrib.seq2seq", "headrace.api.python.rnn_cell_impl"),
+    ),
+)
+_inner("contrib.legacy_seq2seq", python=())
+_inner("contrib.legacy_seq2seq.python", ops=())
+_inner("contrib.legacy_seq2seq.python.ops", seq2seq=("headrace.api.contrib.legacy_seq2seq",))
+_inner("contrib.crf", python=())
+_inner("contrib.crf.python", ops=())
+_inner("contrib.crf.python.ops", crf=("headrace.api.contrib.crf",))
 PATHS["python.tf2"] = ("headrace.api.python.tf2",)
 _inner("python.summary", summary=("<public summary>",), writer=("<public summary>",))
 _inner("python.debug")

@@ -274,7 +274,12 @@ class Graph:
         """The final name of an op called ``name`` here; a trailing slash says that the name is final already."""
         if name[-1:] == "/":
             return name[:-1]
-        if not _VALID_OP_NAME.match(name):
+        try:
+            valid = _VALID_OP_NAME.match(name)
+        except TypeError:  # bytes
+            name = name.decode() if isinstance(name, bytes) else str(name)
+            valid = _VALID_OP_NAME.match(name)
+        if not valid:
             raise ValueError(f"'{name}' is not a valid node name")
         return self.unique_name(name)
 

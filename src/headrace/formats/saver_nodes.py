@@ -16,7 +16,7 @@ from headrace.formats.op_list import stripped_op_list
 from headrace.formats.tensor_proto import to_message
 from headrace.wire.tensor_bundle import BundleWriter, Slice
 
-__all__ = ["Saved", "add_saver", "saved_variables", "write_variables"]
+__all__ = ["Saved", "add_saver", "add_saver_for", "saved_variables", "write_variables"]
 
 _STRING = 7
 
@@ -55,7 +55,11 @@ def write_variables(sess: Any, prefix: str) -> None:
 
 def add_saver(meta: Any, graph: Graph) -> None:
     """Add the operations, and a SaverDef, to a MetaGraphDef; nothing if there are no variables."""
-    found = saved_variables(graph)
+    add_saver_for(meta, saved_variables(graph))
+
+
+def add_saver_for(meta: Any, found: Sequence[Saved]) -> None:
+    """As ``add_saver``, for these variables."""
     if not found:
         return
     taken = {n.name.partition("/")[0] for n in meta.graph_def.node}

@@ -119,13 +119,16 @@ LAZY_MODULES = {
     "data": "headrace.api.v2.data",
     "experimental": "headrace.api.v2.experimental",
     "graph_util": "headrace.api.v2.graph_util",
+    "image": "headrace.api.v2.image",
     "initializers": "headrace.api.v2.initializers",
+    "io": "headrace.api.v2.io",
     "keras": "headrace.api.v2.keras",
     "nest": "headrace.core.nest",
     "optimizers": "headrace.api.v2.optimizers",
     "raw_ops": "headrace.api.raw_ops",
     "saved_model": "headrace.api.v2.saved_model",
     "sysconfig": "headrace.api.platform.sysconfig",
+    "test": "headrace.api.v2.test",
     "train": "headrace.api.v2.train",
     "version": "headrace.api.version",
 }
@@ -133,13 +136,10 @@ LAZY_MODULES = {
 LAZY_NAMES = {
     "function": "headrace.functions.function",
     "get_logger": "headrace.api.platform.tf_logging",
-    "image": "headrace.api.v1:image",
-    "io": "headrace.api.v1:io",
     "make_ndarray": "headrace.formats.tensor_proto",
     "make_tensor_proto": "headrace.formats.tensor_proto",
     "py_function": "headrace.eager.py_function",
     "summary": "headrace.api.v1:summary",
-    "test": "headrace.api.v1:test",
 }
 
 __version__ = "2.15.0"

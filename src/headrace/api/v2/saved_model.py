@@ -9,6 +9,7 @@ LAZY_NAMES = late(
             "SAVED_MODEL_SCHEMA_VERSION VARIABLES_DIRECTORY VARIABLES_FILENAME contains_saved_model"
         ),
         "headrace.formats.saved_model_load": "load=load_v2",
+        "headrace.formats.saved_model_save": "save",
         "headrace.formats.signatures": (
             "CLASSIFY_INPUTS CLASSIFY_METHOD_NAME CLASSIFY_OUTPUT_CLASSES CLASSIFY_OUTPUT_SCORES "
             "DEFAULT_SERVING_SIGNATURE_DEF_KEY PREDICT_INPUTS PREDICT_METHOD_NAME PREDICT_OUTPUTS "

@@ -97,8 +97,6 @@ def _from_user(value: Any, dtype: Any, i: int) -> Any:
     if type(value) is np.ndarray and value.dtype == dtype.np_dtype:
         return value.copy()  # the function may keep it
     array = np.asarray(value)
-    if isinstance(value, (int, float, bool, list, tuple)) and array.dtype != dtype.np_dtype:
-        array = array.astype(dtype.np_dtype)
     if array.dtype != dtype.np_dtype:
         raise errors.InvalidArgumentError(
             None,

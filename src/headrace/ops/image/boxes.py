@@ -253,6 +253,30 @@ def non_max_suppression_padded(
         )  # fmt: skip
 
 
+def non_max_suppression_padded_v2(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = float("-inf"),
+    pad_to_max_output_size: bool = False,
+    name: str | None = None,
+    sorted_input: bool = False,
+    canonicalized_coordinates: bool = False,
+    tile_size: int = 512,
+) -> Any:
+    """TF 2's signature. What is known about the boxes only saves TensorFlow work; batches of boxes are not there yet."""
+    if tile_size <= 0:
+        raise ValueError(f"tile_size must be positive, got {tile_size}")
+    rank = convert_to_tensor(boxes)._rank()
+    if rank is not None and rank > 2:
+        raise NotImplementedError("tf.image.non_max_suppression_padded: batches of boxes are not there yet")  # fmt: skip
+    del sorted_input, canonicalized_coordinates
+    return non_max_suppression_padded(
+        boxes, scores, max_output_size, iou_threshold, score_threshold, pad_to_max_output_size, name
+    )
+
+
 def non_max_suppression_overlaps(
     overlaps: Any,
     scores: Any,
