@@ -91,7 +91,9 @@ _inner(
     tensor_array_ops=_V1,
     template=_V1,
     variable_scope=("headrace.variables.variable_scope", _V1),
-    variables=("headrace.variables.variable", "headrace.variables.variable_lists", _V1),
+    variables=(
+        "headrace.variables.variable", "headrace.variables.variable_lists", "headrace.variables.partitioned_variable", _V1,
+    ),
 )  # fmt: skip
 for _family in (
     "array",
@@ -183,6 +185,51 @@ _inner(
     pooling=(_LAYERS,),
     utils=("headrace.layers.conv_arguments", "headrace.layers.smart"),
 )
+_RNN = ("headrace.api.v1.nn", "headrace.api.python.rnn_cell_impl")
+_CELLS = ("headrace.api.v1.rnn_cell", "headrace.api.python.rnn_cell_impl")
+for _name in ("rnn", "rnn_cell", "rnn_cell_impl"):
+    PATHS[f"python.ops.{_name}"] = _RNN if _name == "rnn" else _CELLS
+_CONTRIB_RNN = ("headrace.api.contrib.rnn", "headrace.api.python.rnn_cell_impl")
+_inner("contrib.rnn", python=())
+_inner("contrib.rnn.python", ops=())
+_inner(
+    "contrib.rnn.python.ops",
+    **dict.fromkeys(
+        (
+            "core_rnn",
+            "core_rnn_cell",
+            "core_rnn_cell_impl",
+            "gru_ops",
+            "lstm_ops",
+            "rnn",
+            "rnn_cell",
+        ),
+        _CONTRIB_RNN,
+    ),
+)
+_inner("contrib.seq2seq", python=())
+_inner("contrib.seq2seq.python", ops=())
+_inner(
+    "contrib.seq2seq.python.ops",
+    **dict.fromkeys(
+        (
+            "attention_wrapper",
+            "basic_decoder",
+            "beam_search_decoder",
+            "beam_search_ops",
+            "decoder",
+            "helper",
+            "loss",
+        ),
+        ("headrace.api.contrib.seq2seq", "headrace.api.python.rnn_cell_impl"),
+    ),
+)
+_inner("contrib.legacy_seq2seq", python=())
+_inner("contrib.legacy_seq2seq.python", ops=())
+_inner("contrib.legacy_seq2seq.python.ops", seq2seq=("headrace.api.contrib.legacy_seq2seq",))
+_inner("contrib.crf", python=())
+_inner("contrib.crf.python", ops=())
+_inner("contrib.crf.python.ops", crf=("headrace.api.contrib.crf",))
 PATHS["python.tf2"] = ("headrace.api.python.tf2",)
 _inner("python.summary", summary=("<public summary>",), writer=("<public summary>",))
 _inner("python.debug")
@@ -314,7 +361,7 @@ class Facade(ModuleType):
             if not isinstance(provider, ModuleType) or not name.startswith("_"):
                 self.__dict__[name] = value
             return value
-        raise AttributeError(explain(self._path, name, self.__dir__()))
+        raise AttributeError(explain(self._path, name, self.__dir__()), name=name)
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *(n for p in self._providers for n in dir(p))})
