@@ -73,14 +73,15 @@ class PartitionedVariable:
         for v in variable_list:
             if not isinstance(v, Variable):
                 raise ValueError("all entries of variable_list must be variables")
-            if v._get_save_slice_info() is None:
+            info = v._get_save_slice_info()
+            if info is None:
                 raise ValueError(
                     f"All variables in variable_list must have a save_slice_info; {v.name} has none"
                 )
-            if v._get_save_slice_info().full_shape != full:
+            if info.full_shape != full:
                 raise ValueError(
                     f"All variables' full shapes must match shape: {full}, but {v.name} belongs to "
-                    f"{v._get_save_slice_info().full_shape}"
+                    f"{info.full_shape}"
                 )
         self._variable_list = sorted(
             variable_list, key=lambda v: v._get_save_slice_info().var_offset
