@@ -45,9 +45,11 @@ _inner(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert", "headrace.core.scopes",
         "headrace.core.indexed_slices", _V1,
     ),
+    convert_to_constants=("headrace.formats.freezing_v2",),
     graph_util=("headrace.api.v1.graph_util",),
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
+    meta_graph=("headrace.formats.metagraph",),
     device_spec=("headrace.api.device_spec",),
     random_seed=("headrace.core.seeds",),
     sparse_tensor=_V1,
@@ -163,9 +165,25 @@ _inner(
     tf_export=("headrace.api.python.tf_export",),
     tf_inspect=("inspect",),
 )
+_SAVED = "headrace.api.v1.saved_model"
+_inner(
+    "python.saved_model",
+    **{
+        name: (f"{_SAVED}.{name}",)
+        for name in (
+            "builder", "constants", "loader", "main_op", "signature_constants", "signature_def_utils",
+            "tag_constants", "utils",
+        )
+    },
+    builder_impl=(f"{_SAVED}.builder",),
+    loader_impl=(f"{_SAVED}.loader",),
+    saved_model=(_SAVED,),
+    simple_save=("headrace.formats.saved_model",),
+)  # fmt: skip
 _inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
 _inner(
     "python.tools",
+    freeze_graph=("headrace.formats.freeze_tool",),
     optimize_for_inference_lib=("headrace.formats.graph_transforms",),
     strip_unused_lib=("headrace.formats.subgraphs",),
 )
@@ -390,7 +408,7 @@ class Facade(ModuleType):
             if not isinstance(provider, ModuleType) or not name.startswith("_"):
                 self.__dict__[name] = value
             return value
-        raise AttributeError(explain(self._path, name, self.__dir__()))
+        raise AttributeError(explain(self._path, name, self.__dir__()), name=name)
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *(n for p in self._providers for n in dir(p))})
