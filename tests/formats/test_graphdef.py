@@ -31,18 +31,11 @@ def imported(message: Any, **options: Any) -> tuple[Graph, Any]:
 
 # whole programs -----------------------------------------------------------------------------------
 
-#: Programs of TF 2 whose loops use tensor lists, which are not defined here yet.
-NEEDS_TENSOR_LISTS = {"arrays", "loops"}
-
 
 @pytest.mark.parametrize("name", sorted(programs.PROGRAMS))
 @pytest.mark.parametrize("version", ["tf1", "tf2"])
 def test_programs_written_by_tensorflow(version: str, name: str) -> None:
     case = live.load(str(GOLDEN / version / f"{name}.case"))
-    if version == "tf2" and name in NEEDS_TENSOR_LISTS:
-        with pytest.raises(tf.errors.NotFoundError, match="EmptyTensorList"):
-            live.check(case)
-        return
     live.check(case)
 
 

@@ -170,6 +170,7 @@ LAZY_MODULES = {
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
     "graph_util": "headrace.api.v1.graph_util",
+    "saved_model": "headrace.api.v1.saved_model",
     "image": "headrace.api.v1.image",
     "initializers": "headrace.api.v1.initializers",
     "io": "headrace.api.v1.io",
