@@ -478,6 +478,17 @@ def test_declared_sizes_are_not_believed() -> None:
         imported(message)
 
 
+def test_constants_that_do_not_agree_with_themselves() -> None:
+    message = tf.GraphDef()
+    made = node(message, "c", "Const", dtype=FLOAT, _extra=1)
+    with pytest.raises(ValueError, match="missing attr 'value'"):
+        imported(message)
+    made.attr["value"].tensor.dtype = 3
+    made.attr["value"].tensor.tensor_shape.SetInParent()
+    with pytest.raises(ValueError, match="the value is int32, declared is float32"):
+        imported(message)
+
+
 def test_functions_that_call_themselves() -> None:
     message = small()
     function = message.library.function.add()

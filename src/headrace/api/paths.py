@@ -239,7 +239,11 @@ _inner(
             "helper",
             "loss",
         ),
-        ("headrace.api.contrib.seq2seq", "headrace.api.python.rnn_cell_impl"),
+        (
+            "headrace.api.contrib.seq2seq",
+            "headrace.api.python.seq2seq_internals",
+            "headrace.api.python.rnn_cell_impl",
+        ),
     ),
 )
 _inner("contrib.legacy_seq2seq", python=())
@@ -277,7 +281,32 @@ _inner(
     base_layer=("headrace.layers.core_layer", "headrace.layers.input_spec"),
     input_spec=("headrace.layers.input_spec",),
 )
-_inner("contrib")
+PATHS["contrib"] = ("headrace.api.contrib",)
+for _name in (
+    "crf",
+    "cudnn_rnn",
+    "framework",
+    "layers",
+    "legacy_seq2seq",
+    "rnn",
+    "seq2seq",
+    "slim",
+):
+    PATHS[f"contrib.{_name}"] = (f"headrace.api.contrib.{_name}",)
+PATHS["contrib.slim.nets"] = ("headrace.api.contrib.slim_nets",)
+for _name in (
+    "alexnet",
+    "inception_v1",
+    "inception_v2",
+    "inception_v3",
+    "overfeat",
+    "resnet_utils",
+    "resnet_v1",
+    "resnet_v2",
+    "vgg",
+):
+    PATHS[f"contrib.slim.nets.{_name}"] = (f"<hosted tf_slim.nets.{_name}>",)
+PATHS["contrib.slim.nets.inception"] = ("headrace.api.contrib.slim_inception",)
 _inner("contrib.layers", python=())
 _inner(
     "contrib.layers.python",
