@@ -321,7 +321,8 @@ class PaddingQueue(FifoQueue):
         if out.dtype == object:
             out.fill(b"")
         for at, part in enumerate(parts):
-            out[(at, *[slice(n) for n in part.shape])] = part[()]
+            corner: Any = (at, *[slice(n) for n in part.shape])
+            out[corner] = part[()]
         return out
 
 
