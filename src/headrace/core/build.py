@@ -138,7 +138,9 @@ def outputs_of(op: Operation) -> Any:
 
 
 def _grouped(op: Operation) -> Any:
-    """Outputs by argument: list arguments give lists."""
+    """Outputs by argument: list arguments give lists. A stateful operation without outputs gives itself, as in TF."""
+    if not op._outputs and op._opdef.traits.stateful:
+        return op
     parts: list[Any] = []
     at = 0
     for arg in op._opdef.outputs:

@@ -44,6 +44,7 @@ LAZY_NAMES = late({
     ),
     "headrace.train.input_queues.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
     "headrace.formats.graph_files": "write_graph",
+    "headrace.formats.metagraph": "export_meta_graph import_meta_graph",
     "headrace.ops.io.file_ops": "match_filenames_once",
 })
 
