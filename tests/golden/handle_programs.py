@@ -442,3 +442,60 @@ def optionals(tf, folder):
 def reduced(tf, folder):
     total = tf.data.Dataset.range(5).reduce(np.int64(0), lambda a, x: a + x)
     return [total, tf.data.experimental.cardinality(tf.data.Dataset.range(4))]
+
+
+@program
+def tensor_lists(tf, folder):
+    """Lists of tensors as TF 2's loops have them."""
+    rows = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    shape = tf.constant([2])
+
+    def stacked(handle):
+        return raw(
+            tf,
+            "TensorListStack",
+            input_handle=handle,
+            element_shape=shape,
+            element_dtype=tf.float32,
+            num_elements=-1,
+        )
+
+    scattered = raw(
+        tf, "TensorListScatter", tensor=rows, indices=[2, 0, 1], element_shape=shape
+    )
+    sized = raw(
+        tf,
+        "TensorListScatterV2",
+        tensor=rows,
+        indices=[2, 0, 1],
+        element_shape=shape,
+        num_elements=4,
+    )
+    with_more = raw(
+        tf,
+        "TensorListScatterIntoExistingList",
+        input_handle=sized,
+        tensor=rows[:1],
+        indices=[3],
+    )
+    gathered = raw(
+        tf,
+        "TensorListGather",
+        input_handle=with_more,
+        indices=[3, 1],
+        element_shape=shape,
+        element_dtype=tf.float32,
+    )
+    shorter = raw(tf, "TensorListResize", input_handle=scattered, size=2)
+    parts = raw(
+        tf, "TensorListSplit", tensor=rows, element_shape=tf.constant([-1, 2]), lengths=[1, 2]
+    )
+    joined, lengths = raw(
+        tf,
+        "TensorListConcatV2",
+        input_handle=parts,
+        element_shape=tf.constant([-1, 2]),
+        leading_dims=tf.constant([], tf.int64),
+        element_dtype=tf.float32,
+    )
+    return [stacked(scattered), stacked(with_more), gathered, stacked(shorter), joined, lengths]

@@ -141,18 +141,6 @@ NOT_COMPARED: dict[str, str] = {
     ),
     "MaxPoolGradGradWithArgmax": "TensorFlow has a GPU kernel only",
     "TileGrad": "TensorFlow 1.15 has no kernel for it",
-    **dict.fromkeys(
-        [
-            "TensorListConcatV2",
-            "TensorListGather",
-            "TensorListResize",
-            "TensorListScatter",
-            "TensorListScatterIntoExistingList",
-            "TensorListScatterV2",
-            "TensorListSplit",
-        ],
-        "only imported TF-2 graphs have it; tests/formats runs it, without values of TensorFlow's",
-    ),
 }
 
 
