@@ -1,6 +1,6 @@
 """``tf.contrib.crf``."""
 
-from headrace.api.missing import module_getattr
+from headrace.api.hosting import hosted_getattr
 from headrace.layers.crf import (
     CrfDecodeBackwardRnnCell,
     CrfDecodeForwardRnnCell,
@@ -21,4 +21,4 @@ __all__ = [
     "viterbi_decode",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("contrib.crf", __name__)
+__getattr__ = hosted_getattr("contrib.crf", __name__, [])

@@ -1,6 +1,6 @@
 """``tf.contrib.legacy_seq2seq``."""
 
-from headrace.api.missing import module_getattr
+from headrace.api.hosting import hosted_getattr
 from headrace.layers.legacy_seq2seq.list_decoders import (
     attention_decoder,
     embedding_attention_decoder,
@@ -29,4 +29,4 @@ __all__ = [
     "one2many_rnn_seq2seq", "rnn_decoder", "sequence_loss", "sequence_loss_by_example", "tied_rnn_seq2seq",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("contrib.legacy_seq2seq", __name__)
+__getattr__ = hosted_getattr("contrib.legacy_seq2seq", __name__, [])

@@ -1,6 +1,6 @@
 """``tf.contrib.rnn``."""
 
-from headrace.api.missing import module_getattr
+from headrace.api.hosting import hosted_getattr
 from headrace.layers.rnn.basic_cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell
 from headrace.layers.rnn.bidirectional import (
     stack_bidirectional_dynamic_rnn,
@@ -56,4 +56,4 @@ __all__ = [
     "static_state_saving_rnn", "transpose_batch_time",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("contrib.rnn", __name__)
+__getattr__ = hosted_getattr("contrib.rnn", __name__, [])

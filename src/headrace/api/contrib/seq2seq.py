@@ -1,6 +1,6 @@
 """``tf.contrib.seq2seq``."""
 
-from headrace.api.missing import module_getattr
+from headrace.api.hosting import hosted_getattr
 from headrace.layers.seq2seq.attention_mechanisms import (
     AttentionMechanism,
     BahdanauAttention,
@@ -49,4 +49,4 @@ __all__ = [
     "sequence_loss", "tile_batch",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("contrib.seq2seq", __name__)
+__getattr__ = hosted_getattr("contrib.seq2seq", __name__, [])

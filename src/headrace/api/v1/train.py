@@ -35,6 +35,7 @@ __all__ = [
 
 LAZY_NAMES = late({
     "headrace.formats.graph_files": "write_graph",
+    "headrace.formats.metagraph": "export_meta_graph import_meta_graph",
     "headrace.ops.io.file_ops": "match_filenames_once",
 })
 

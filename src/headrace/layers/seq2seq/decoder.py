@@ -71,6 +71,10 @@ def dynamic_decode(
     """
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")
+    if kwargs:
+        raise TypeError(
+            f"dynamic_decode takes {', '.join(sorted(kwargs))} with Keras-style decoders alone, which Headrace does not have"
+        )
     with variable_scope(scope, "decoder") as opened:
         cache_variables(opened)
         if maximum_iterations is not None:

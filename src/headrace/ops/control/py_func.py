@@ -150,6 +150,7 @@ PY_FUNC = define(
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
     host_only=True,
+    calls_user=True,
 )
 PY_FUNC_STATELESS = define(
     "PyFuncStateless",
@@ -158,6 +159,7 @@ PY_FUNC_STATELESS = define(
     kernel=_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
+    calls_user=True,
 )
 
 
@@ -188,6 +190,7 @@ EAGER_PY_FUNC = define(
     grad=_eager_grad,
     stateful=True,
     host_only=True,
+    calls_user=True,
 )
 
 
