@@ -89,6 +89,10 @@ def test_tensor_array_split() -> None:
     array = tf.TensorArray(tf.float32, size=3).split([1.0, 2.0, 3.0], lengths)
     with pytest.raises(InvalidArgument, match=r"lengths to be a vector, received shape: \[\]"):
         run(array.flow, {lengths: 1})
+    with pytest.raises(InvalidArgument, match="at least a vector"):
+        run(tf.TensorArray(tf.float32, size=1).split(1.0, [1]).flow)
+    with pytest.raises(InvalidArgument, match=r"size of lengths \(2 vs\. 1\)"):
+        run(tf.TensorArray(tf.float32, size=2).split([1.0], [1]).flow)
     equal = tf.TensorArray(tf.float32, size=3).split([[1.0, 2.0]] * 3, [1, 1, 1])
     assert equal.read(0).shape.as_list() == [1, 2]
 

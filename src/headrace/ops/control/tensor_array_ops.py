@@ -51,9 +51,12 @@ class ArrayState:
             raise _invalid(f"Tried to use index {i} of a TensorArray: it must not be negative")
         if i >= len(self.items):
             if not (grow and self.dynamic):
+                if not grow:
+                    raise _invalid(
+                        f"Tried to read from index {i} but array size is: {len(self.items)}"
+                    )
                 raise _invalid(
-                    f"Tried to {'write to' if grow else 'read from'} index {i} but array is not resizeable and size is: "
-                    f"{len(self.items)}"
+                    f"Tried to write to index {i} but array is not resizeable and size is: {len(self.items)}"
                 )
             more = i + 1 - len(self.items)
             self.items.extend([None] * more)
@@ -226,10 +229,17 @@ def _split(xp: Any, handle: ArrayState, value: Any, lengths: Any, flow: Any) -> 
         raise _invalid(
             f"Expected lengths to be a vector, received shape: {shapes.show(lengths.shape)}"
         )
+    if value.ndim == 0:
+        raise _invalid("Expected value to be at least a vector, but received shape: []")
     if int(lengths.sum()) != value.shape[0]:
         raise _invalid(
             f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {int(lengths.sum())} and "
             f"value's shape is: {shapes.show(value.shape)}"
+        )
+    if len(lengths) != len(handle.items) and not handle.dynamic:
+        raise _invalid(
+            f"TensorArray's size is not equal to the size of lengths ({len(handle.items)} vs. {len(lengths)}), "
+            "and the TensorArray is not marked as dynamically resizeable"
         )
     at = 0
     for i, n in enumerate(lengths):
