@@ -192,7 +192,6 @@ if _TYPE_CHECKING:
     from headrace.api import version as version
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform.tf_logging import get_logger as get_logger
-    from headrace.api.v1 import saved_model as saved_model
     from headrace.api.v1 import summary as summary
     from headrace.api.v2 import autodiff as autodiff
     from headrace.api.v2 import compat as compat
@@ -205,6 +204,7 @@ if _TYPE_CHECKING:
     from headrace.api.v2 import io as io
     from headrace.api.v2 import keras as keras
     from headrace.api.v2 import optimizers as optimizers
+    from headrace.api.v2 import saved_model as saved_model
     from headrace.api.v2 import test as test
     from headrace.api.v2 import train as train
     from headrace.core import nest as nest
