@@ -251,13 +251,9 @@ def _shape_tensor(shape: Any, leaf: TensorSpec) -> Any:
                 f"Padded shape {tensor} must be a 1-D tensor of tf.int64 values, but its element type was "
                 f"{tensor.dtype.name}."
             )
-        rank = leaf.shape.rank
-        if (
-            rank is not None
-            and tensor.shape.rank == 1
-            and tensor.shape.dims[0].value not in (None, rank)
-        ):
-            unknown = ", ".join(["?"] * tensor.shape.dims[0].value)
+        rank, given = leaf.shape.rank, tensor.shape.as_list() if tensor.shape.rank == 1 else [None]
+        if rank is not None and given[0] not in (None, rank):
+            unknown = ", ".join(["?"] * given[0])
             raise ValueError(
                 f"The padded shape ({unknown}) is not compatible with the corresponding input component "
                 f"shape {leaf.shape}."
