@@ -34,6 +34,11 @@ __all__ = [
 ]
 
 LAZY_NAMES = late({
+    "headrace.train.checkpoint_files": (
+        "checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state "
+        "latest_checkpoint remove_checkpoint update_checkpoint_state"
+    ),
+    "headrace.train.saver": "Saver export_meta_graph import_meta_graph",
     "headrace.formats.graph_files": "write_graph",
     "headrace.ops.io.file_ops": "match_filenames_once",
 })

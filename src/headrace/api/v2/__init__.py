@@ -202,12 +202,15 @@ if _TYPE_CHECKING:
     from headrace.api.v2 import config as config
     from headrace.api.v2 import data as data
     from headrace.api.v2 import experimental as experimental
+    from headrace.api.v2 import graph_util as graph_util
     from headrace.api.v2 import initializers as initializers
     from headrace.api.v2 import keras as keras
     from headrace.api.v2 import optimizers as optimizers
     from headrace.api.v2 import train as train
     from headrace.core import nest as nest
     from headrace.eager.py_function import py_function as py_function
+    from headrace.formats.tensor_proto import make_ndarray as make_ndarray
+    from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
     from headrace.functions.function import function as function
     __all__ += [
         "autodiff",
@@ -218,10 +221,13 @@ if _TYPE_CHECKING:
         "experimental",
         "function",
         "get_logger",
+        "graph_util",
         "image",
         "initializers",
         "io",
         "keras",
+        "make_ndarray",
+        "make_tensor_proto",
         "nest",
         "optimizers",
         "py_function",

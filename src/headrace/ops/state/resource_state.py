@@ -238,6 +238,11 @@ DESTROY_RESOURCE = define(
     "DestroyResourceOp", "resource: resource ->; ignore_lookup_error: bool=True",
     shape=shape_fns.no_outputs, kernel=_destroy_kernel, uninit_ok=True, **_WRITES,
 )  # fmt: skip
+#: Savers of TF 2 have it in their graphs. Values here are never copied when they are read: there is nothing to do.
+DISABLE_COPY_ON_READ = define(
+    "DisableCopyOnRead", "resource: resource ->",
+    shape=shape_fns.no_outputs, kernel=lambda xp, value: (), grad=NOT_DIFFERENTIABLE, reads=(0,), uninit_ok=True, stateful=True,
+)  # fmt: skip
 RESOURCE_COUNT_UP_TO = define(
     "ResourceCountUpTo", "resource: resource -> output: T; limit: int, T: type(index)",
     shape=shape_fns.scalar, kernel=state.count_kernel, **_WRITES,
