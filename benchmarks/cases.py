@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from benchmarks import (
+    busy_cases,
     data_cases,
     eager_cases,
     graph_cases,
@@ -35,6 +36,7 @@ _CASES: dict[str, dict[str, dict[str, Case]]] = {
         "torch": torch_data_cases.CASES,
     },
     "eager": eager_cases.CASES,
+    "busy": busy_cases.CASES,
 }
 #: In these groups Headrace and TensorFlow are their second versions.
 _VERSION_2 = {"data", "eager"}

@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.instruction_sets import SETTINGS
+
 from benchmarks.data_files import FILES_VARIABLE, make_files
 from benchmarks.groups import Group
 from benchmarks.load import busy_cores, load
@@ -30,6 +32,11 @@ class Settings:
     quick: bool = False
     threads: int = 2
     timeout: float = 1800.0
+    isa: str = ""  # one of tests/instruction_sets.py: all libraries are limited to it
+
+    def variables(self) -> dict[str, str]:
+        """What the instruction set adds to the environment of the workers."""
+        return SETTINGS[self.isa].environment() if self.isa else {}
 
 
 def note(text: str) -> None:
@@ -47,7 +54,7 @@ class Driver:
     def measure(self, group: Group, cases: list[str]) -> None:
         with ExitStack() as stack:
             variables = stack.enter_context(self._files()) if group.name == "data" else {}
-            workers = _Workers(self, group, variables)
+            workers = _Workers(self, group, {**variables, **self.settings.variables()})
             stack.callback(workers.close)
             for case in cases:
                 self._measure(workers, group, case)

@@ -20,6 +20,7 @@ __all__ = [
     "Best",
     "Figure",
     "Growth",
+    "Quantile",
     "Quotient",
     "Rate",
     "Row",
@@ -53,6 +54,22 @@ class Best:
 
     def value(self, rounds: list[Samples], statistic: Statistic) -> float:
         return statistic(_all(rounds, self.name))
+
+    def text(self, rounds: list[Samples], statistic: Statistic) -> str:
+        return time_text(self.value(rounds, statistic))
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A time that a share of the samples of all rounds keeps to, whatever the statistic of the table is."""
+
+    name: str
+    share: float
+    unit: str = "s"
+
+    def value(self, rounds: list[Samples], statistic: Statistic) -> float:
+        samples = sorted(_all(rounds, self.name))
+        return samples[min(int(len(samples) * self.share), len(samples) - 1)]
 
     def text(self, rounds: list[Samples], statistic: Statistic) -> str:
         return time_text(self.value(rounds, statistic))

@@ -3,6 +3,7 @@
 python -m benchmarks                                          # Headrace, and the peers that can be found
 python -m benchmarks --setup-peers ~/.cache/headrace-peers    # makes environments for the peers first
 python -m benchmarks --group models --case mlp.train --rounds 10 --json out.json
+python -m benchmarks --group models --isa avx2                # as on a CPU without AVX-512
 python -m benchmarks --from out.json --docs docs              # tables and plots of an earlier run
 """
 
@@ -18,6 +19,8 @@ from pathlib import Path
 
 if __package__ in (None, ""):  # python benchmarks/run.py
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from tests.instruction_sets import SETTINGS
 
 from benchmarks.checking import CHECKS, check_table, differing
 from benchmarks.driver import Driver, Settings, note
@@ -55,7 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _results(options: argparse.Namespace) -> Results:
     if options.measured:
         return Results.from_json(options.measured.read_text())
-    settings = Settings(options.rounds, options.quick, options.threads, options.timeout)
+    settings = Settings(
+        options.rounds, options.quick, options.threads, options.timeout, options.isa
+    )
     driver = Driver(_pythons(options), settings)
     for name, cases in _chosen(options).items():
         driver.measure(GROUPS[name], cases)
@@ -84,6 +89,7 @@ def _about(settings: Settings) -> dict[str, str]:
         "python": f"Python {platform.python_version()}",
         "rounds": f"{rounds} interleaved rounds (long cases: at most 3)",
         "threads": f"{settings.threads} threads each",
+        **({"isa": f"limited to: {SETTINGS[settings.isa].meaning}"} if settings.isa else {}),
     }
 
 
@@ -165,6 +171,12 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=2,
         help="threads, and processors, of each library (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--isa",
+        choices=[name for name in SETTINGS if name != "none"],
+        default="",
+        help="limit the instruction set of all libraries (ONNX Runtime and OpenVINO cannot be)",
     )
     parser.add_argument(
         "--timeout",

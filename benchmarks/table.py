@@ -13,7 +13,7 @@ from benchmarks.groups import Group
 from benchmarks.libraries import LABELS, OWN
 from benchmarks.results import Results
 from benchmarks.roofline import Machine
-from benchmarks.rows import Row, Statistic, time_text
+from benchmarks.rows import Quantile, Row, Statistic, time_text
 
 __all__ = ["Line", "Table", "limits_table", "make_lines", "make_table", "markdown", "plain", "show"]
 
@@ -52,7 +52,7 @@ def _line(group: Group, row: Row, results: Results, statistic: Statistic) -> Lin
     if row.figure.unit == "s" and OWN in best:
         ratios = {name: value / best[OWN] for name, value in best.items() if name != OWN}
     texts = {name: row.figure.text(each, statistic) for name, each in rounds.items()}
-    if row.figure.unit == "s":
+    if row.figure.unit == "s" and not isinstance(row.figure, Quantile):
         texts = {name: _both(best[name], median[name]) for name in texts}
     for name in group.libraries(row):
         if (name, row.case) in results.failures:

@@ -111,7 +111,6 @@ def test_a_late_worker_keeps_no_arrays_alive(monkeypatch: pytest.MonkeyPatch) ->
 def test_contention_is_seen_and_forgotten() -> None:
     heard: list[bool] = []
     watch = waiting._Watch()
-    watch.busy_at = -waiting.CALM
     watch.listeners.append(heard.append)
     now, switches = 100.0, 5000
     watch.look(now, switches)  # the first look only starts the count

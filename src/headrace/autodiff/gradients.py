@@ -8,7 +8,7 @@ operations of a branch of ``tf.cond`` are made in that branch.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -589,26 +589,33 @@ def hessians(
     aggregation_method: Any = None,
 ) -> list[Tensor]:
     """The Hessian of the sum of ys with respect to each x, of shape x.shape + x.shape."""
+
+    def derive(of: Any, by: Any) -> Tensor:
+        found = gradients(
+            of, by, colocate_gradients_with_ops=colocate_gradients_with_ops,
+            gate_gradients=gate_gradients, aggregation_method=aggregation_method,
+        )  # fmt: skip
+        return as_dense(found[0])  # type: ignore[no-any-return]
+
+    return [_hessian(derive(ys, x), x, derive) for x in _as_list(xs)]
+
+
+def _hessian(first: Tensor, x: Any, derive: Callable[[Any, Any], Tensor]) -> Tensor:
+    """A loop over the elements of the gradient."""
     from headrace.ops.control.control_flow import while_loop
     from headrace.ops.control.tensor_array import TensorArray
 
-    out = []
-    for x in _as_list(xs):
-        first = as_dense(gradients(ys, x)[0])
-        source = convert_to_tensor(x)
-        flat = apply_op("Reshape", first, [-1])
-        n = apply_op("Size", flat, out_type=dtypes.int32)
+    source = convert_to_tensor(x)
+    flat = apply_op("Reshape", first, [-1])
+    n = apply_op("Size", flat, out_type=dtypes.int32)
 
-        def body(j: Tensor, rows: Any, flat: Tensor = flat, x: Any = x) -> Any:
-            row = as_dense(gradients(apply_op("GatherV2", flat, j, 0), x)[0])
-            return apply_op("AddV2", j, 1), rows.write(j, row)
+    def body(j: Tensor, rows: Any) -> Any:
+        return apply_op("AddV2", j, 1), rows.write(j, derive(apply_op("GatherV2", flat, j, 0), x))
 
-        rows = TensorArray(source.dtype.base_dtype, size=n)
-        zero = convert_to_tensor(0)
-        _, rows = while_loop(lambda j, _, n=n: apply_op("Less", j, n), body, [zero, rows])
-        shape = apply_op("Shape", source, out_type=dtypes.int32)
-        result: Tensor = apply_op("Reshape", rows.stack(), apply_op("ConcatV2", [shape, shape], 0))
-        if source._shape is not None:
-            result.set_shape(source._shape + source._shape)
-        out.append(result)
-    return out
+    rows = TensorArray(source.dtype.base_dtype, size=n)
+    _, rows = while_loop(lambda j, _: apply_op("Less", j, n), body, [convert_to_tensor(0), rows])
+    shape = apply_op("Shape", source, out_type=dtypes.int32)
+    result: Tensor = apply_op("Reshape", rows.stack(), apply_op("ConcatV2", [shape, shape], 0))
+    if source._shape is not None:
+        result.set_shape(source._shape + source._shape)
+    return result

@@ -7,6 +7,8 @@ tensors, a list for a list output, or the Operation if there is no output.
 
 from __future__ import annotations
 
+import collections
+import functools
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,19 +16,37 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert as conversion
-from headrace.core import shapes
+from headrace.core import dtypes, shapes
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import Arg, Attr, OpDef, lookup
 from headrace.core.stacks import default_graphs
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["apply", "apply_op", "create_op"]
+__all__ = ["apply", "apply_named", "apply_op", "create_op", "named_result"]
 
 
 def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
     """``apply`` by the op's registered name."""
     return apply(lookup(op_type), *inputs, name=name, **attrs)
+
+
+def named_result(tensor: Tensor, scope: str) -> Tensor:
+    """``tensor`` under the name of the scope it was made in, where TensorFlow's last operation has that name."""
+    if get_default_graph()._is_eager or not scope or tensor._op.name == scope[:-1]:
+        return tensor
+    tensor._op.graph._uncounted -= 1  # TensorFlow needs no operation more for the name
+    return apply_op("Identity", tensor, name=scope)  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _result_class(opdef: OpDef) -> type:
+    return collections.namedtuple(opdef.name, [arg.name for arg in opdef.outputs])  # type: ignore[misc]
+
+
+def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """``apply`` for the ops of several outputs that users call themselves: the outputs by their names, as a tuple."""
+    return _result_class(opdef)(*apply(opdef, *inputs, name=name, **attrs))
 
 
 def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -118,7 +138,9 @@ def outputs_of(op: Operation) -> Any:
 
 
 def _grouped(op: Operation) -> Any:
-    """Outputs by argument: list arguments give lists."""
+    """Outputs by argument: list arguments give lists. A stateful operation without outputs gives itself, as in TF."""
+    if not op._outputs and op._opdef.traits.stateful:
+        return op
     parts: list[Any] = []
     at = 0
     for arg in op._opdef.outputs:
@@ -206,6 +228,17 @@ def _convert_one(
                 as_ref=arg.is_ref,
                 full_name=f"{full_name}/{arg.name}",
             )
+        except TypeError:
+            # a value that cannot have the wanted type is told as TensorFlow tells it: by the type it would have alone
+            if (
+                want is None
+                or arg.dtype is not None
+                or not isinstance(value, (bool, int, float, complex, str, bytes))
+            ):
+                raise
+            alone = conversion.make_ndarray(value, None)
+            have = dtypes.FROM_NUMPY.get(alone.dtype, dtypes.string)
+            raise _type_error(opdef, arg, have, want, attrs) from None
         except ValueError as error:
             if want is None or value is None or isinstance(value, (int, float, list, tuple)):
                 raise

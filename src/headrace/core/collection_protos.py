@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from headrace.core.proto_functions import find_proto_function
+
 __all__ = [
     "get_collection_proto_type", "get_from_proto_function", "get_to_proto_function", "register_proto_function",
 ]  # fmt: skip
@@ -37,9 +39,18 @@ def register_proto_function(
     _registered[collection_name] = _Functions(proto_type, to_proto, from_proto)
 
 
+def _find(name: str) -> Any:
+    """What Headrace registered itself, else what a program did (core/proto_functions.py)."""
+    known = _registered.get(name)
+    if known is not None:
+        return known
+    found = find_proto_function(name)
+    return None if found is None else _Functions(found.message, found.to_proto, found.from_proto)
+
+
 def get_collection_proto_type(collection_name: str) -> Any:
     """The message class of a collection, or None."""
-    found = _registered.get(collection_name)
+    found = _find(collection_name)
     if found is None:
         return None
     loaded = found.proto_type
@@ -47,10 +58,10 @@ def get_collection_proto_type(collection_name: str) -> Any:
 
 
 def get_to_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    found = _registered.get(collection_name)
+    found = _find(collection_name)
     return None if found is None else found.to_proto
 
 
 def get_from_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    found = _registered.get(collection_name)
+    found = _find(collection_name)
     return None if found is None else found.from_proto

@@ -170,11 +170,9 @@ def make_ndarray(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         if dtype is None or dtype is dtypes.int32:
             if -0x80000000 <= value <= 0x7FFFFFFF:
                 return np.array(value, np.int32)
-            if dtype is not None:
-                raise ValueError(
-                    f"{value} does not fit into {dtype.name}: its range is {dtype.min} to {dtype.max}"
-                )
-            return np.array(value, np.int64)
+            if dtype is None:
+                return np.array(value, np.int64 if value < 2**63 else np.uint64)
+            return _wrapped(np.array(value), dtype)
         if dtype._kind == "f":
             return np.array(value, dtype.np_dtype)
     elif isinstance(value, (np.ndarray, np.generic)):
@@ -244,6 +242,11 @@ def _from_nested(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     if dtype is None:
         return _default_width(array, value)
     _check_kind(value, array, dtype)
+    return _wrapped(array, dtype)
+
+
+def _wrapped(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Integers that do not fit are taken modulo the size of the type, as TF 1.15's NumPy does: -1 is 255 as uint8."""
     with np.errstate(all="ignore"):
         return array.astype(dtype.np_dtype)
 
@@ -306,6 +309,8 @@ def _check_kind(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
     if array.size == 0:
         return
     have, want = array.dtype.kind, dtype._kind
+    if have == "b" and want in "iufc" and _leaf_numpy_dtype(value) is None:
+        return  # True is an int in Python
     wrong = (
         (want in "iu" and have in "fc")
         or (want == "b" and have != "b")
@@ -316,12 +321,6 @@ def _check_kind(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
         raise TypeError(
             f"Expected {dtype.name}, got {first!r} of type '{type(first).__name__}' instead."
         )
-    if want in "iu":
-        low, high = dtype.limits
-        if array.max() > high or array.min() < low:
-            raise ValueError(
-                f"{value!r} does not fit into {dtype.name}: its range is {low} to {high}"
-            )
 
 
 def _from_objects(
@@ -402,9 +401,14 @@ def _shape_converter(
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
     if dtype is not None and dtype._base not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}")
+    large = any(d > 0x7FFFFFFF for d in value.as_list())
+    if large and dtype is not None and dtype._base is dtypes.int32:
+        raise ValueError(
+            "Cannot convert a TensorShape to dtype int32; a tensor dimension exceeds 2**31-1. Consider using tf.int64."
+        )
     return _from_python(
-        np.array(value.as_list(), np.int32),
-        dtype or dtypes.int32,
+        np.array(value.as_list(), np.int64 if large else np.int32),
+        dtype or (dtypes.int64 if large else dtypes.int32),
         name or "shape_as_tensor",
         None,
         None,

@@ -60,8 +60,13 @@ class Inference:
         return static_value(self.op._inputs[i])  # type: ignore[no-any-return]
 
     def shape_value(self, i: int) -> Shape:
-        """Input i read as a shape (-1 and unknown elements give None)."""
-        return partial_shape(self.op._inputs[i])
+        """Input i read as a shape (-1 and unknown elements give None). A lower number is refused."""
+        self.require_rank(i, 1)
+        tensor = self.op._inputs[i]
+        value = static_value(tensor)
+        if value is not None and value.size and value.min() < -1:
+            raise ValueError(f"Invalid value in tensor used for shape: {value[value < -1][0]}")
+        return partial_shape(tensor)
 
     def require_rank(self, i: int, rank: int) -> Shape:
         shape = self.op._inputs[i]._shape

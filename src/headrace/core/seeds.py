@@ -43,6 +43,8 @@ def get_seed(op_seed: Any) -> tuple[int | None, int | None]:
     graph_seed = graph.seed
     if graph_seed is None and op_seed is None:
         return None, None
+    if hasattr(op_seed, "graph"):
+        raise TypeError(f"Expected int for argument 'seed2' not {op_seed!r}.")
     if graph_seed is None:
         graph_seed = DEFAULT_GRAPH_SEED
     elif op_seed is None:

@@ -46,16 +46,18 @@ def merge(a: Shape, b: Shape) -> Shape:
     if b is None or a == b:
         return a
     if len(a) != len(b):
-        raise ValueError(f"Shapes {show(a)} and {show(b)} must have the same rank")
-    return tuple(_merge_dim(x, y, a, b) for x, y in zip(a, b))
+        raise ValueError(f"Shapes must be equal rank, but are {len(a)} and {len(b)}")
+    return tuple(_merge_dim(i, x, y, a, b) for i, (x, y) in enumerate(zip(a, b)))
 
 
-def _merge_dim(x: Dim, y: Dim, a: Shape, b: Shape) -> Dim:
+def _merge_dim(i: int, x: Dim, y: Dim, a: Shape, b: Shape) -> Dim:
     if x is None:
         return y
     if y is None or x == y:
         return x
-    raise ValueError(f"Shapes {show(a)} and {show(b)} are not compatible")
+    raise ValueError(
+        f"Dimension {i} in both shapes must be equal, but are {x} and {y}. Shapes are {show(a)} and {show(b)}."
+    )
 
 
 def compatible(a: Shape, b: Shape) -> bool:

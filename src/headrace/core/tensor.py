@@ -172,25 +172,29 @@ class Tensor(SupportsOperators):
 
     def __bool__(self) -> bool:
         raise OperatorNotAllowedInGraphError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to test "
+            "using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution. Use Eager execution or decorate this "
+            "function with @tf.function. Use `if t is not None:` instead of `if t:` to test "
             "if a tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the "
             "value of a tensor."
         )
 
     def __iter__(self) -> Any:
         raise OperatorNotAllowedInGraphError(
-            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use "
+            "iterating over `tf.Tensor` is not allowed in Graph execution. Use Eager execution or decorate this function "
+            "with @tf.function. Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use "
             "tf.map_fn, or tf.unstack if its first dimension is known."
         )
 
     def __len__(self) -> int:
         raise TypeError(
-            "object of type 'Tensor' has no len(). Use `tf.shape(x)[0]` or `x.shape[0]`."
+            f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than `len(x)` for "
+            "shape information, or tf.shape(x)[0] for what is known when it runs."
         )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(
-            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Use sess.run or .eval to get its value."
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Its value is what sess.run or .eval "
+            "gives; np.array([a, b]) of tensors is tf.stack([a, b]), and a NumPy function of a tensor is tf.py_func."
         )
 
     @staticmethod
@@ -277,6 +281,7 @@ class Operation:
 
     def _set_device(self, device: Any) -> None:
         self._device = stacks.device_string(device)
+        self.graph._devices.add(self._device)
 
     def values(self) -> tuple[Tensor, ...]:
         return self._outputs
@@ -310,8 +315,7 @@ class Operation:
         self.graph._bump()
 
     def _add_control_inputs(self, ops: Any) -> None:
-        present = set(self._control_inputs)
-        self._control_inputs += tuple(o for o in ops if o not in present)
+        self._control_inputs = tuple(dict.fromkeys((*self._control_inputs, *ops)))
         self.graph._bump()
 
     def _add_control_input(self, op: Operation) -> None:

@@ -25,7 +25,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.formats.graph_files import write_bytes
 from headrace.formats.graphdef_reader import import_graph_def
 from headrace.formats.op_list import strip_default_attrs as strip_defaults
-from headrace.formats.op_list import stripped_op_list_for_graph
+from headrace.formats.op_list import stripped_op_list
 from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (registers the collections of variables)
 
 __all__ = [
@@ -156,7 +156,7 @@ def create_meta_graph_def(
     message.meta_info_def.tensorflow_git_version = _GIT_VERSION
     message.graph_def.MergeFrom(graph_def or graph.as_graph_def(add_shapes=True))
     if not message.meta_info_def.stripped_op_list.op:
-        message.meta_info_def.stripped_op_list.MergeFrom(stripped_op_list_for_graph(message.graph_def))  # fmt: skip
+        message.meta_info_def.stripped_op_list.MergeFrom(stripped_op_list(message.graph_def))  # fmt: skip
     if strip_default_attrs:
         strip_defaults(message.graph_def)
         message.meta_info_def.stripped_default_attrs = True
@@ -379,7 +379,8 @@ def _read_plain(stored: Any, kind: str, key: str, graph: Graph, scope: str) -> N
         elif kind == "int64_list":
             item = int(value)
         elif kind == "bytes_list":
-            item = prepend_name_scope(value, scope)
+            # as TF 1.15: a string is taken for a name, and comes back as text below a scope
+            item = prepend_name_scope(value.decode(), scope) if scope else value
         else:
             item = value
         graph.add_to_collection(key, item)

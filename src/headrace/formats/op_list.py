@@ -1,71 +1,85 @@
-"""Op definitions as OpDef messages: what a MetaGraph says of the ops of its graph, and how defaults are left out."""
+"""Op definitions as TensorFlow's OpDef messages: what MetaGraphs list of the ops that they use.
+
+op_def(lookup("MatMul"))                       # an OpDef message
+stripped_op_list(graph_def)                    # an OpList of the ops in a GraphDef
+"""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from headrace.core.opdef import Arg, Attr, OpDef
 from headrace.formats.attr_values import encode
 from headrace.formats.graphdef_nodes import op_definition
 
-__all__ = ["op_def_message", "strip_default_attrs", "stripped_op_list_for_graph"]
+__all__ = ["op_def", "strip_default_attrs", "stripped_op_list"]
 
 
-@functools.cache
-def op_def_message(name: str) -> Any:
-    """The OpDef of an op; None for a name that is none (a function)."""
-    opdef = op_definition(name)
-    if opdef is None:
-        return None
+def op_def(definition: OpDef) -> Any:
+    """An OpDef message: arguments, attributes, their defaults and allowed types."""
     from tensorboard.compat.proto.op_def_pb2 import OpDef as Message
 
-    message = Message(name=name, is_stateful=opdef.traits.stateful or opdef.traits.random)
-    for arg in opdef.inputs:
-        _argument(message.input_arg.add(), arg)
-    for arg in opdef.outputs:
-        _argument(message.output_arg.add(), arg)
-    for attr in opdef.attrs.values():
-        _attribute(message.attr.add(), attr)
+    message = Message(name=definition.name)
+    for args, target in (
+        (definition.inputs, message.input_arg),
+        (definition.outputs, message.output_arg),
+    ):
+        for arg in args:
+            _write_arg(arg, target.add())
+    for attr in sorted(definition.attrs.values(), key=lambda a: a.name):
+        _write_attr(attr, message.attr.add())
+    traits = definition.traits
+    message.is_stateful = bool(traits.stateful or traits.writes or traits.random)
     return message
 
 
-def _argument(message: Any, arg: Arg) -> None:
+def _write_arg(arg: Arg, message: Any) -> None:
     message.name = arg.name
-    message.is_ref = arg.is_ref
+    if arg.type_list_attr is not None:
+        message.type_list_attr = arg.type_list_attr
+        return
     if arg.dtype is not None:
-        message.type = arg.dtype._base._enum
-    message.type_attr = arg.type_attr or ""
-    message.number_attr = arg.number_attr or ""
-    message.type_list_attr = arg.type_list_attr or ""
+        message.type = arg.dtype._enum
+    elif arg.type_attr is not None:
+        message.type_attr = arg.type_attr
+    if arg.number_attr is not None:
+        message.number_attr = arg.number_attr
+    message.is_ref = arg.is_ref
 
 
-def _attribute(message: Any, attr: Attr) -> None:
+def _write_attr(attr: Attr, message: Any) -> None:
     message.name = attr.name
     message.type = attr.kind.replace("str", "string")
-    if attr.has_default and attr.default is not None:
+    if attr.has_default:
         encode(attr.default, attr.kind, message.default_value)
-    if attr.least is not None:
-        message.has_minimum, message.minimum = True, attr.least
+    if attr.allowed is not None and attr.kind in ("type", "list(type)"):
+        message.allowed_values.list.type.extend(sorted(d._enum for d in attr.allowed))
 
 
-def stripped_op_list_for_graph(graph_def: Any) -> Any:
-    """The OpList of the ops that a GraphDef uses, functions included."""
+def stripped_op_list(graph_def: Any) -> Any:
+    """The definitions of all ops that a GraphDef uses, its functions included."""
     from tensorboard.compat.proto.op_def_pb2 import OpList
 
     names = {n.op for n in graph_def.node}
-    for function in graph_def.library.function:
-        names.update(n.op for n in function.node_def)
-    found = [op_def_message(name) for name in sorted(names)]
-    return OpList(op=[m for m in found if m is not None])
+    names |= {n.op for f in graph_def.library.function for n in f.node_def}
+    out = OpList()
+    for name in sorted(names):
+        definition = op_definition(name)
+        if definition is not None:
+            out.op.append(op_def(definition))
+    return out
 
 
 def strip_default_attrs(graph_def: Any) -> None:
-    """Take out attributes that have their op's default value."""
-    nodes = [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]
-    for node in nodes:
-        opdef: OpDef | None = op_definition(node.op)
-        message = None if opdef is None else op_def_message(node.op)
-        for attr in () if message is None else message.attr:
-            if attr.name in node.attr and attr.HasField("default_value") and node.attr[attr.name] == attr.default_value:  # fmt: skip
-                del node.attr[attr.name]
+    """Take out attributes that have their op's default value, in functions too."""
+    defaults: dict[str, dict[str, Any]] = {}
+    for node in [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]:
+        if node.op not in defaults:
+            definition = op_definition(node.op)
+            attrs = [] if definition is None else op_def(definition).attr
+            defaults[node.op] = {
+                a.name: a.default_value for a in attrs if a.HasField("default_value")
+            }
+        for name, value in defaults[node.op].items():
+            if name in node.attr and node.attr[name] == value:
+                del node.attr[name]

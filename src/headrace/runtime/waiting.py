@@ -12,6 +12,7 @@ registered with ``on_change`` when the answer changes. How threads wait does not
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +37,7 @@ class _Watch:
         self.next_look = 0.0
         self.looked_at = 0.0
         self.switches = 0
-        self.busy_at = 0.0
+        self.busy_at = -CALM
 
     def look(self, now: float, switches: int) -> None:
         """Compare with the last look; a long pause between runs says nothing about them."""
@@ -54,7 +55,16 @@ class _Watch:
 
 
 _watch = _Watch()
-_watch.busy_at = -CALM
+
+
+def _forget() -> None:
+    """A forked child has none of the threads that listeners speak for."""
+    global _watch
+    _watch = _Watch()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _switches() -> int:

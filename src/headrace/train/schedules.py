@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, named_result
 from headrace.core.convert import convert_n_to_tensor, convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.scopes import name_scope
@@ -128,13 +128,13 @@ def piecewise_constant(
             )
     if len(limits) != len(rates) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
-    with name_scope(name or "PiecewiseConstant"):
+    with name_scope(name or "PiecewiseConstant") as scope:
         n = len(limits)
         count_more(step._op.graph, n * n + 9 * n + 25)
         chosen = rates[-1]
         for limit, rate in zip(reversed(limits), reversed(rates[:-1])):
             chosen = apply_op("Select", apply_op("LessEqual", step, limit), rate, chosen)
-        return chosen
+        return named_result(chosen, f"{scope}case/cond/Merge/")
 
 
 piecewise_constant_decay = piecewise_constant

@@ -58,7 +58,7 @@ def sliced_variable(variable: Any, key: Any) -> Tensor:
     if op.type == "StridedSlice":
 
         def assign(value: Any, name: str | None = None) -> Any:
-            return _assign_slice(variable, op, value, name)
+            return _assign_slice(variable, op, value, name or f"{op.name}/_assign/")
 
         result.assign = assign
     return result  # type: ignore[no-any-return]

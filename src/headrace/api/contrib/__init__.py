@@ -4,7 +4,9 @@ from headrace.api.missing import module_getattr
 
 __all__: list[str] = []
 
-_MODULES = ("data", "eager", "framework", "layers", "slim")
+_MODULES = (
+    "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "legacy_seq2seq", "rnn", "seq2seq", "slim",
+)  # fmt: skip
 
 __getattr__ = module_getattr(
     "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}

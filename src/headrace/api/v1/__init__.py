@@ -15,7 +15,7 @@ from headrace.api import version
 from headrace.api.missing import late, module_getattr
 from headrace.api.platform.messages import MESSAGES
 from headrace.ops.math import operators as _operators
-from headrace.api.device_spec import DeviceSpec
+from headrace.core.device_spec import DeviceSpec
 from headrace.api.platform.compat import dimension_at_index
 from headrace.api.v1.context import (
     control_flow_v2_enabled, disable_control_flow_v2, disable_eager_execution,
@@ -170,6 +170,7 @@ LAZY_MODULES = {
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
     "graph_util": "headrace.api.v1.graph_util",
+    "saved_model": "headrace.api.v1.saved_model",
     "image": "headrace.api.v1.image",
     "initializers": "headrace.api.v1.initializers",
     "io": "headrace.api.v1.io",
@@ -408,6 +409,7 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import python as python
     from headrace.api.v1 import python_io as python_io
     from headrace.api.v1 import random as random
+    from headrace.api.v1 import saved_model as saved_model
     from headrace.api.v1 import signal as signal
     from headrace.api.v1 import sparse as sparse
     from headrace.api.v1 import spectral as spectral
@@ -696,6 +698,7 @@ if _TYPE_CHECKING:
         "recompute_grad",
         "reduce_join",
         "regex_replace",
+        "saved_model",
         "self_adjoint_eig",
         "self_adjoint_eigvals",
         "serialize_tensor",

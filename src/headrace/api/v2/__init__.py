@@ -12,7 +12,7 @@ from headrace import errors
 from headrace.ops.math import operators as _operators
 from headrace.api.v2 import bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings
 from headrace.api.v2.lookup import module_getattr
-from headrace.api.device_spec import DeviceSpec
+from headrace.core.device_spec import DeviceSpec
 from headrace.api.v2.adapted import (
     case, cond, constant, convert_to_tensor, get_static_value, gradients, hessians, is_tensor,
     map_fn, numpy_function, RandomNormal as random_normal_initializer,
@@ -119,12 +119,16 @@ LAZY_MODULES = {
     "data": "headrace.api.v2.data",
     "experimental": "headrace.api.v2.experimental",
     "graph_util": "headrace.api.v2.graph_util",
+    "image": "headrace.api.v2.image",
     "initializers": "headrace.api.v2.initializers",
+    "io": "headrace.api.v2.io",
     "keras": "headrace.api.v2.keras",
     "nest": "headrace.core.nest",
     "optimizers": "headrace.api.v2.optimizers",
     "raw_ops": "headrace.api.raw_ops",
+    "saved_model": "headrace.api.v2.saved_model",
     "sysconfig": "headrace.api.platform.sysconfig",
+    "test": "headrace.api.v2.test",
     "train": "headrace.api.v2.train",
     "version": "headrace.api.version",
 }
@@ -132,14 +136,10 @@ LAZY_MODULES = {
 LAZY_NAMES = {
     "function": "headrace.functions.function",
     "get_logger": "headrace.api.platform.tf_logging",
-    "image": "headrace.api.v1:image",
-    "io": "headrace.api.v1:io",
     "make_ndarray": "headrace.formats.tensor_proto",
     "make_tensor_proto": "headrace.formats.tensor_proto",
     "py_function": "headrace.eager.py_function",
-    "saved_model": "headrace.api.v1:saved_model",
     "summary": "headrace.api.v1:summary",
-    "test": "headrace.api.v1:test",
 }
 
 __version__ = "2.15.0"
@@ -192,20 +192,20 @@ if _TYPE_CHECKING:
     from headrace.api import version as version
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform.tf_logging import get_logger as get_logger
-    from headrace.api.v1 import image as image
-    from headrace.api.v1 import io as io
-    from headrace.api.v1 import saved_model as saved_model
     from headrace.api.v1 import summary as summary
-    from headrace.api.v1 import test as test
     from headrace.api.v2 import autodiff as autodiff
     from headrace.api.v2 import compat as compat
     from headrace.api.v2 import config as config
     from headrace.api.v2 import data as data
     from headrace.api.v2 import experimental as experimental
     from headrace.api.v2 import graph_util as graph_util
+    from headrace.api.v2 import image as image
     from headrace.api.v2 import initializers as initializers
+    from headrace.api.v2 import io as io
     from headrace.api.v2 import keras as keras
     from headrace.api.v2 import optimizers as optimizers
+    from headrace.api.v2 import saved_model as saved_model
+    from headrace.api.v2 import test as test
     from headrace.api.v2 import train as train
     from headrace.core import nest as nest
     from headrace.eager.py_function import py_function as py_function

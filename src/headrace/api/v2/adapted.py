@@ -6,6 +6,8 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from headrace.autodiff import gradients as autodiff
 from headrace.core import convert, infer
 from headrace.core.tensor import Tensor
@@ -48,10 +50,14 @@ def is_tensor(x: Any) -> bool:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor if it is known, else None."""
+    """The value of a tensor if it is known, else None; with ``partial`` a stack of scalars has None for the unknown."""
     if not isinstance(tensor, Tensor):
         tensor = convert.convert_to_tensor(tensor)
-    return infer.static_value(tensor)
+    known = infer.static_value(tensor)
+    if known is not None or not partial or tensor._op.type != "Pack" or tensor._op._attrs["axis"]:
+        return known
+    parts = [infer.static_value(t) for t in tensor._op._inputs]
+    return None if all(p is None for p in parts) else np.array(parts, dtype=object)
 
 
 # control flow -----------------------------------------------------------------------------------
@@ -76,7 +82,7 @@ def case(
     name: str = "case",
 ) -> Any:  # fmt: skip
     """The first function whose predicate is true, else ``default``."""
-    return control_flow.case(pred_fn_pairs, default, exclusive, True, name)
+    return control_flow.case(pred_fn_pairs, default, exclusive, strict, name)
 
 
 def while_loop(
@@ -249,16 +255,14 @@ def sparse_reduce_max(
     sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    function = sparse.sparse_reduce_max_sparse if output_is_sparse else sparse.sparse_reduce_max
-    return function(sp_input, axis, keepdims)
+    return sparse.sparse_reduce_max_v2(sp_input, axis, keepdims, output_is_sparse, name)
 
 
 def sparse_reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    function = sparse.sparse_reduce_sum_sparse if output_is_sparse else sparse.sparse_reduce_sum
-    return function(sp_input, axis, keepdims)
+    return sparse.sparse_reduce_sum_v2(sp_input, axis, keepdims, output_is_sparse, name)
 
 
 def sparse_split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> Any:

@@ -12,6 +12,7 @@ from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
 from headrace.core.seeds import count_more, get_seed
 from headrace.core.specs import SparseTensorSpec, TensorSpec
+from headrace.core.tensor import Tensor
 from headrace.data.api import structure
 from headrace.data.api.generators import ElementConverter, PythonFunction, generator_start
 
@@ -22,6 +23,13 @@ _MAX_INT64 = 2**63 - 1
 
 def seed_pair(seed: Any) -> tuple[Any, Any]:
     """The two seeds of an op, as numbers."""
+    if isinstance(seed, Tensor):
+        known = static_value(seed)
+        if known is None:
+            raise ValueError(
+                f"The seed of a dataset must be known while the graph is built, got {seed}."
+            )
+        seed = int(known)
     first, second = get_seed(seed)
     graph = get_default_graph()
     if second is not None and not graph._is_eager:

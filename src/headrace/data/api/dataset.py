@@ -59,6 +59,8 @@ class DatasetV2(Creation, Transformed, Mapped):
             merged = merged.merge(dataset._options)
         self._options: Options = merged if options is None else merged.merge(options)
 
+    #: Whether an OutOfRangeError in a mapped function is an error: in TF 1 it ends the data.
+    _keeps_cardinality = True
     #: Whether every iterator shuffles as the first one did.
     _own_seeds = False
 

@@ -25,6 +25,7 @@ class DatasetV1(DatasetV2):
     """A dataset with TensorFlow 1's methods."""
 
     _own_seeds = True
+    _keeps_cardinality = False
 
     @property
     def output_types(self) -> Any:
@@ -131,12 +132,25 @@ def _copied(tensor: Tensor, graph: FuncGraph) -> Tensor:
 def _check_copy(op: Operation) -> None:
     if op.type.startswith("Placeholder"):
         raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
+    for value in op._attrs.values():
+        if isinstance(value, DataFunction):
+            _check_function(value)
     makes_dataset = any(t._dtype is dtypes.variant for t in op._outputs)
     handles = op.type in ("VariableV2", "Variable")
     if (op._opdef.traits.stateful or handles) and not makes_dataset and op.type not in _READERS:
         raise ValueError(
             f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value."
         )
+
+
+def _check_function(function: DataFunction) -> None:
+    """A mapped function that reads a variable of the graph around it."""
+    for op in function.traced.graph._ops:
+        if op.type in ("VariableV2", "Variable", "VarHandleOp"):
+            raise ValueError(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")  # fmt: skip
+        for value in op._attrs.values():
+            if isinstance(value, DataFunction):
+                _check_function(value)
 
 
 #: Ops that are stateful only because files may change.

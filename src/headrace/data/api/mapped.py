@@ -25,6 +25,8 @@ class Mapped:
         element_spec: Any
         _variant_tensor: Any
 
+        _keeps_cardinality: bool
+
         def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any: ...
         def _new(self, variant: Any, spec: Any, *others: Any) -> Any: ...
 
@@ -33,7 +35,7 @@ class Mapped:
         synchronous: Any = None, use_unbounded_threadpool: bool = False, name: str | None = None,
     ) -> Any:  # fmt: skip
         """``map_func(element)`` of each element."""
-        return self._map(map_func, num_parallel_calls, deterministic, True, name)
+        return self._map(map_func, num_parallel_calls, deterministic, self._keeps_cardinality, name)
 
     def _map(
         self,

@@ -18,6 +18,7 @@ from headrace import errors
 from headrace.core import dtypes
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import Graph, get_default_graph
+from headrace.core.opdef import KernelNode
 from headrace.core.specs import TensorSpec
 from headrace.core.tensor import Operation, Tensor
 from headrace.data.api import structure
@@ -178,6 +179,7 @@ def bound(
     python = python_function(function.traced.graph, function.traced.outputs)
     if python is not None:
         return python
+    _restart_random_ops(function, rt.state.resources)
     call = _over_state(function.traced.compiled, weakref.ref(rt.state), captured)
     texts = [
         i
@@ -185,6 +187,13 @@ def bound(
         if t._dtype is dtypes.string and not t._shape
     ]
     return _with_texts(call, texts) if texts else call
+
+
+def _restart_random_ops(function: DataFunction, resources: dict[Any, Any]) -> None:
+    """A function begins its random numbers anew with every initialization of an iterator, as TensorFlow's new instances do."""
+    graph = function.traced.graph
+    for op in graph._ops:
+        resources.pop(("random", KernelNode(op.name, op.type, op._attrs, op).key), None)
 
 
 def _over_state(

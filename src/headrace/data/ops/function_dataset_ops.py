@@ -50,7 +50,7 @@ def _parallel_map(
     *captured, calls = args
     return ParallelMapStage(
         stage_of(source), bound(f, rt, captured), int(calls), False if sloppy else None, preserve_cardinality,
-        bound_batches(f, rt, captured), f.learned,
+        bound_batches(f, rt, captured), f.learned, f.runs_python,
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def _map_and_batch(
     *captured, batch_size, calls, drop = args
     mapped = ParallelMapStage(
         stage_of(source), bound(f, rt, captured), int(calls), None, preserve_cardinality,
-        bound_batches(f, rt, captured), f.learned,
+        bound_batches(f, rt, captured), f.learned, f.runs_python,
     )  # fmt: skip
     return BatchStage(mapped, int(batch_size), bool(drop))
 

@@ -38,7 +38,12 @@ def _parallel_map(
 ) -> Stage:
     function = bound(f, rt, args[:-1])
     return ParallelMapStage(
-        stage_of(source), function, int(args[-1]), _ordered(deterministic), preserve_cardinality
+        stage_of(source),
+        function,
+        int(args[-1]),
+        _ordered(deterministic),
+        preserve_cardinality,
+        python=f.runs_python,
     )
 
 

@@ -65,7 +65,9 @@ class ParallelMapStage(Stage):
         preserve: bool,
         batches: Callable[[], Together | None] = lambda: None,
         learned: Learned | None = None,
+        python: bool = False,
     ) -> None:
+        """``python``: the function calls the user's code, which may wait for something: no element waits for a later one."""
         if calls != AUTOTUNE and calls <= 0:
             raise errors.InvalidArgumentError(
                 None, None, "num_parallel_calls must be greater than zero."
@@ -77,6 +79,7 @@ class ParallelMapStage(Stage):
         self.preserve = preserve
         self.batches = batches
         self.learned = Learned() if learned is None else learned
+        self.python = python
 
     def start(self, ctx: Context) -> Pass:
         ordered = ctx.deterministic if self.deterministic is None else self.deterministic
@@ -90,13 +93,14 @@ class ParallelMapStage(Stage):
 class Job:
     """Some elements and, later, what became of them: a list of results, or all of them as a block."""
 
-    __slots__ = ("block", "done", "results")
+    __slots__ = ("block", "done", "following", "results")
 
     def __init__(self) -> None:
         self.done = threading.Lock()
         self.done.acquire()
         self.results: list[Any] = []
         self.block: Element | None = None
+        self.following: Job | None = None  # the rest of it, which is not done yet
 
     def __len__(self) -> int:
         return len(self.results) if self.block is None else len(self.block[0])
@@ -114,9 +118,10 @@ class Crew:
 
     def __init__(
         self, source: Pass, function: Function, together: Together | None, ordered: bool, preserve: bool,
-        room: int,
+        room: int, python: bool = False,
     ) -> None:  # fmt: skip
         self.source = source
+        self.python = python
         self.function = function
         self.together = together
         self.ordered = ordered
@@ -221,7 +226,10 @@ def _compute(crew: Crew, elements: list[Any] | Element, job: Job) -> None:
             block = _computed_together(crew.together, elements)
         if block is None:
             rows = rows_of(elements) if type(elements) is tuple else elements
-            _compute_each(crew, rows, results)
+            if crew.python and crew.ordered:
+                job = _compute_one_by_one(crew, rows, job)
+            else:
+                _compute_each(crew, rows, results)
     finally:
         job.finish(results, block)
 
@@ -233,6 +241,19 @@ def _computed_together(together: Together, elements: list[Any] | Element) -> Ele
         return None
     rows = stacked(elements)
     return None if rows is None else together(rows)
+
+
+def _compute_one_by_one(crew: Crew, elements: Sequence[Any], job: Job) -> Job:
+    """Gives each result to the reader before the next call; the last job of the chain is left to be finished."""
+    for element in elements:
+        results: list[Any] = []
+        _compute_each(crew, [element], results)
+        following = job.following = Job()
+        job.finish(results)
+        job = following
+        if results and results[0] is END:
+            break
+    return job
 
 
 def _compute_each(crew: Crew, elements: Sequence[Any], results: list[Any]) -> None:
@@ -253,6 +274,8 @@ def _compute_each(crew: Crew, elements: Sequence[Any], results: list[Any]) -> No
 
 
 def _resize(crew: Crew, seconds: float) -> None:
+    if crew.python and not crew.ordered:  # a job is given to the reader when all of it is done
+        return
     most = MAX_LIVE_JOB if crew.source.live else MAX_JOB
     if seconds < SHORT and crew.job_size < most:
         crew.job_size *= 2
@@ -267,13 +290,16 @@ class ParallelPass(Pass):
         tuned = stage.calls == AUTOTUNE
         workers = min(stage.learned.workers if tuned else stage.calls, most)
         together = stage.batches()
-        self.crew = Crew(source, stage.function, together, ordered, stage.preserve, 2 * workers)
+        self.crew = Crew(
+            source, stage.function, together, ordered, stage.preserve, 2 * workers, stage.python
+        )
         self.live = source.live
         self.tuner = Tuner(self.crew, most, learned=stage.learned) if tuned else None
         self.results: deque[Any] = deque()  # of the last job that was read
         self.rows: Element | None = None  # or what is left of its block
         self.ended = False
         self.waited_for: Job | None = None
+        self.following: Job | None = None
         if together is not None:
             self.block = self._block
         self._closer = weakref.finalize(self, self.crew.channel.stop)
@@ -304,7 +330,7 @@ class ParallelPass(Pass):
         """Wait for the next job, and take its results."""
         if self.ended:
             raise StopIteration
-        job = self.crew.channel.get()
+        job = self.following if self.following is not None else self.crew.channel.get()
         if type(job) is not Job:
             self.results.append(job)
             return
@@ -316,6 +342,7 @@ class ParallelPass(Pass):
             self.crew.channel.consumer_waits += time.perf_counter() - start
         if self.tuner is not None:
             self.tuner.job_read(len(job))
+        self.following = job.following
         self.rows = job.block
         self.results.extend(job.results)
 

@@ -123,8 +123,9 @@ _LOWEST_BFLOAT16 = -3.3895313892515355e38
 
 
 def maximum(x: Array, axes: Axes) -> Array:
-    """A NaN is passed over, and where there is no number the lowest finite one stands, as in TensorFlow."""
-    least = lowest(x.dtype)
+    """A NaN is passed over. Where there is no number the lowest finite one stands in two dimensions, minus infinity
+    in three, as in TensorFlow."""
+    least = lowest(x.dtype) if x.ndim < 5 or x.dtype.kind in "iu" else x.dtype.type(-np.inf)
     out = x
     for a in axes:
         out = _along(out, a, np.fmax, least)
@@ -198,8 +199,18 @@ def _places(
 
 
 def maximum_grad(x: Array, y: Array, g: Array, axes: Axes) -> Array:
-    """What is left of a window's gradient goes to the first element that equals the maximum."""
+    """What is left of a window's gradient goes to the first element that equals the maximum.
+
+    In two dimensions TensorFlow looks for that element by going through the window: see :func:`_scanned`.
+    """
     out = np.zeros(x.shape, g.dtype)
+    if x.ndim < 5 and x.dtype.kind not in "iu" and not np.isfinite(x).all():
+        np.add.at(out.reshape(-1), _scanned(x, axes, True)[1].reshape(-1), g.reshape(-1))
+        return out
+    if (
+        x.ndim == 5 and y.dtype.kind == "f"
+    ):  # where no element is a finite number none gets the gradient
+        y = np.where(y == -np.inf, y.dtype.type(np.nan), y)
     step = max(1, _CHUNK * len(x) // max(1, x.size))  # a few images at a time, which stay in cache
     for lo in range(0, len(x), step):
         part = slice(lo, lo + step)
@@ -240,11 +251,33 @@ def _hits(x: Array, y: Array, axes: Axes) -> Any:
 
 def first_maxima(x: Array, axes: Axes, with_batch: bool) -> tuple[Array, Array]:
     """Maxima, and where they are: indices into the flattened image, or the flattened batch."""
+    if x.dtype.kind not in "iu" and not np.isfinite(x).all():
+        return _scanned(x, axes, with_batch)
     y = maximum(x, axes)
-    own = x.shape if with_batch else x.shape[1:]
-    index = np.arange(int(np.prod(own)), dtype=np.int64).reshape(own)
-    index = np.broadcast_to(index, x.shape)
+    index = _indices(x, with_batch)
     where = np.zeros(y.shape, np.int64)
     for _, w, i, hit in _hits(x, y, axes):
         where[w] += index[i] * hit
+    return y, where
+
+
+def _indices(x: Array, with_batch: bool) -> Array:
+    own = x.shape if with_batch else x.shape[1:]
+    index = np.arange(int(np.prod(own)), dtype=np.int64).reshape(own)
+    return np.broadcast_to(index, x.shape)
+
+
+def _scanned(x: Array, axes: Axes, with_batch: bool) -> tuple[Array, Array]:
+    """Maxima and their places as a walk through the window finds them: the first element, then any that is larger.
+
+    So a NaN is kept where it comes first and passed over where it does not.
+    """
+    shape = out_shape(x.shape, axes)
+    y, where, empty = np.zeros(shape, x.dtype), np.zeros(shape, np.int64), np.ones(shape, np.bool_)
+    index = _indices(x, with_batch)
+    for _, w, i in _places(axes, x.ndim):
+        better = (x[i] > y[w]) | empty[w]
+        np.copyto(y[w], x[i], where=better)
+        np.copyto(where[w], index[i], where=better)
+        empty[w] = False
     return y, where

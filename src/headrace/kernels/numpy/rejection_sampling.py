@@ -73,7 +73,9 @@ def gamma(gen: Philox, alpha: Array, samples: int) -> Array:
     while left.size:
         x = normals(left)
         v = 1.0 + c[left] * x
-        positive = v > 0.0
+        positive = ~(
+            v <= 0.0
+        )  # a NaN goes on: it is the result for an alpha that is negative or no number
         tried, x, v = left[positive], x[positive], v[positive] ** 3
         u = uniforms(tried)
         square = x * x

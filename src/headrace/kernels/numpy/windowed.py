@@ -124,7 +124,11 @@ def depthwise_filter_grad(x: Array, w_shape: Sequence[int], gradient: Array, g: 
 def maximum(x: Array, axes: Axes) -> Array:
     asked = _asked(x)
     found = None if asked is None else asked.max_pool(x, axes)
-    return pooling.maximum(x, axes) if found is None else found
+    if found is None:
+        return pooling.maximum(x, axes)
+    if x.ndim == 5:  # the library starts from the lowest finite number
+        found[found == pooling.lowest(found.dtype)] = -np.inf
+    return found  # type: ignore[no-any-return]
 
 
 def maximum_grad(x: Array, y: Array, g: Array, axes: Axes) -> Array:

@@ -37,7 +37,7 @@ def _reverse_shape(c: Inference) -> list[Shape]:
         seen = set()
         for a in axes.tolist():
             if not -len(s) <= a < len(s):
-                raise ValueError(f"axis index {a} is out of range [{-len(s)}, {len(s)})")
+                raise ValueError(f"'axis' = {a} is out of valid range [{-len(s)}, {len(s)})")
             if a % len(s) in seen:
                 raise ValueError(f"axis {a % len(s)} specified more than once")
             seen.add(a % len(s))

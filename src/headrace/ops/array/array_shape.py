@@ -27,6 +27,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape, TensorShape
 from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.reshape_kernel import reshape_kernel
 
 __all__ = [
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "conjugate_transpose", "ensure_shape",
@@ -160,6 +161,10 @@ def _reshape_shape(c: Inference) -> list[Shape]:
             )
         return [target]
     if known == 0:
+        if total:
+            raise ValueError(
+                f"Cannot reshape a tensor with {total} elements to shape {shapes.show(target)} (0 elements)"
+            )
         return [target]
     if total % known:
         raise ValueError(f"Dimension size must be evenly divisible by {known} but is {total}")
@@ -168,43 +173,9 @@ def _reshape_shape(c: Inference) -> list[Shape]:
     return [tuple(out)]
 
 
-def _reshape_kernel(xp: Any, x: Any, shape: Any) -> Any:
-    try:
-        return x.reshape(shape.tolist())
-    except (ValueError, TypeError):
-        raise _reshape_error(x, shape) from None
-
-
-def _reshape_error(x: Any, shape: Any) -> Exception:
-    if shape.ndim != 1:
-        return invalid(f"sizes input must be 1-D, not {shapes.show(shape.shape)}")
-    dims = shape.tolist()
-    minus = [i for i, d in enumerate(dims) if d == -1]
-    if len(minus) > 1:
-        return invalid(f"Only one input size may be -1, not both {minus[0]} and {minus[1]}")
-    low = next((i for i, d in enumerate(dims) if d < -1), None)
-    if low is not None:
-        return invalid(f"Size {low} must be non-negative, not {dims[low]}")
-    known = 1
-    for d in dims:
-        known *= d if d != -1 else 1
-    if not minus:
-        return invalid(
-            f"Input to reshape is a tensor with {x.size} values, but the requested shape has {known}"
-        )
-    if known == 0:
-        return invalid(
-            "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
-            "non-zero"
-        )
-    return invalid(
-        f"Input to reshape is a tensor with {x.size} values, but the requested shape requires a multiple of {known}"
-    )
-
-
 RESHAPE = define(
     "Reshape", "tensor: T, shape: Tshape -> output: T; Tshape: type(index)=int32",
-    shape=_reshape_shape, kernel=_reshape_kernel, grad=lambda op, g: [_to_input_shape(op, g), None],
+    shape=_reshape_shape, kernel=reshape_kernel, grad=lambda op, g: [_to_input_shape(op, g), None],
     view=True, known_inputs=(1,),
 )  # fmt: skip
 
@@ -358,8 +329,10 @@ def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
         order = perm.tolist()
         if len(order) != x.ndim:
             raise invalid(f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {len(order)}") from None  # fmt: skip
+        missing = next((i for i in range(x.ndim) if i not in {p % x.ndim for p in order}), order)
         raise invalid(
-            f"{order} is not a permutation of the dimensions of a tensor of rank {x.ndim}"
+            f"{missing} is missing from {{{','.join(map(str, order))}}}: not a permutation of the dimensions of a tensor "
+            f"of rank {x.ndim}"
         ) from None
 
 
@@ -535,8 +508,9 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 def _fill_shape(c: Inference) -> list[Shape]:
     c.require_rank(0, 1)
+    c.require_rank(1, 0)
     value = c.value(0)
-    if value is not None and value.size and value.min() < 0:
+    if value is not None and value.size and value.min() == -1:
         raise ValueError(f"Fill dimensions must be >= 0, got {value.tolist()}")
     return [c.shape_value(0)]
 
@@ -547,7 +521,12 @@ def _fill_kernel(xp: Any, dims: Any, value: Any) -> Any:
     try:
         out = np.empty(dims.tolist(), value.dtype)
     except ValueError:
-        raise invalid(f"Dimensions {dims.tolist()} must all be >= 0") from None
+        low = next((d for d in dims.reshape(-1).tolist() if d < 0), None)
+        if dims.ndim != 1 or low is None:
+            raise invalid(
+                f"dims must be a vector of int32 or int64, got shape {shapes.show(dims.shape)}"
+            ) from None
+        raise invalid(f"Dimension {low} must be >= 0") from None
     out[...] = value
     return out
 
@@ -565,6 +544,8 @@ def _all_axes(x: Any) -> Tensor:
 
 
 def _zeros_like_kernel(xp: Any, x: Any) -> Any:
+    if hasattr(x, "zeros_like"):  # a tensor list
+        return x.zeros_like
     if x.dtype.kind != "O":
         return xp.zeros(x.shape, x.dtype)
     out = np.empty(x.shape, object)

@@ -290,4 +290,4 @@ def conj(x: Any, name: str | None = None) -> Any:
         return apply(CONJ, x, name=name)
     if x.dtype.is_floating or x.dtype.is_integer:
         return x
-    raise TypeError(f"Expected numeric tensor, got dtype {x.dtype!r}")
+    raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")

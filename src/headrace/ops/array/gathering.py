@@ -113,7 +113,8 @@ def _gather_v2_grad(op: Operation, grad: Any) -> list[Any]:
         raise ValueError(
             "The gradient of tf.gather with axis or batch_dims needs params and indices of known rank."
         )
-    found = _gather_axis_grad(params, indices, grad, at.item() % rank, batch % (count + 1))
+    batch = batch + count if batch < 0 else batch
+    found = _gather_axis_grad(params, indices, grad, at.item() % rank, batch)
     return [found, None, None]
 
 
@@ -183,12 +184,18 @@ def gather(
     validate_indices: Any = None,
     name: str | None = None,
     axis: Any = None,
-    batch_dims: int = 0,
+    batch_dims: Any = 0,
 ) -> Tensor:
-    """Slices of ``params`` at ``indices`` along an axis. A variable is read row by row."""
+    """Slices of ``params`` at ``indices`` along an axis. A variable is read row by row.
+
+    A negative ``batch_dims`` counts from the rank of ``indices``; without ``axis`` it is the axis, too.
+    """
     del validate_indices  # always
     if axis is None:
-        axis = batch_dims if batch_dims else 0
+        axis = batch_dims
+        if axis is None:
+            raise ValueError("gather needs an axis or batch_dims: both are None")
+    batch_dims = 0 if batch_dims is None else batch_dims
     sparse_read = getattr(params, "sparse_read", None)
     if sparse_read is not None and not batch_dims and type(axis) is int and axis == 0:
         return sparse_read(indices, name=name)  # type: ignore[no-any-return]
@@ -208,7 +215,8 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     rank = indices._rank()
     if rank is None:
         raise ValueError("batch_gather does not allow indices with unknown shape.")
-    return gather(params, indices, batch_dims=rank - 1, axis=rank - 1, name=name)
+    with name_scope(name, "BatchGather", [params, indices]):
+        return gather(params, indices, batch_dims=rank - 1, axis=rank - 1, name="Reshape_3")
 
 
 # GatherNd and scatters --------------------------------------------------------------------------
@@ -239,8 +247,15 @@ GATHER_ND = define(
 )  # fmt: skip
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
     """``params[indices[i]]``: each index is a vector into the leading dimensions."""
+    if isinstance(batch_dims, Tensor):
+        known = static_value(batch_dims)
+        if known is None:
+            raise ValueError(
+                f"The batch_dims of tf.gather_nd must be known while the graph is built, got {batch_dims}."
+            )
+        batch_dims = int(known)
     if batch_dims:
         return _batch_gather_nd(params, indices, int(batch_dims), name)
     nd_read = getattr(params, "gather_nd", None)
@@ -251,7 +266,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
 
 def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) -> Tensor:
     """Put the batch position in front of every index."""
-    with name_scope(name, "BatchGatherNd", [params, indices]) as scope:
+    with name_scope(name, "BatchGatherND", [params, indices]) as scope:
         params, indices = convert_to_tensor(params), convert_to_tensor(indices)
         rank = indices._rank()
         if rank is None or params._rank() is None:
@@ -271,7 +286,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
             )
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
-        return apply(GATHER_ND, params, full, name=scope)  # type: ignore[no-any-return]
+        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")  # type: ignore[no-any-return]
 
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
@@ -625,6 +640,7 @@ def sequence_mask(
             column = apply_op("Cast", column, DstT=maxlen._dtype._base)
         else:
             count_more(column._op.graph, 1)  # TF casts in any case
+            get_default_graph().unique_name("Cast")
         mask = apply_op("Less", row, column)
         if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
             return mask  # type: ignore[no-any-return]

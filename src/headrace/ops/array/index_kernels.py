@@ -64,7 +64,8 @@ def gather_v2_kernel(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dim
         at += rank
     if not batch_dims:
         return take(xp, params, indices, at)
-    return batched_take(xp, params, indices, at, batch_dims % (indices.ndim + 1))
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    return batched_take(xp, params, indices, at, batch)
 
 
 def batched_take(xp: Any, params: Any, indices: Any, axis: int, batch: int) -> Any:

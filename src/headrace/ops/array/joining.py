@@ -23,6 +23,7 @@ from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import _packed_dtype, const, invalid, shape, shape_n
+from headrace.ops.array.concat_offset import concat_offset_kernel
 
 __all__ = [
     "concat", "mirror_pad", "pack", "pad", "pad_v2", "parallel_stack", "repeat", "repeat_with_axis", "split", "stack",
@@ -142,23 +143,9 @@ CONCAT_V1 = define(
 )  # fmt: skip
 
 
-def _concat_offset_kernel(xp: Any, axis: Any, *dims: Any) -> Any:
-    at = axis.item()
-    rank = dims[0].size
-    if not -rank <= at < rank:
-        raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
-    out, offset = [], 0
-    for d in dims:
-        start = np.zeros(rank, np.int32)
-        start[at] = offset
-        offset += int(d[at])
-        out.append(start)
-    return tuple(out) if len(out) > 1 else out[0]
-
-
 CONCAT_OFFSET = define(
     "ConcatOffset", "concat_dim: int32, shape: N*int32 -> offset: N*int32",
-    shape=lambda c: c.shapes()[1:], kernel=_concat_offset_kernel, grad=NOT_DIFFERENTIABLE,
+    shape=lambda c: c.shapes()[1:], kernel=concat_offset_kernel, grad=NOT_DIFFERENTIABLE,
 )  # fmt: skip
 
 
@@ -170,7 +157,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         at = convert_to_tensor(axis, dtypes.int32)
         if at._rank() not in (0, None):
             raise ValueError(f"Shape {at.shape} must have rank 0")
-        return apply_op("Identity", values[0], name=name)  # type: ignore[no-any-return]
+        with name_scope(name or "concat"):
+            return apply_op("Identity", values[0], name=name or "concat")  # type: ignore[no-any-return]
     if not values:
         raise ValueError("tf.concat needs at least one tensor")
     return apply(CONCAT, values, axis, name=name or "concat")  # type: ignore[no-any-return]
@@ -374,7 +362,10 @@ def _split_shape(c: Inference) -> list[Shape]:
     at = _split_axis(axis, len(s))
     dim = s[at]
     if dim is not None and dim % num:
-        raise ValueError(f"Dimension size must be evenly divisible by {num} but is {dim}")
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {num} but is {dim}: number of ways to split should evenly "
+            "divide the split dimension"
+        )
     return [s[:at] + (None if dim is None else dim // num,) + s[at + 1 :]] * num
 
 
@@ -416,6 +407,10 @@ def _split_v_shape(c: Inference) -> list[Shape]:
     at = _split_axis(axis, len(s))
     if sizes is None:
         return [s[:at] + (None,) + s[at + 1 :]] * num
+    if sizes.size != num:
+        raise ValueError(
+            f"Length of size_splits should be equal to num_outputs: {sizes.size} vs {num}"
+        )
     full = _full_sizes(sizes.tolist(), s[at])
     return [s[:at] + (n,) + s[at + 1 :] for n in full]
 
@@ -591,7 +586,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     axis = axis % rank if -rank <= axis < rank else axis
     dims = shape(data, out_type=repeats._dtype)
     size: Tensor = dims[axis]  # type: ignore[index]
-    each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1])))
+    each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
     ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
     total = apply_op("Sum", each, const(0), keep_dims=False)
     one, zero = const(1, repeats._dtype), const(0, repeats._dtype)
@@ -601,7 +596,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
         "UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32
     )
     which = apply_op("Squeeze", which, squeeze_dims=(0,))
-    return apply_op("GatherV2", data, which, const(axis))  # type: ignore[no-any-return]
+    return apply_op("GatherV2", data, which, const(axis), name="Reshape")  # type: ignore[no-any-return]
 
 
 # Pad --------------------------------------------------------------------------------------------

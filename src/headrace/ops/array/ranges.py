@@ -50,7 +50,10 @@ def _range_length(start: Any, limit: Any, delta: Any) -> int:
         raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
     if isinstance(start, int):
         return int(-((start - limit) // delta))
-    return math.ceil(float(abs((limit - start) / delta)))
+    length = float(abs((limit - start) / delta))
+    if not math.isfinite(length):
+        raise ValueError(f"Requires a finite number of elements: {start}/{limit}/{delta}")
+    return math.ceil(length)
 
 
 def _bounds(start: Any, limit: Any, delta: Any) -> tuple[Any, Any, Any]:
@@ -78,8 +81,8 @@ def _range_shape(c: Inference) -> list[Shape]:
     for i in _py_range(3):
         c.require_rank(i, 0)
     values = [c.value(i) for i in _py_range(3)]
-    if any(v is None for v in values):
-        return [(None,)]
+    if any(v is None or not np.isfinite(v).all() for v in values):
+        return [(None,)]  # what is not finite is refused by the kernel
     return [(_range_length(*_bounds(*values)),)]
 
 
@@ -91,7 +94,9 @@ def _linspace_kernel(xp: Any, start: Any, stop: Any, num: Any) -> Any:
     if n == 1:
         return xp.reshape(start, (1,)).copy()
     step = (stop - start) / dtype.type(n - 1)
-    return (start + step * np.arange(n).astype(dtype)).astype(dtype)
+    out = (start + step * np.arange(n).astype(dtype)).astype(dtype)
+    out[-1] = stop  # whatever the rounding of the step
+    return out
 
 
 def _linspace_shape(c: Inference) -> list[Shape]:
@@ -355,7 +360,7 @@ def histogram_fixed_width_bins(
         index = apply_op("Floor", apply_op("Cast", bins, DstT=kind) * scaled)
         top = apply_op("Cast", bins - 1, DstT=kind)  # type: ignore[operator]
         inside = apply_op("Minimum", apply_op("Maximum", index, apply_op("ZerosLike", index)), top)
-        return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype))
+        return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype), name="Reshape_1")
 
 
 def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Any:
@@ -398,7 +403,8 @@ def confusion_matrix_v2(
         else:
             values = apply_op("Cast", convert.convert(weights), DstT=kind)
         indices = apply_op("Pack", columns, axis=1)
-        return apply_op("ScatterNd", indices, values, apply_op("Pack", [size, size]))
+        dims = apply_op("Pack", [size, size])
+        return apply_op("ScatterNd", indices, values, dims, name="SparseTensorDenseAdd")
 
 
 def _class_indices(value: Any, name: str) -> Any:

@@ -56,9 +56,14 @@ def Assert(
 ) -> Operation:
     """Fails with ``data`` in the message if ``condition`` is false when it runs."""
     attrs = {} if summarize is None else {"summarize": summarize}
-    made: Operation = apply(ASSERT, condition, list(data), name=name, **attrs)
-    if made is None:  # eager
-        return made
+    if get_default_graph()._is_eager:
+        return apply(ASSERT, condition, list(data), name=name, **attrs)  # type: ignore[no-any-return]
+    with name_scope(name, "Assert", [condition, data]) as scope:
+        given = [convert_to_tensor(d) for d in data]
+        plain = all(d._dtype._base in (dtypes.string, dtypes.int32) for d in given)
+        # TF puts the op in a branch unless its data are all in host memory
+        last = "Assert/" if plain else "AssertGuard/Merge/"
+        made: Operation = apply(ASSERT, condition, given, name=scope + last, **attrs)
     values = made._inputs[1:]
     count_more(made.graph, sum(not isinstance(d, Tensor) for d in data))
     if any(v._dtype._base not in (dtypes.string, dtypes.int32) for v in values):
@@ -115,6 +120,8 @@ def _pair(what: str, sign: str, op: str, compare: Callable[[Any, Any], Any]) -> 
         message: Any = None,
         name: str | None = None,
     ) -> Operation:
+        if what == "assert_equal" and not get_default_graph()._is_eager:
+            get_default_graph().unique_name(name or what)  # TF enters the scope twice
         return _compared(what, sign, op, compare, x, y, data, summarize, message, name)
 
     def check_v2(

@@ -196,7 +196,7 @@ class TensorArray:
         if not self._dynamic_size and self._size is not None:
             if isinstance(self._size, Tensor):
                 count_more(self._size._op.graph, 1)  # TF asks the array
-            return convert_to_tensor(self._size, dtypes.int32)
+            return convert_to_tensor(self._size, dtypes.int32, name or "TensorArraySizeV3")
         return apply(ops.SIZE, self._handle, self._flow, name=name)  # type: ignore[no-any-return]
 
     def close(self, name: str | None = None) -> Any:

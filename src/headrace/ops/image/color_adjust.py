@@ -12,7 +12,6 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import shape
@@ -20,13 +19,13 @@ from headrace.ops.array.casting import cast
 from headrace.ops.image.color_convert import convert_image_dtype
 from headrace.ops.image.color_ops import ADJUST_CONTRAST, ADJUST_HUE, ADJUST_SATURATION
 from headrace.ops.image.encode import ENCODE_JPEG_VARIABLE_QUALITY, decode_jpeg
-from headrace.ops.image.image_check import at_least_3d
+from headrace.ops.image.image_check import at_least_3d, require
 from headrace.ops.math.reductions import reduce_mean, reduce_prod, reduce_std
 from headrace.ops.math.unary import rsqrt
 from headrace.ops.random.random_ops import random_uniform
 
 __all__ = [
-    "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_jpeg_quality", "adjust_saturation",
+    "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_jpeg_quality", "adjust_jpeg_quality_v2", "adjust_saturation",
     "per_image_standardization", "random_brightness", "random_contrast", "random_hue", "random_jpeg_quality",
     "random_saturation",
 ]  # fmt: skip
@@ -82,10 +81,16 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         image = convert_to_tensor(image, name="image")
         original = image.dtype.base_dtype
         floats = _as_float(image, original)
-        known = static_value(gamma) if isinstance(gamma, Tensor) else gamma
-        if known is not None and float(known) < 0:
-            raise ValueError("Gamma should be a non-negative real number.")
-        out = apply_op("Mul", gain, apply_op("Pow", floats, gamma, name="pow"), name="mul")
+        negative = "Gamma should be a non-negative real number."
+        if not isinstance(gamma, Tensor) and gamma < 0:
+            raise ValueError(negative)
+        gain, power = (
+            v if isinstance(v, Tensor) else convert_to_tensor(v, floats.dtype.base_dtype)
+            for v in (gain, gamma)
+        )
+        if isinstance(gamma, Tensor):
+            power = require(power, lambda: [(gamma >= 0, negative)])
+        out = apply_op("Mul", gain, apply_op("Pow", floats, power, name="pow"), name="mul")
         return convert_image_dtype(out, original, saturate=True)
 
 
@@ -150,6 +155,13 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = Non
 
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
     """The image as it looks after saving it as JPEG."""
+    return adjust_jpeg_quality_v2(image, jpeg_quality, "", name)
+
+
+def adjust_jpeg_quality_v2(
+    image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
+) -> Tensor:
+    """The image as it looks after saving it as JPEG and decoding it with ``dct_method``."""
     with name_scope(name, "adjust_jpeg_quality", [image]) as scope:
         image = convert_to_tensor(image, name="image")
         original = image.dtype.base_dtype
@@ -157,7 +169,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         quality = convert_to_tensor(jpeg_quality, dtypes.int32)
         data = apply(ENCODE_JPEG_VARIABLE_QUALITY, small, quality)
         last = image._shape[-1] if image._shape is not None else None
-        decoded = decode_jpeg(data, channels=last or 0)
+        decoded = decode_jpeg(data, channels=last or 0, dct_method=dct_method)
         return convert_image_dtype(decoded, original, name=scope)
 
 

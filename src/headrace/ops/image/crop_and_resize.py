@@ -216,7 +216,7 @@ def crop_and_resize(
     box_indices: Any,
     crop_size: Any,
     method: str = "bilinear",
-    extrapolation_value: float = 0,
+    extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
     return crop_and_resize_v1(

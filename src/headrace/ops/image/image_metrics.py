@@ -112,6 +112,23 @@ def ssim(
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
+def ssim_v2(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    return_index_map: bool = False,
+) -> Tensor:
+    """TF 2's signature. The map of similarities before their mean (``return_index_map``) is not there yet."""
+    if return_index_map:
+        raise NotImplementedError("tf.image.ssim: return_index_map=True is not there yet")
+    first, second = (convert_to_tensor(i) for i in (img1, img2))
+    return ssim(first, second, max_val, filter_size, filter_sigma, k1, k2)
+
+
 def ssim_multiscale(
     img1: Any,
     img2: Any,

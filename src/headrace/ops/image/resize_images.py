@@ -32,6 +32,7 @@ __all__ = [
     "ResizeMethod",
     "ResizeMethodV2",
     "resize_image_with_pad",
+    "resize_image_with_pad_v2",
     "resize_images",
     "resize_images_v2",
 ]
@@ -160,6 +161,27 @@ def resize_image_with_pad(
     align_corners: bool = False,
 ) -> Tensor:
     """As large as fits with its aspect ratio kept, in the middle of zeros."""
+    return _padded(
+        image, target_height, target_width, lambda x, s: resize_images(x, s, method, align_corners)
+    )
+
+
+def resize_image_with_pad_v2(
+    image: Any,
+    target_height: Any,
+    target_width: Any,
+    method: Any = ResizeMethodV2.BILINEAR,
+    antialias: bool = False,
+) -> Tensor:
+    """The same with TF 2's sampling."""
+    return _padded(
+        image, target_height, target_width, lambda x, s: resize_images_v2(x, s, method, antialias=antialias)
+    )  # fmt: skip
+
+
+def _padded(
+    image: Any, target_height: Any, target_width: Any, resized: Callable[[Any, Any], Tensor]
+) -> Tensor:
     with name_scope(None, "resize_image_with_pad", [image]):
         image = convert_to_tensor(image, name="image")
         dims = image._rank()
@@ -180,5 +202,5 @@ def resize_image_with_pad(
         top = maximum(0, cast(floor((high - new_high) / 2), dtypes.int32))
         left = maximum(0, cast(floor((wide - new_wide) / 2), dtypes.int32))
         size = stack([cast(floor(new_high), dtypes.int32), cast(floor(new_wide), dtypes.int32)])
-        smaller = resize_images(image, size, method, align_corners)
+        smaller = resized(image, size)
         return pad_to_bounding_box(smaller, top, left, target_height, target_width)

@@ -148,7 +148,8 @@ def _restored(reader: CheckpointFile, name: str, spec: str, dtype: Any) -> Any:
             f"tensor_name = {name}; expected dtype {_c_name(want)} does not equal original dtype {_c_name(have)}",
         )  # fmt: skip
     if not spec:
-        return reader.read(name)
+        value = reader.read(name)
+        return value.view(want.np_dtype) if want._kind == "q" else value
     shape, part = parse_slice_spec(spec)
     if shape != reader.shape(name):
         raise errors.InvalidArgumentError(

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert, shapes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, named_result
+from headrace.core.dtypes import int32
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
@@ -335,9 +336,11 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """The sum of products over pairs of axes; an int n means the last n of ``a`` with the first n of ``b``."""
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a = convert.convert(a, name="a")
-        b = convert.convert(b, name="b", preferred=a._dtype._base)
-        if a._shape is None or b._shape is None:
-            raise ValueError("tensordot needs tensors of known rank. Use set_shape.")
+        b = convert.convert(b, name="b")
+        if isinstance(axes, Tensor) and static_value(axes) is not None:
+            axes = static_value(axes)
+        if a._shape is None or b._shape is None or isinstance(axes, Tensor):
+            return _tensordot_of_any_rank(a, b, axes, scope)
         axes_a, axes_b = _paired_axes(axes, len(a._shape), len(b._shape))
         labels_a: Labels = [("a", i) for i in range(len(a._shape))]
         labels_b: Labels = [("b", i) for i in range(len(b._shape))]
@@ -353,14 +356,58 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         count_as(
             a._op.graph, before, 9 + 11 * unknown + (5 if unknown else 2)
         )  # TF reshapes to matrices and back
-        return out if name is None else apply_op("Identity", out, name=scope)
+        return named_result(out, scope)
+
+
+def _tensordot_of_any_rank(a: Tensor, b: Tensor, axes: Any, scope: str) -> Any:
+    """Which axes are summed is found when it runs: both sides become matrices."""
+    before = ops_counted(a._op.graph)
+    pair = _axes_when_run(axes, a, b)
+    rows, outer_a = _matrix_when_run(a, pair[0], summed_last=True)
+    columns, outer_b = _matrix_when_run(b, pair[1], summed_last=False)
+    product = apply_op("MatMul", rows, columns)
+    out = apply_op("Reshape", product, apply_op("ConcatV2", [outer_a, outer_b], 0), name=scope)
+    known = [shapes.known(t._shape) is not None for t in (a, b)]
+    ranked = [t._shape is not None for t in (a, b)]
+    if isinstance(axes, Tensor):
+        ops = 64  # what TF makes for the same call
+    elif a._shape is None and isinstance(axes, (int, np.integer)):
+        ops = 59
+    else:
+        ops = 52 - 8 * sum(ranked) - 11 * sum(known)
+    count_as(a._op.graph, before, ops)
+    return out
+
+
+def _axes_when_run(axes: Any, a: Tensor, b: Tensor) -> tuple[Any, Any]:
+    if isinstance(axes, Tensor):
+        return axes[0], axes[1]  # type: ignore[index]
+    if isinstance(axes, (int, np.integer)) or (isinstance(axes, np.ndarray) and axes.ndim == 0):
+        n = int(axes)
+        if n < 0:
+            raise ValueError(f"'axes' must be at least 0, got {n}.")
+        rank = apply_op("Rank", a)
+        return apply_op("Range", apply_op("Sub", rank, n), rank, 1), np.arange(n, dtype=np.int32)
+    left, right = _lists_of_axes(axes)
+    return np.array(left, np.int32), np.array(right, np.int32)
+
+
+def _matrix_when_run(x: Tensor, axes: Any, summed_last: bool) -> tuple[Any, Any]:
+    """``x`` with the summed axes as one, last or first, the others as the other one; and the others' sizes."""
+    rank, dims = apply_op("Rank", x), apply_op("Shape", x)
+    axes = convert.convert(axes, int32)
+    axes = apply_op("FloorMod", axes, rank)
+    free = apply_op("ListDiff", apply_op("Range", 0, rank, 1), axes)[0]
+    outer, summed = apply_op("GatherV2", dims, free, 0), apply_op("GatherV2", dims, axes, 0)
+    sides = [(free, outer), (axes, summed)]
+    if not summed_last:
+        sides.reverse()
+    order = apply_op("ConcatV2", [side[0] for side in sides], 0)
+    sizes = apply_op("Pack", [apply_op("Prod", side[1], [0]) for side in sides])
+    return apply_op("Reshape", apply_op("Transpose", x, order), sizes), outer
 
 
 def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
-    if isinstance(axes, Tensor):
-        axes = static_value(axes)
-        if axes is None:
-            raise ValueError("The axes of tensordot must be known when the graph is built.")
     found = np.asarray(axes) if not isinstance(axes, (list, tuple)) else axes
     if isinstance(found, np.ndarray) and found.ndim == 0:
         n = int(found)
@@ -371,6 +418,11 @@ def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[i
                 f"'axes' must not be larger than the number of dimensions of tensor, got {n}."
             )
         return list(range(rank_a - n, rank_a)), list(range(n))
+    left, right = _lists_of_axes(found)
+    return [x % rank_a for x in left], [x % rank_b for x in right]
+
+
+def _lists_of_axes(found: Any) -> tuple[list[int], list[int]]:
     if len(found) != 2:
         raise ValueError("'axes' must be an integer or have length 2.")
     left, right = (np.atleast_1d(np.asarray(x, np.int64)).tolist() for x in found)
@@ -378,4 +430,4 @@ def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[i
         raise ValueError(
             f"Different number of contraction axes 'a' and 'b', {len(left)} != {len(right)}."
         )
-    return [x % rank_a for x in left], [x % rank_b for x in right]
+    return left, right

@@ -46,23 +46,51 @@ def _adjoint(xp: Any, x: Any) -> Any:
     return x.conj() if x.dtype.kind == "c" else x
 
 
+def _require_pivot(xp: Any, x: Any, message: str) -> None:
+    """A NaN in the first place is a pivot that no comparison accepts; any later NaN spreads through the result."""
+    if xp.name == "numpy" and x.size and np.isnan(x[..., 0, 0]).any():
+        raise _invalid(f"{message} (its first element is NaN)")
+
+
+def _spread_nan(xp: Any, x: Any, out: Any) -> Any:
+    """A matrix with a NaN has no inverse with a number in it, whichever rows LAPACK did not touch."""
+    if xp.name == "numpy" and x.size:
+        bad = np.isnan(x).any((-1, -2))
+        if bad.any():
+            out[bad] = np.nan
+    return out
+
+
 def inverse_kernel(xp: Any, x: Any, *, adjoint: bool) -> Any:
     _square(x)
+    _require_pivot(xp, x, "Input is not invertible.")
     try:
         out = xp.linalg.inv(_wide(_adjoint(xp, x) if adjoint else x))
     except np.linalg.LinAlgError:
         raise _invalid("Input is not invertible.") from None
-    return out.astype(x.dtype)
+    return _spread_nan(xp, x, out).astype(x.dtype)
+
+
+def _slogdet(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Sign and logarithm; where the logarithm is not finite the sign is 0 and the logarithm an infinity."""
+    sign, log = xp.linalg.slogdet(x)
+    finite = xp.isfinite(log)
+    return xp.where(finite, sign, 0), xp.where(finite, log, xp.where(log > 0, np.inf, -np.inf))
 
 
 def determinant_kernel(xp: Any, x: Any) -> Any:
     _square(x)
-    return xp.linalg.det(_wide(x)).astype(x.dtype)
+    wide = _wide(x)
+    out = xp.linalg.det(wide)
+    if xp.name == "numpy" and not np.isfinite(out).all():
+        sign, log = _slogdet(xp, wide)
+        out = np.where(np.isfinite(out), out, sign * np.exp(log))
+    return out.astype(x.dtype)
 
 
 def log_determinant_kernel(xp: Any, x: Any) -> Any:
     _square(x)
-    sign, log = xp.linalg.slogdet(_wide(x))
+    sign, log = _slogdet(xp, _wide(x))
     return sign.astype(x.dtype), log.astype(x.dtype)
 
 
@@ -92,16 +120,30 @@ def qr_kernel(xp: Any, x: Any, *, full_matrices: bool) -> Any:
 
 
 def svd_kernel(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
+    """A matrix with an infinity or a NaN gives NaN: LAPACK may iterate on it for ever, or refuse it."""
+    wide, bad = _wide(x), None
+    if xp.name == "numpy" and not np.isfinite(wide).all():
+        bad = ~np.isfinite(wide).all((-1, -2))
+        wide = np.where(bad[..., None, None], 0, wide).astype(wide.dtype)
     if not compute_uv:
-        s = xp.linalg.svd(_wide(x), compute_uv=False)
+        s = xp.linalg.svd(wide, compute_uv=False)
+        if bad is not None:
+            s[bad] = np.nan
         nothing = xp.zeros((0,), x.dtype)
         return s.astype(x.dtype), nothing, nothing
-    u, s, vh = xp.linalg.svd(_wide(x), full_matrices=full_matrices)
+    u, s, vh = xp.linalg.svd(wide, full_matrices=full_matrices)
+    if bad is not None:
+        u[bad], s[bad], vh[bad] = np.nan, np.nan, np.nan
     return s.astype(x.dtype), u.astype(x.dtype), _adjoint(xp, vh).astype(x.dtype)
 
 
 def eigh_kernel(xp: Any, x: Any, *, compute_v: bool) -> Any:
     _square(x)
+    if xp.name == "numpy" and x.shape[-1] > 1 and not np.isfinite(np.tril(x)).all():
+        raise _invalid(
+            "Self-adjoint eigen decomposition was not successful. The input might not be valid: its lower triangle "
+            "has an infinity or a NaN."
+        )
     try:
         if not compute_v:
             return xp.linalg.eigvalsh(_wide(x)).astype(x.dtype), xp.zeros((0,), x.dtype)
@@ -122,11 +164,12 @@ def _check_right_side(matrix: Any, rhs: Any) -> None:
 def solve_kernel(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
     _square(matrix)
     _check_right_side(matrix, rhs)
+    _require_pivot(xp, matrix, "Input matrix is not invertible.")
     try:
         out = xp.linalg.solve(_wide(_adjoint(xp, matrix) if adjoint else matrix), _wide(rhs))
     except np.linalg.LinAlgError:
         raise _invalid("Input matrix is not invertible.") from None
-    return out.astype(matrix.dtype)
+    return _spread_nan(xp, matrix, out).astype(matrix.dtype)
 
 
 def triangular_solve_kernel(xp: Any, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
@@ -137,6 +180,7 @@ def triangular_solve_kernel(xp: Any, matrix: Any, rhs: Any, *, lower: bool, adjo
         return xp.linalg.solve(_adjoint(xp, triangle) if adjoint else triangle, rhs)
     if (np.diagonal(matrix, axis1=-2, axis2=-1) == 0).any():
         raise _invalid("Input matrix is not invertible.")
+    _require_pivot(xp, matrix, "Input matrix is not invertible.")
     from scipy.linalg import solve_triangular
 
     a, b = _wide(matrix), _wide(rhs)
@@ -157,9 +201,15 @@ def least_squares_kernel(xp: Any, matrix: Any, rhs: Any, l2_regularizer: Any, *,
     if a.size == 0 or b.size == 0:
         return xp.zeros((*a.shape[:-2], a.shape[-1], b.shape[-1]), matrix.dtype)
     if not fast:
+        if (
+            xp.name == "numpy" and not np.isfinite(a).all()
+        ):  # no direction counts as one of full rank
+            bad = ~np.isfinite(a).all((-1, -2), keepdims=True)
+            a = np.where(bad, 0, a).astype(a.dtype)
         return (xp.linalg.pinv(a) @ b).astype(matrix.dtype)
     ah = _adjoint(xp, a)
     tall = a.shape[-2] >= a.shape[-1]
+    _require_pivot(xp, a, "Input matrix is not invertible.")
     gram = ah @ a if tall else a @ ah
     gram = gram + weight * xp.eye(gram.shape[-1], dtype=gram.dtype)
     try:
@@ -179,9 +229,14 @@ def matrix_function(name: str) -> Any:
         function = getattr(scipy.linalg, name)
         wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
         out = np.empty(x.shape, wide.dtype)
+        nothing = np.nan if out.dtype.kind != "c" else complex(np.nan, np.nan)
         if out.size:
             for i in np.ndindex(x.shape[:-2]):
-                value = function(wide[i])
+                value = (
+                    function(wide[i])
+                    if np.isfinite(wide[i]).all()
+                    else np.full_like(wide[i], nothing)
+                )
                 out[i] = value.real if out.dtype.kind != "c" else value
         return out.astype(x.dtype)
 
@@ -194,6 +249,7 @@ def lu_kernel(xp: Any, x: Any, *, output_idx_type: Any) -> Any:
     from scipy.linalg import lu_factor
 
     wide = _wide(x)
+    _require_pivot(xp, wide, "Input is not invertible.")
     lu = np.empty(x.shape, wide.dtype)
     p = np.empty(x.shape[:-1], output_idx_type.np_dtype)
     for i in np.ndindex(x.shape[:-2]):

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_named, apply_op
 from headrace.core.dtypes import bfloat16, complex64, complex128, int32
 from headrace.core.opdef import GROUPS, NO_GRADIENT_YET, define
-from headrace.core.scopes import name_scope
+from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.linalg import decomposition_kernels as kernels
 from headrace.ops.linalg.matmul import adjoint, matmul, matrix_transpose
@@ -319,7 +319,7 @@ def matrix_determinant(input: Any, name: str | None = None) -> Any:
 
 def slogdet(input: Any, name: str | None = None) -> Any:
     """Sign and logarithm of the absolute value of determinants."""
-    return apply(LOG_MATRIX_DETERMINANT, input, name=name)
+    return apply_named(LOG_MATRIX_DETERMINANT, input, name=name)
 
 
 def cholesky(input: Any, name: str | None = None) -> Any:
@@ -341,7 +341,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
-    return apply(QR, input, full_matrices=full_matrices, name=name)
+    return apply_named(QR, input, full_matrices=full_matrices, name=name)
 
 
 def svd(
@@ -380,12 +380,24 @@ def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
 ) -> Any:
     """Least squares; ``fast=False`` is the way for matrices that lack full rank (and takes no regularizer)."""
-    return apply(MATRIX_SOLVE_LS, matrix, rhs, l2_regularizer, fast=fast, name=name)
+    with name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]) as scope:
+        matrix = convert.convert(matrix, name="matrix")
+        known = matrix._shape is not None and None not in matrix._shape[-2:]
+        # TF solves the normal equations by operations of their own, in branches where it does not know which are smaller
+        last = (
+            "MatrixSolveLs/"
+            if not fast
+            else "cholesky_solve/MatrixTriangularSolve_1/"
+            if known
+            else "cond/Merge/"
+        )
+        return apply(MATRIX_SOLVE_LS, matrix, rhs, l2_regularizer, fast=fast, name=scope + last)
 
 
 def expm(input: Any, name: str | None = None) -> Any:
     """The matrix exponential."""
-    return apply(MATRIX_EXPONENTIAL, input, name=name or "matrix_exponential")
+    with name_scope(name or "matrix_exponential"):
+        return apply(MATRIX_EXPONENTIAL, input, name="Reshape_1")
 
 
 def logm(input: Any, name: str | None = None) -> Any:
@@ -397,13 +409,32 @@ def sqrtm(input: Any, name: str | None = None) -> Any:
 
 
 def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any:
-    return apply(LU, input, output_idx_type=output_idx_type, name=name)
+    return apply_named(LU, input, output_idx_type=output_idx_type, name=name)
+
+
+def _matrix(a: Any, validate_args: bool) -> Any:
+    """``a`` with at least two axes: checked now where the rank is known, else when it runs if ``validate_args``."""
+    from headrace.ops.control.assertions import assert_rank_at_least
+
+    a = convert.convert(a, name="a")
+    if not a._dtype._base.is_floating:
+        raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {a.dtype.name}).")
+    if a._shape is not None:
+        if len(a._shape) < 2:
+            raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {len(a._shape)}).")
+        return a
+    if not validate_args:
+        return a
+    with control_dependencies(
+        [assert_rank_at_least(a, 2, message="Input `a` must have at least 2 dimensions.")]
+    ):
+        return apply_op("Identity", a)
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
     """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as zero."""
     with name_scope(name, "pinv", [a]):
-        a = convert.convert(a, name="a")
+        a = _matrix(a, validate_args)
         s, u, v = svd(a)
         if rcond is None:
             rcond = _default_cutoff(a, s)
@@ -428,7 +459,7 @@ def matrix_rank(
 ) -> Any:
     """How many singular values are larger than ``tol``."""
     with name_scope(name, "matrix_rank", [a]):
-        a = convert.convert(a, name="a")
+        a = _matrix(a, validate_args)
         s = svd(a, compute_uv=False)
         if tol is None:
             tol = _default_cutoff(a, s) * 0.1 * apply_op("Max", s, [-1], keep_dims=True)

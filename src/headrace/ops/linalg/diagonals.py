@@ -52,7 +52,18 @@ def _diagonal_slots(x: Any) -> Any:
     return x.reshape(*x.shape[:-2], rows * cols)[..., : (count - 1) * (cols + 1) + 1 : cols + 1]
 
 
+def _at_least(x: Any, rank: int, what: str) -> None:
+    if x.ndim < rank:
+        shape = "vector" if rank == 1 else "matrix"
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{what} must be at least {rank}-dim, received shape: {list(x.shape)}: no {shape}",
+        )
+
+
 def _matrix_diag_kernel(xp: Any, diagonal: Any) -> Any:
+    _at_least(diagonal, 1, "diagonal")
     n = diagonal.shape[-1]
     if xp.name != "numpy":
         return xp.where(xp.eye(n, dtype=bool), diagonal[..., None], xp.zeros((), diagonal.dtype))
@@ -63,10 +74,12 @@ def _matrix_diag_kernel(xp: Any, diagonal: Any) -> Any:
 
 
 def _matrix_diag_part_kernel(xp: Any, x: Any) -> Any:
+    _at_least(x, 2, "input")
     return xp.diagonal(x, axis1=-2, axis2=-1)
 
 
 def _matrix_set_diag_kernel(xp: Any, x: Any, diagonal: Any) -> Any:
+    _at_least(x, 2, "input")
     wanted = (*x.shape[:-2], min(x.shape[-2:]))
     if diagonal.shape != wanted:
         raise errors.InvalidArgumentError(

@@ -319,7 +319,7 @@ def matvec(
     b_is_sparse: bool = False, name: str | None = None,
 ) -> Any:  # fmt: skip
     """A matrix times a vector, over leading axes."""
-    with name_scope(name, "MatVec", [a, b]) as scope:
+    with name_scope(name, "MatVec", [a, b]):
         x = convert.convert(a, name="a")
         column = apply_op("ExpandDims", convert.convert(b, name="b"), -1)
         out = matmul(
@@ -330,7 +330,7 @@ def matvec(
             a_is_sparse=a_is_sparse,
             b_is_sparse=b_is_sparse,
         )
-        return apply_op("Squeeze", out, squeeze_dims=[-1], name=scope)
+        return apply_op("Squeeze", out, squeeze_dims=[-1], name="Squeeze")
 
 
 def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Any:

@@ -130,7 +130,7 @@ def normalize(
         size = norm(x, ord, axis, True)
         kind = x._dtype._base
         divisor = size if size._dtype._base is kind else apply_op("Cast", size, DstT=kind)
-        return apply_op("RealDiv", x, divisor), size
+        return apply_op("RealDiv", x, divisor, name="truediv"), size
 
 
 # matrices ---------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def verify_tensor_all_finite_v2(x: Any, message: Any, name: str | None = None) -
         x = convert_to_tensor(x, name="x")
         checked = apply(CHECK_NUMERICS, x, message=message)
         with get_default_graph().control_dependencies([checked]):
-            return apply_op("Identity", x)
+            return apply_op("Identity", x, name="control_dependency")
 
 
 # clipping ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import convert, dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_op, named_result
 from headrace.core.infer import Inference, static_value
 from headrace.core.opdef import GROUPS, OpDef, define
 from headrace.core.scopes import name_scope
@@ -310,10 +310,10 @@ def _shifted(x: Any, axes: Any, name: str, inverse: bool) -> Any:
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
     """The zero frequency moved to the middle."""
-    with name_scope(name, "fftshift"):
-        return _shifted(x, axes, "fftshift", False)
+    with name_scope(name, "fftshift") as scope:
+        return named_result(_shifted(x, axes, "fftshift", False), scope)
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
-    with name_scope(name, "ifftshift"):
-        return _shifted(x, axes, "ifftshift", True)
+    with name_scope(name, "ifftshift") as scope:
+        return named_result(_shifted(x, axes, "ifftshift", True), scope)

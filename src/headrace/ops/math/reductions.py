@@ -350,18 +350,23 @@ def reduce_min(
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+def _booleans(x: Any) -> Any:
+    """The type is fixed, so it is the type of what has none, such as an empty list."""
+    return convert.convert(x, bool_) if isinstance(x, (list, tuple, bool)) else x
+
+
 def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
     reduction_indices: Any = None, keep_dims: Any = None,
 ) -> Any:  # fmt: skip
-    return _reduce(ALL, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+    return _reduce(ALL, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
     reduction_indices: Any = None, keep_dims: Any = None,
 ) -> Any:  # fmt: skip
-    return _reduce(ANY, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+    return _reduce(ANY, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_euclidean_norm(

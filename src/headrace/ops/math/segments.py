@@ -41,12 +41,27 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
 def _check_sorted(ids: Any, rows: int) -> None:
     if ids.ndim != 1 or ids.shape[0] != rows:
         raise _invalid("segment_ids should be the same size as dimension 0 of input.")
-    if rows and (ids[1:] < ids[:-1]).any():
-        raise _invalid("segment ids are not increasing")
-    if rows and ids[0] < 0:
-        raise _invalid(
-            f"Segment id {ids[0]} out of range [0, {ids[-1] + 1}), possibly because 'segment_ids' input is not sorted."
-        )
+    _check_order(ids)
+
+
+def _check_order(ids: Any) -> None:
+    """TensorFlow walks through the runs of equal ids up to the first that is wrong; the last id gives the size."""
+    if not ids.size:
+        return
+    if ids[-1] < 0:
+        raise _invalid("segment ids must be >= 0")
+    falls = ids[1:] < ids[:-1]
+    if ids[0] >= 0 and not falls.any():
+        return
+    size = int(ids[-1]) + 1
+    ends = np.append(np.flatnonzero(ids[1:] != ids[:-1]), ids.size - 1)
+    for end in ends.tolist():
+        if end < falls.size and falls[end]:
+            raise _invalid("segment ids are not increasing")
+        if not 0 <= ids[end] < size:
+            raise _invalid(
+                f"Segment id {ids[end]} out of range [0, {size}), possibly because 'segment_ids' input is not sorted."
+            )
 
 
 def _runs(ids: Any) -> Any:
@@ -172,10 +187,7 @@ def _sparse_rows(data: Any, indices: Any, ids: Any) -> Any:
     """``data[indices]``, with the checks of the sparse segment ops."""
     if indices.shape != ids.shape or ids.ndim != 1:
         raise _invalid("segment_ids and indices should have same size.")
-    if ids.size and (ids[1:] < ids[:-1]).any():
-        raise _invalid("segment ids are not increasing")
-    if ids.size and ids[0] < 0:
-        raise _invalid("segment ids must be >= 0")
+    _check_order(ids)
     bad = np.flatnonzero((indices < 0) | (indices >= data.shape[0]))
     if bad.size:
         raise _invalid(
@@ -222,6 +234,11 @@ def _sparse_grad_kernel(scale: str) -> Any:
         bad = np.flatnonzero((indices < 0) | (indices >= rows))
         if bad.size:
             raise _invalid(f"Index {indices[bad[0]]} out of range [0, {rows}).")
+        count = int(segment_ids[-1]) + 1 if segment_ids.size else 0
+        if count != grad.shape[0]:
+            raise _invalid(
+                f"Invalid number of segments: {count} by the ids, {grad.shape[0]} rows of the gradient"
+            )
         bad = np.flatnonzero((segment_ids < 0) | (segment_ids >= grad.shape[0]))
         if bad.size:
             raise _invalid(f"Segment id {segment_ids[bad[0]]} out of range [0, {grad.shape[0]}).")
@@ -271,6 +288,9 @@ def _rows_given(c: Inference) -> list[Shape]:
     """SparseSegment…WithNumSegments and …Grad: the last input is the number of rows."""
     data = c.require_rank_at_least(0, 1)
     _same_length(c.require_rank(1, 1), c.require_rank(2, 1))
+    given = c.value(3)
+    if given is not None and given.size == 1 and int(given.item()) < 0:
+        raise ValueError("Cannot specify a negative value for num_segments")
     rows = _size_input(c, 3)
     return [None if data is None else (rows, *data[1:])]
 

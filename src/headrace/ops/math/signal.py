@@ -115,7 +115,7 @@ def frame(
         count = -(-size // step) if pad_end else _at_least_zero(1 + (size - length) // step)
         if pad_end:
             x = _padded_end(x, at, _at_least_zero(length + step * (count - 1) - size), pad_value)
-        return apply_op("GatherV2", x, _frame_indices(count, length, step), at)
+        return apply_op("GatherV2", x, _frame_indices(count, length, step), at, name="Reshape_4")
 
 
 def _at_least_zero(value: Any) -> Any:

@@ -279,7 +279,7 @@ def bessel_i1e(x: Any, name: str | None = None) -> Any:
 def _unscaled(scaled: OpDef, default_name: str, x: Any, name: str | None) -> Any:
     with name_scope(name, default_name, [x]):
         x = convert_to_tensor(x, name="x")
-        return gu.mul(_call("Exp", _call("Abs", x)), apply(scaled, x))
+        return apply_op("Mul", _call("Exp", _call("Abs", x)), apply(scaled, x), name="mul")
 
 
 def bessel_i0(x: Any, name: str | None = None) -> Any:
@@ -294,9 +294,9 @@ def bessel_i1(x: Any, name: str | None = None) -> Any:
 
 def lbeta(x: Any, name: str | None = None) -> Any:
     """log |Beta(x)| along the last axis."""
-    with name_scope(name, "lbeta", [x]) as scope:
+    with name_scope(name, "lbeta", [x]):
         x = convert_to_tensor(x, name="x")
         last = np.array([-1], np.int32)
         log_product = apply_op("Sum", apply(LGAMMA, x), last, keep_dims=False)
         log_total = apply(LGAMMA, apply_op("Sum", x, last, keep_dims=False))
-        return apply_op("Sub", log_product, log_total, name=scope)
+        return apply_op("Sub", log_product, log_total, name="sub")

@@ -15,8 +15,9 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import infer, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_op, named_result
 from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import get_default_graph
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
@@ -74,7 +75,7 @@ def _leaky_relu_kernel(xp: Any, features: Any, *, alpha: float) -> Any:
 
 def _leaky_relu_grad_kernel(xp: Any, gradients: Any, features: Any, *, alpha: float) -> Any:
     slope = gradients.dtype.type(alpha)
-    if alpha > 1:
+    if not 0 <= alpha < 1:
         return xp.where(features > 0, gradients, gradients * slope)
     return gradients * xp.maximum(features > 0, slope)
 
@@ -339,7 +340,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
-    """max(features, alpha * features); integers become float32."""
+    """``features`` where positive, else ``alpha * features``; integers become float32."""
     with name_scope(name, "LeakyRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
         if features._dtype.is_integer:
@@ -367,7 +368,8 @@ def swish(features: Any) -> Tensor:
     """x * sigmoid(x)."""
     features = convert_to_tensor(features, name="features")
     count_more(features._op.graph, 2)  # TF has a gradient of its own for it, with identities around
-    return mul(features, apply_op("Sigmoid", features))
+    product = mul(features, apply_op("Sigmoid", features))
+    return named_result(product, f"{get_default_graph().unique_name('IdentityN')}/")
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
@@ -392,9 +394,10 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
     """The op over any axis: it is moved to the end and back."""
     logits = convert_to_tensor(logits)
     if isinstance(axis, Tensor):
+        dynamic = axis
         axis = infer.static_value(axis)
         if axis is None:
-            raise ValueError("The axis of a softmax must be known while the graph is built.")
+            return _along_any(opdef, logits, dynamic, name)
     if isinstance(axis, (str, bytes)):
         raise TypeError(f"The axis of a softmax must be an integer, not {axis!r}.")
     axis = -1 if axis is None else int(axis)
@@ -415,6 +418,28 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
     swap = list(range(rank))
     swap[axis], swap[-1] = swap[-1], swap[axis]
     return transpose(apply(opdef, transpose(logits, swap)), swap, name=name)
+
+
+def _along_any(opdef: OpDef, logits: Tensor, axis: Tensor, name: str | None) -> Tensor:
+    """Over an axis that is known when it runs."""
+    rank = apply_op("Rank", logits)
+    axis = cond_where(apply_op("Less", axis, 0), apply_op("AddV2", axis, rank), axis)
+    last = sub(rank, 1)
+    behind = cond_where(apply_op("Equal", axis, last), last, apply_op("AddV2", axis, 1))
+    before, between = (
+        apply_op("Range", 0, axis, 1),
+        apply_op("Range", behind, last, 1),
+    )  # refuse a wrong axis
+    inner = apply_op(
+        "ConcatV2",
+        [before, apply_op("ExpandDims", last, 0), between, apply_op("ExpandDims", axis, 0)],
+        0,
+    )
+    # where the axis is the last one it is named twice: the order is cut to the rank
+    swap = apply_op("Slice", inner, [0], apply_op("ExpandDims", rank, 0))
+    result = transpose(apply(opdef, transpose(logits, swap)), swap, name=name)
+    result.set_shape(logits.shape)
+    return result
 
 
 # dropout ----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_named, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.kernel_context import Runtime
@@ -349,7 +349,7 @@ Sampled = tuple[Tensor, Tensor, Tensor]
 
 
 def _sampler(opdef: OpDef, true_classes: Any, seed: Any, name: str | None, **attrs: Any) -> Sampled:
-    return apply(opdef, true_classes, name=name, **attrs, **op_seeds(seed))  # type: ignore[no-any-return]
+    return apply_named(opdef, true_classes, name=name, **attrs, **op_seeds(seed))  # type: ignore[no-any-return]
 
 
 def uniform_candidate_sampler(
@@ -419,7 +419,7 @@ def compute_accidental_hits(
     seed: Any = None,
     name: str | None = None,
 ) -> Sampled:
-    return apply(  # type: ignore[no-any-return]
+    return apply_named(  # type: ignore[no-any-return]
         ACCIDENTAL_HITS,
         true_classes,
         sampled_candidates,

@@ -86,6 +86,12 @@ def library(xp: Any) -> Any:
 
 def conv_geometry(node: KernelNode, x: Any, w: Any) -> Geometry:
     """For channels-last images."""
+    rank = len(node.attrs["strides"])
+    if x.ndim != rank or w.ndim != rank:
+        what, wrong = ("input", x) if x.ndim != rank else ("filter", w)
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} must be {rank}-dimensional: {shapes.show(wrong.shape)}"
+        )
     if x.shape[-1] != w.shape[-2]:
         raise _depth_error(node.op_type, x.shape[-1], w.shape[-2])
     return _geometry(node.attrs, x.shape[1:-1], w.shape[:-2])
@@ -178,6 +184,11 @@ def _size_text(g: Geometry, i: int, have: int) -> str:
 
 def _depthwise_kernel(xp: Any, x: Any, w: Any, *, node: KernelNode) -> Any:
     first = channels_first(node.attrs)
+    if x.ndim != 4 or w.ndim != 4:
+        what, wrong = ("input", x) if x.ndim != 4 else ("filter", w)
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} must be 4-dimensional: {shapes.show(wrong.shape)}"
+        )
     x = to_last(x, first)
     if x.shape[-1] != w.shape[-2]:
         raise errors.InvalidArgumentError(
@@ -221,13 +232,35 @@ def check_windows(c: infer.Inference, rank: int) -> bool:
             raise ValueError(
                 f"{c.op.type} requires the {name} attribute to contain {rank} values, but got: {len(values)}"
             )
-    return channels_first(c.op._attrs)
+    first = channels_first(c.op._attrs)
+    explicit = c.attr("explicit_paddings") or ()
+    if padding == "EXPLICIT":
+        _check_explicit(explicit, rank, first)
+    return first
+
+
+def _check_explicit(explicit: Any, rank: int, first: bool) -> None:
+    if len(explicit) != 2 * rank:
+        raise ValueError(
+            f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(explicit)}"
+        )
+    if min(explicit) < 0:
+        raise ValueError(
+            f"All elements of explicit_paddings must be nonnegative, but got {list(explicit)}"
+        )
+    channel = 1 if first else rank - 1
+    if any(explicit[i] for i in (0, 1, 2 * channel, 2 * channel + 1)):
+        raise ValueError(
+            f"Nonzero explicit padding in the batch or depth dimensions is not supported: {list(explicit)}"
+        )
 
 
 def window_dim(
     size: int | None, kernel: int | None, stride: int, dilation: int, padding: str, pads: Any
 ) -> int | None:
     """One output dimension, or None where it is not known."""
+    if dilation < 1:
+        raise ValueError(f"Dilation rate must be >= 1, but got {dilation}")
     if stride < 1:
         raise ValueError(f"Stride must be > 0, but got {stride}")
     if size is None or (kernel is None and padding != "SAME"):
@@ -283,10 +316,15 @@ def _conv_shape(c: infer.Inference) -> list[shapes.Shape]:
     _no_strided_batch(c, first)
     depth = x[1] if first else x[-1]
     want = w[-2]
-    if depth is not None and want is not None and depth != want and (want == 0 or depth % want):
-        raise ValueError(
-            f"Depth of input ({depth}) is not a multiple of input depth of filter ({want})"
-        )
+    if depth is not None and want is not None and depth != want:
+        if want == 0 or depth % want:
+            raise ValueError(
+                f"Depth of input ({depth}) is not a multiple of input depth of filter ({want})"
+            )
+        if w[-1] is not None and w[-1] % (depth // want):
+            raise ValueError(
+                f"Depth of output ({w[-1]}) is not a multiple of the number of groups ({depth // want})"
+            )
     middle = _output_spatial(c, first, spatial(x, first), w[:-2])
     return [_assemble(first, x[0], middle, w[-1])]
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,8 @@ def conv_transpose(
 ) -> Tensor:  # fmt: skip
     """The transposed convolution in as many dimensions as the output shape has."""
     with name_scope(name, "conv_transpose", [input, filters]) as scope:
+        if not isinstance(output_shape, (Tensor, Sized)):
+            raise ValueError("output_shape must be a tensor or sized collection.")
         shape = output_shape._shape if isinstance(output_shape, Tensor) else (len(output_shape),)
         if not shape or shape[0] is None:
             raise ValueError("output_shape must have a known number of dimensions.")
@@ -315,7 +318,9 @@ def convolution(
     """1-D, 2-D or 3-D by the rank of the input, with strides or with dilation."""
     filter = deprecated("filters", filters, "filter", filter)
     dilation_rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
-    input, filter = convert_to_tensor(input, name="input"), convert_to_tensor(filter, name="filter")
+    input = convert_to_tensor(input, name="input")
+    if not isinstance(filter, Tensor):
+        filter = convert_to_tensor(filter, input._dtype._base, name="filter")
     rank = rank_of(input) or rank_of(filter)
     if rank is None:
         raise ValueError("rank of input or filter must be known")

@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_op, named_result
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
@@ -103,7 +103,11 @@ def _library_xent(features: Any, labels: Any) -> tuple[Any, Any] | None:
 
 
 def _xent_shape(c: infer.Inference) -> list[shapes.Shape]:
-    both = shapes.broadcast(c.require_rank(0, 2), c.require_rank(1, 2))
+    both = shapes.broadcast(c.shape(0), c.shape(1))
+    if both is None:
+        both = (None, None)
+    if len(both) != 2:
+        raise ValueError(f"Shape must be broadcasted with rank 2, but is rank {len(both)}")
     return [None if both is None else both[:1], both]
 
 
@@ -135,7 +139,29 @@ def _unbroadcast(grad: Tensor | None, x: Tensor) -> Tensor | None:
     return reduce_sum(grad, axes, keepdims=True) if axes else grad
 
 
+def _check_labels(features: Any, labels: Any) -> None:
+    if features.ndim != 2 or labels.ndim != 1:
+        what, x, rank = ("logits", features, 2) if features.ndim != 2 else ("labels", labels, 1)
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} must be {rank}-D, but got shape {shapes.show(x.shape)}"
+        )
+    if features.shape[0] != labels.shape[0]:
+        raise errors.InvalidArgumentError(
+            None, None,
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{shapes.show(features.shape)} and labels shape {shapes.show(labels.shape)}",
+        )  # fmt: skip
+    if not features.shape[1]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Must have at least one class, but got logits shape {shapes.show(features.shape)}",
+        )
+
+
 def _sparse_xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+    if labels.shape != features.shape[:1] or features.ndim != 2 or not features.shape[1]:
+        _check_labels(features, labels)
     if xp.name != "numpy":
         d, e, total = _exp_sums(xp, features)
         picked = labels[:, None] == xp.arange(features.shape[1])
@@ -265,6 +291,10 @@ def _bias_add_kernel(xp: Any, value: Any, bias: Any, *, data_format: str) -> Any
 
 
 def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
+    if value.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"Input tensor must be at least 2D: {shapes.show(value.shape)}"
+        )
     if bias.shape[0] != value.shape[-1]:
         raise _bias_error(value, bias, "last")
     return value + bias
@@ -345,9 +375,10 @@ def bias_add(
         data_format = "NCHW"
     else:
         raise ValueError("data_format must be of the form `N...C` or `NC...`")
-    value = convert_to_tensor(value, name="input")
-    bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
-    return apply(BIAS_ADD, value, bias, data_format=data_format, name=name or "BiasAdd")  # type: ignore[no-any-return]
+    with name_scope(name, "BiasAdd", [value, bias]) as scope:
+        value = convert_to_tensor(value, name="input")
+        bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
+        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)  # type: ignore[no-any-return]
 
 
 def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
@@ -446,7 +477,7 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         count_more(logits._op.graph, _XENT_OPS - 1)
         cost: Tensor = apply(XENT, logits, labels, name=name)[0]
         cost._op.__dict__["_reshaped_in_tf"] = True
-        return cost
+        return named_result(cost, f"{name.rstrip('/')}/Reshape_2/")
     before = ops_counted(logits._op.graph)
     outer = _outer_shape(logits)
     cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]

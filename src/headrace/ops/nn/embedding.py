@@ -216,6 +216,12 @@ def safe_embedding_lookup_sparse(
     if embedding_weights is None:
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")
     parts = _parts(embedding_weights)
+    if sparse_weights is not None:  # ValueError for tensors of another type
+        kind = sparse_weights.values.dtype.base_dtype
+        parts = [
+            w if hasattr(w, "handle") and w.dtype.base_dtype is kind else convert_to_tensor(w, kind)
+            for w in parts
+        ]
     with name_scope(name, "embedding_lookup", [*parts, sparse_ids.values]) as scope:
         outer, ids, weights = _as_rows(sparse_ids, sparse_weights)
         keep = apply_op("GreaterEqual", ids.values, 0)

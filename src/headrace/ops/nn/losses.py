@@ -366,7 +366,7 @@ def _pairwise(errors: Tensor, weights: Tensor) -> Tensor:
     second = mul(2.0, apply_op("DivNoNan", sums, apply_op("Maximum", mul(present, others), 0.0)))
     loss = reduce_sum(mul(sub(first, second), weights))
     some = apply_op("Greater", reduce_sum(present), 0.0)
-    return cond_where(some, loss, zeros_like(loss), name="value")
+    return cond_where(some, loss, zeros_like(loss), name="value_2")
 
 
 def sigmoid_cross_entropy(
@@ -443,10 +443,31 @@ def _squeezed(labels: Tensor, logits: Tensor, weights: Any) -> tuple[Tensor, Ten
             logits = squeeze(logits, [-1])
         elif want - have == 0 and shapes.compatible(labels._shape[-1:], (1,)):  # type: ignore[index]
             labels = squeeze(labels, [-1])
+    else:
+        surplus = sub(apply_op("Rank", logits), apply_op("Rank", labels))
+        if want is None or shapes.compatible(logits._shape[-1:], (1,)):  # type: ignore[index]
+            logits = _squeeze_where(apply_op("Equal", surplus, 2), logits)
+        if have is None or shapes.compatible(labels._shape[-1:], (1,)):  # type: ignore[index]
+            labels = _squeeze_where(apply_op("Equal", surplus, 0), labels)
     if isinstance(weights, (int, float)):
         return labels, logits, weights
     weights = convert_to_tensor(weights)
     own, rank = rank_of(weights), rank_of(labels)
-    if own is not None and rank is not None and own - rank == 1:
-        weights = squeeze(weights, [-1])
+    if own == 0:
+        return labels, logits, weights
+    if own is not None and rank is not None:
+        if own - rank == 1:
+            weights = squeeze(weights, [-1])
+    elif own is None or shapes.compatible(weights._shape[-1:], (1,)):
+        surplus = sub(apply_op("Rank", weights), apply_op("Rank", labels))
+        weights = _squeeze_where(apply_op("Equal", surplus, 1), weights)
     return labels, logits, weights
+
+
+def _squeeze_where(condition: Tensor, x: Tensor) -> Tensor:
+    """Without the last dimension if a condition holds that is known when it runs."""
+    from headrace.ops.control.control_flow import (
+        cond,  # a loss of known ranks needs no control flow
+    )
+
+    return cond(condition, lambda: squeeze(x, [-1]), lambda: x)  # type: ignore[no-any-return]

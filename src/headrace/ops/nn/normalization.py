@@ -69,6 +69,10 @@ def _batch_norm(
     """y, batch mean, unbiased batch variance, mean, variance."""
     epsilon, data_format, is_training = attrs
     first = data_format == "NCHW"
+    if x.ndim != 4:
+        raise errors.InvalidArgumentError(
+            None, None, f"input must be 4-dimensional: {shapes.show(x.shape)}"
+        )
     if x.size >= _LARGE and not first and xp.name == "numpy":
         result = _library_batch_norm(x, scale, offset, mean, variance, epsilon, is_training)
         if result is not None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_named, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import OpDef, define
 from headrace.core.scopes import name_scope
@@ -53,6 +53,12 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
         raise errors.UnimplementedError(
             None, None, "Pooling is not yet supported on the batch dimension."
         )
+    if len(shape) != len(ksize):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"tensor_in_shape must have {len(ksize) - 2} spatial dimensions, so {len(ksize)} in all, but it is "
+            f"{shapes.show(tuple(shape))}",
+        )  # fmt: skip
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 
@@ -171,10 +177,15 @@ def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
 
 
 def _check_depth_window(ksize: Any, strides: Any, data_format: str) -> None:
-    if data_format.endswith("C") and ksize[-1] != 1 and ksize[-1] != strides[-1]:
-        raise errors.UnimplementedError(
-            None, None, "Depthwise max pooling requires the depth window to equal the depth stride"
-        )
+    if not data_format.endswith("C") or ksize[-1] == 1:
+        return
+    if max(ksize[1:-1]) > 1:
+        text = "supports exactly one of pooling across depth or pooling across width/height"
+    elif ksize[-1] != strides[-1]:
+        text = "requires the depth window to equal the depth stride"
+    else:
+        return
+    raise errors.UnimplementedError(None, None, f"Depthwise max pooling {text}")
 
 
 def _pool_shape(c: infer.Inference) -> list[shapes.Shape]:
@@ -521,7 +532,7 @@ def max_pool_with_argmax(
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
     Targmax = deprecated("output_dtype", output_dtype, "Targmax", Targmax)
-    return apply(  # type: ignore[no-any-return]
+    return apply_named(  # type: ignore[no-any-return]
         MAX_POOL_ARGMAX, input, ksize=ksize, strides=strides,
         padding=padding, Targmax=dtypes.int64 if Targmax is None else Targmax,
         include_batch_in_index=include_batch_in_index, name=name,

@@ -135,7 +135,7 @@ def _matmul_kernel(
         if index.size and (index.min() < 0 or index.max() >= limit):
             bad = int(((index < 0) | (index >= limit)).argmax())
             raise invalid(
-                f"{label} ({int(index[bad])}) from index[{bad},{int(label == 'k')}] out of bounds (>={limit})"
+                f"{label} ({int(index[bad])}) from index[{bad},{int((label == 'k') != adjoint_a)}] out of bounds (>={limit})"
             )
     if values.size * b.shape[1] > 1 << 14 and values.dtype.char in "fdFDil":
         from scipy.sparse import csr_matrix
@@ -180,7 +180,7 @@ SPARSE_MATMUL = define(
 
 
 def _reorder_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
-    order = np.argsort(linear(indices, dims.tolist()), kind="stable")
+    order = np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
     return indices[order], values[order]
 
 
@@ -283,8 +283,9 @@ def _add_kernel(
 ) -> Any:
     if adims.tolist() != bdims.tolist():
         raise invalid(f"operands' shapes do not match: {_row(adims)} vs. {_row(bdims)}")
-    dims = adims.tolist()
-    places = np.concatenate([linear(ai, dims), linear(bi, dims)])
+    both = np.concatenate([ai, bi])  # not checked against the shape, as in TF
+    dims = np.maximum(adims, both.max(0) + 1).tolist() if len(both) else adims.tolist()
+    places = linear(both, dims)
     found, inverse = np.unique(places, return_inverse=True)
     sums = np.zeros(found.size, av.dtype)
     np.add.at(sums, inverse, np.concatenate([av, bv]))
@@ -539,6 +540,10 @@ SPARSE_DENSE_CWISE_DIV = define(
 def _extreme_kernel(name: str) -> Callable[..., Any]:
     def kernel(xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: Any) -> Any:
         dims = adims.tolist()
+        if len(dims) != len(bdims):
+            raise invalid(
+                f"Operands do not have the same ranks: got {_row(adims)} and {_row(bdims)}"
+            )
         if dims != bdims.tolist():
             raise invalid(f"Operands' shapes do not match: got {_row(adims)} and {_row(bdims)}")
         a, b = linear(ai, dims), linear(bi, dims)

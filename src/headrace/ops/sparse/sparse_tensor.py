@@ -17,7 +17,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
-from headrace.core.scopes import name_scope
+from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
 from headrace.core.tensor import Operation, Tensor
@@ -189,16 +189,25 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         for part in ("shape", "values", "indices", "shape_default")
     ]
     rank: int | None = None
+    known: Any = None
     if shape is None:
         dims = basic.placeholder(dtypes.int64, [None], names[0])
     else:
         if not isinstance(shape, Tensor):
-            plain = [-1 if d is None else d for d in (shapes.to_plain(shape) or ())]
-            shape = const(plain, dtypes.int64, names[3] or "Const")
-        rank = None if shape._shape is None else shape._shape[0]
-        dims = basic.placeholder_with_default(shape, shape.shape, names[0])
+            known = shapes.to_plain(shape) or ()
+            if None not in known:
+                shape = const(list(known), dtypes.int64, names[3] or "Const")
+        if isinstance(shape, Tensor):
+            rank = None if shape._shape is None else shape._shape[0]
+            dims = basic.placeholder_with_default(shape, shape.shape, names[0])
+        else:
+            rank, known = len(known), None
+            dims = basic.placeholder(dtypes.int64, [rank], names[0])
     values = basic.placeholder(dtype, [None], names[1])
-    return SparseTensor(basic.placeholder(dtypes.int64, [None, rank], names[2]), values, dims)
+    sparse = SparseTensor(basic.placeholder(dtypes.int64, [None, rank], names[2]), values, dims)
+    if known is not None:
+        sparse._known_shape = shapes.from_plain(known)
+    return sparse
 
 
 # to and from dense ------------------------------------------------------------------------------
@@ -237,9 +246,12 @@ def sparse_tensor_to_dense(
     sp = _sparse(sp_input)
     if default_value is None:
         default_value = {"s": "", "b": False}.get(sp.dtype.base_dtype._kind, 0)
-    return sparse_to_dense(
+    dense = sparse_to_dense(
         sp.indices, sp.dense_shape, sp.values, default_value, validate_indices, name
     )
+    if sp._known_shape is not None:
+        dense.set_shape(sp._known_shape)
+    return dense
 
 
 def sparse_map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
@@ -370,16 +382,31 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
             "Maximum", apply_op("Add", top, const(1, dtypes.int64)), const(0, dtypes.int64)
         )
     else:
-        size = convert_to_tensor(new_shape, dtypes.int64)
+        size = convert_to_tensor(new_shape)
+        if size._dtype._base is not dtypes.int64:
+            size = apply_op("Cast", size, DstT=dtypes.int64)
         have, want = partial_shape(sp.dense_shape), partial_shape(size)
         if have is not None and want is not None:
             if len(have) != len(want):
                 raise ValueError(f"new_shape must have rank {len(have)}, has rank {len(want)}")
             if any(h is not None and w is not None and h > w for h, w in zip(have, want)):
                 raise ValueError(
-                    f"Requested dimensions {want} are smaller than those of the input, {have}"
+                    f"Requested new_shape should have dimension sizes >= sp_input.shape. Found new_shape {want}, "
+                    f"sp_input.shape {have}."
                 )
+        if have is None or want is None or None in have or None in want:
+            size = _checked_size(sp.dense_shape, size)
     return SparseTensor(sp.indices, sp.values, size)
+
+
+def _checked_size(have: Tensor, want: Tensor) -> Tensor:
+    """``want``, if it has the length of ``have`` and is nowhere less."""
+    from headrace.ops.control.assertions import assert_equal, assert_less_equal
+
+    with control_dependencies([assert_equal(apply_op("Shape", have), apply_op("Shape", want))]):
+        want = apply_op("Identity", want)
+    with control_dependencies([assert_less_equal(have, want)]):
+        return apply_op("Identity", want)  # type: ignore[no-any-return]
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
@@ -540,7 +567,10 @@ def sparse_add_v2(a: Any, b: Any, threshold: Any = 0) -> Any:
 def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """Softmax over the entries of each row."""
     sp = _sparse(sp_input)
-    values = apply(ops.SPARSE_SOFTMAX, sp.indices, sp.values, sp.dense_shape, name=name)
+    with name_scope(name, "SparseSoftmax", [sp.indices, sp.values]) as scope:
+        values = apply(
+            ops.SPARSE_SOFTMAX, sp.indices, sp.values, sp.dense_shape, name=scope + "SparseSoftmax/"
+        )
     return SparseTensor(sp.indices, values, sp.dense_shape)
 
 
@@ -552,12 +582,13 @@ def _axes_or_all(sp: SparseTensor, axis: Any) -> Any:
 
 
 def _reduced(
-    op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any
-) -> Any:
+    op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any,
+    name: str | None = None,
+) -> Any:  # fmt: skip
     sp = _sparse(sp_input)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
-    return apply(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep)
+    return apply(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
 
 
 def sparse_reduce_sum(
@@ -602,6 +633,24 @@ def sparse_reduce_max_sparse(
     return SparseTensor(
         *_reduced(ops.SPARSE_REDUCE_MAX_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims)
     )
+
+
+def sparse_reduce_max_v2(
+    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    op = ops.SPARSE_REDUCE_MAX_SPARSE if output_is_sparse else ops.SPARSE_REDUCE_MAX
+    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
+    return SparseTensor(*found) if output_is_sparse else found
+
+
+def sparse_reduce_sum_v2(
+    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    op = ops.SPARSE_REDUCE_SUM_SPARSE if output_is_sparse else ops.SPARSE_REDUCE_SUM
+    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
+    return SparseTensor(*found) if output_is_sparse else found
 
 
 def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:

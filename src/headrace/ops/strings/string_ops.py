@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -141,6 +142,7 @@ def _check_split(x: Any, mark: Any, name: str) -> None:
 
 def _split_shape(c: Inference) -> list[Shape]:
     c.require_rank(0, 1)
+    c.require_rank(1, 0)
     return [(None, 2), (None,), (2,)]
 
 
@@ -327,21 +329,37 @@ def as_string(
 
 
 def _to_number_kernel(xp: Any, x: Any, *, out_type: Any) -> Any:
-    convert: Any = int if out_type.is_integer else float
+    convert: Any = _integer_of if out_type.is_integer else _float_of
+    low, high = out_type.limits if out_type.is_integer else (-math.inf, math.inf)
     out = []
     for s in x.reshape(-1).tolist():
-        try:
-            if b"_" in s:
-                raise ValueError
-            out.append(convert(s))
-        except ValueError:
+        value = convert(s.strip())
+        if value is None or value < low or value > high:
             raise invalid(
                 f"StringToNumberOp could not correctly convert string: {s.decode(errors='replace')}"
-            ) from None
-    try:
+            )
+        out.append(value)
+    with np.errstate(over="ignore"):
         return np.array(out, out_type.np_dtype).reshape(x.shape)
-    except OverflowError:
-        raise invalid(f"StringToNumberOp: a number does not fit into {out_type.name}") from None
+
+
+_INTEGER = re.compile(rb"-?[0-9]+")
+_HEX = re.compile(rb"([+-]?)(0[xX][0-9a-fA-F]+)")
+_FLOAT = re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|nan)", re.IGNORECASE)
+
+
+def _integer_of(text: bytes) -> int | None:
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
+def _float_of(text: bytes) -> float | None:
+    """Decimal numbers, inf and nan in any case, and whole hexadecimal numbers."""
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    whole = _HEX.fullmatch(text)
+    if whole is None:
+        return None
+    return float(int(whole[2], 16)) * (-1.0 if whole[1] == b"-" else 1.0)
 
 
 STRING_TO_NUMBER = _define(
