@@ -62,6 +62,11 @@ BY_FUNCTION = {
     ("__init__", "caching_device"): "an eager variable's value is where it is read", ("__init__", "distribute_strategy"): _DEVICE,
     ("__init__", "expected_shape"): "TensorFlow ignores it, too", ("__init__", "import_scope"): "nothing is imported in eager code",
     ("__init__", "validate_shape"): "an eager variable has a value, so its shape is known",
+    ("load_v2", "options"): "options of devices and remote file systems; there are none",
+    ("save", "options"): "options of devices and remote file systems; there are none",
+    ("snapshot", "name"): _EAGER, ("with_options", "name"): _EAGER,
+    ("non_max_suppression_padded", "canonicalized_coordinates"): "a hint for accelerators: results are the same",
+    ("non_max_suppression_padded", "sorted_input"): "a hint for accelerators: results are the same",
     ("load", "session"): "eager code has no session", ("import_graph_def", "op_dict"): "TensorFlow ignores it, too",
     ("normal", "name"): _EAGER, ("truncated_normal", "name"): _EAGER, ("uniform", "name"): _EAGER, ("uniform_full_int", "name"): _EAGER,
 }  # fmt: skip

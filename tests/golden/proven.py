@@ -6,6 +6,7 @@ import contextlib
 import functools
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import headrace as tf
@@ -13,6 +14,7 @@ from headrace.compat import v2
 from headrace.core.graph import Graph
 from tests.data.data_cases import CASES, CASES_V2
 from tests.golden import flow_programs, handle_programs
+from tests.golden.graphs import live
 
 
 @contextlib.contextmanager
@@ -47,7 +49,19 @@ def ops_in_programs() -> frozenset[str]:
                 tf.data.make_initializable_iterator(make(tf)).get_next()
         for make in CASES_V2.values():
             _attempted(functools.partial(make, v2))
-    return frozenset(types)
+    return frozenset(types | _ops_in_graph_files())
+
+
+def _ops_in_graph_files() -> set[str]:
+    """Op types in GraphDefs that TensorFlow wrote and tests/formats runs against TensorFlow's results."""
+    graphs = Path(__file__).parent / "graphs"
+    types: set[str] = set()
+    for path in sorted(graphs.glob("tf?/*.case")):
+        graph = tf.GraphDef()
+        graph.ParseFromString(live.load(str(path)).graph)
+        nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+        types.update(n.op for n in nodes)
+    return types
 
 
 def _attempted(build: Any) -> None:

@@ -307,6 +307,28 @@ for _name in (
 ):
     PATHS[f"contrib.slim.nets.{_name}"] = (f"<hosted tf_slim.nets.{_name}>",)
 PATHS["contrib.slim.nets.inception"] = ("headrace.api.contrib.slim_inception",)
+_LEARN = "headrace.api.contrib.learn_datasets"
+_inner("contrib.learn", python=())
+_inner("contrib.learn.python", learn=("headrace.api.contrib.learn",))
+_inner("contrib.learn.python.learn", datasets=(_LEARN,))
+_inner(
+    "contrib.learn.python.learn.datasets",
+    base=("headrace.data.classic.csv_tables",),
+    mnist=("headrace.data.classic.mnist_files",),
+)
+_inner(
+    "contrib.learn.datasets",
+    **{n: PATHS[f"contrib.learn.python.learn.datasets.{n}"] for n in ("base", "mnist")},
+)
+PATHS["contrib.learn"] = ("headrace.api.contrib.learn",)
+PATHS["contrib.learn.datasets"] = PATHS["contrib.learn.python.learn.datasets"] = (_LEARN,)
+_inner("examples")
+_inner("examples.tutorials")
+_inner(
+    "examples.tutorials.mnist",
+    input_data=("headrace.data.classic.mnist_files",),
+    mnist=("headrace.api.python.mnist_tutorial",),
+)
 _inner("contrib.layers", python=())
 _inner(
     "contrib.layers.python",

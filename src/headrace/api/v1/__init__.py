@@ -183,6 +183,7 @@ LAZY_MODULES = {
     "nest": "headrace.api.v1.nest",
     "nn": "headrace.api.v1.nn",
     "python": "headrace.api.v1.python",
+    "queue": "headrace.api.v1.queue",
     "python_io": "headrace.api.v1.python_io",
     "random": "headrace.api.v1.random",
     "raw_ops": "headrace.api.raw_ops",
@@ -196,6 +197,10 @@ LAZY_MODULES = {
 }
 #: Names of ``tf`` itself in modules that are imported when first used.
 LAZY_NAMES = late({
+    "headrace.ops.queues.queues": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+    "headrace.ops.queues.file_readers": (
+        "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader"
+    ),
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.tf_logging": "get_logger",
     "headrace.core.specs": "IndexedSlicesSpec SparseTensorSpec TensorSpec TypeSpec",
@@ -408,6 +413,7 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import nn as nn
     from headrace.api.v1 import python as python
     from headrace.api.v1 import python_io as python_io
+    from headrace.api.v1 import queue as queue
     from headrace.api.v1 import random as random
     from headrace.api.v1 import saved_model as saved_model
     from headrace.api.v1 import signal as signal
@@ -495,6 +501,17 @@ if _TYPE_CHECKING:
     from headrace.ops.math.special import lgamma as lgamma
     from headrace.ops.math.special import polygamma as polygamma
     from headrace.ops.math.special import zeta as zeta
+    from headrace.ops.queues.file_readers import FixedLengthRecordReader as FixedLengthRecordReader
+    from headrace.ops.queues.file_readers import IdentityReader as IdentityReader
+    from headrace.ops.queues.file_readers import ReaderBase as ReaderBase
+    from headrace.ops.queues.file_readers import TFRecordReader as TFRecordReader
+    from headrace.ops.queues.file_readers import TextLineReader as TextLineReader
+    from headrace.ops.queues.file_readers import WholeFileReader as WholeFileReader
+    from headrace.ops.queues.queues import FIFOQueue as FIFOQueue
+    from headrace.ops.queues.queues import PaddingFIFOQueue as PaddingFIFOQueue
+    from headrace.ops.queues.queues import PriorityQueue as PriorityQueue
+    from headrace.ops.queues.queues import QueueBase as QueueBase
+    from headrace.ops.queues.queues import RandomShuffleQueue as RandomShuffleQueue
     from headrace.ops.random.gamma_poisson import random_gamma as random_gamma
     from headrace.ops.random.gamma_poisson import random_poisson as random_poisson
     from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
@@ -567,13 +584,16 @@ if _TYPE_CHECKING:
         "CXX11_ABI_FLAG",
         "ConfigProto",
         "Event",
+        "FIFOQueue",
         "FixedLenFeature",
         "FixedLenSequenceFeature",
+        "FixedLengthRecordReader",
         "GPUOptions",
         "GradientTape",
         "GraphDef",
         "GraphOptions",
         "HistogramProto",
+        "IdentityReader",
         "IndexedSlicesSpec",
         "LogMessage",
         "MONOLITHIC_BUILD",
@@ -582,7 +602,12 @@ if _TYPE_CHECKING:
         "NameAttrList",
         "NodeDef",
         "OptimizerOptions",
+        "PaddingFIFOQueue",
         "Print",
+        "PriorityQueue",
+        "QueueBase",
+        "RandomShuffleQueue",
+        "ReaderBase",
         "RunMetadata",
         "RunOptions",
         "SessionLog",
@@ -592,10 +617,13 @@ if _TYPE_CHECKING:
         "SparseTensorValue",
         "Summary",
         "SummaryMetadata",
+        "TFRecordReader",
         "TensorInfo",
         "TensorSpec",
+        "TextLineReader",
         "TypeSpec",
         "VarLenFeature",
+        "WholeFileReader",
         "add_check_numerics_ops",
         "app",
         "as_string",
@@ -690,6 +718,7 @@ if _TYPE_CHECKING:
         "python",
         "python_io",
         "qr",
+        "queue",
         "random",
         "random_gamma",
         "random_poisson",
