@@ -243,7 +243,7 @@ def test_errors_end_at_the_users_line(script: Path) -> None:
 
 
 def test_import_error_shows_no_hook(script: Path) -> None:
-    done = headrace(script, "import tensorflow.keras")
+    done = headrace(script, "import tensorflow.lite")
     assert "dropin" not in done.stderr and "does not have it yet" in done.stderr
 
 

@@ -36,6 +36,13 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
 
     full = f"{namespace}.{name}".lstrip(".")
     full = full.removeprefix("compat.v1.")
+    if exists_in_v1(full):
+        head = (
+            f"tf.{full} belongs to TensorFlow 1's API. Under TensorFlow 2's it is "
+            f"tf.compat.v1.{full}; a program written for TensorFlow 1 runs with "
+            "`import headrace as tf` or `headrace run --api v1`"
+        )
+        return f"{head}."
     if full in known_symbols():
         head = f"tf.{full} is part of TensorFlow 1.15, but Headrace does not have it yet"
     elif full.startswith("contrib."):
@@ -48,17 +55,26 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
     return f"{head}. Near: {', '.join(hints)}." if hints else f"{head}."
 
 
+def exists_in_v1(path: str) -> bool:
+    """Whether the v1 API has ``tf.<path>``, late names included."""
+    v1 = sys.modules.get("headrace.api.v1")
+    first, *rest = path.split(".")
+    if v1 is None or first not in {*vars(v1), *v1.LAZY_MODULES, *v1.LAZY_NAMES, *v1.MESSAGES}:
+        return False
+    found: Any = v1
+    for part in (first, *rest):
+        have = vars(found) if isinstance(found, ModuleType) else {}
+        late_names = {*have.get("LAZY_MODULES", ()), *have.get("LAZY_NAMES", ())}
+        if part not in have and part not in late_names and part not in have.get("MESSAGES", ()):
+            return False
+        found = getattr(found, part)
+    return True
+
+
 def _elsewhere(name: str, full: str) -> list[str]:
     """Up to two other places of TensorFlow's API where Headrace does have ``name``."""
     places = sorted(k for k in known_symbols() if k.rpartition(".")[2] == name and k != full)
-    return [k for k in places if _have(k)][:2]
-
-
-def _have(path: str) -> bool:
-    found: Any = sys.modules.get("headrace.api.v1")
-    for part in path.split("."):
-        found = vars(found).get(part) if isinstance(found, ModuleType) else None
-    return found is not None
+    return [k for k in places if exists_in_v1(k)][:2]
 
 
 _NOTHING: Mapping[str, str] = {}
@@ -99,7 +115,8 @@ def module_getattr(
         else:
             # dunder names are asked for by Python's own machinery, which only wants to know that they are absent
             here = [] if name.startswith("__") else dir(sys.modules[module_name])
-            raise AttributeError(explain(namespace, name, here) if here else name)
+            # the name is given, or Python would add a "Did you mean" of its own
+            raise AttributeError(explain(namespace, name, here) if here else name, name=name)
         setattr(sys.modules[module_name], name, value)
         return value
 

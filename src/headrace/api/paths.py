@@ -314,7 +314,7 @@ class Facade(ModuleType):
             if not isinstance(provider, ModuleType) or not name.startswith("_"):
                 self.__dict__[name] = value
             return value
-        raise AttributeError(explain(self._path, name, self.__dir__()))
+        raise AttributeError(explain(self._path, name, self.__dir__()), name=name)
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *(n for p in self._providers for n in dir(p))})

@@ -93,7 +93,7 @@ def __getattr__(name: str) -> Any:
         return raw(name)
     from headrace.api.missing import explain
 
-    raise AttributeError(explain("raw_ops", name, ALL_OPS))
+    raise AttributeError(explain("raw_ops", name, ALL_OPS), name=name)
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,9 @@
 
 headrace run [--report] [--executor NAME] script.py [args ...]
 headrace run -m package.module [args ...]
-headrace ops [--family NAME] [--json]
+headrace check PATH...
+headrace coverage --usage FILE
+headrace ops [--family NAME] [--json] [--where OP]
 headrace version
 headrace trim
 """
@@ -14,7 +16,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from headrace.cli import ops_table, run
+from headrace.cli import ops_table, run, symbol_check
 
 __all__ = ["main"]
 
@@ -34,6 +36,16 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     ops_table.add_arguments(
         commands.add_parser("ops", help="print the table of ops", allow_abbrev=False)
+    )
+    symbol_check.add_check_arguments(
+        commands.add_parser(
+            "check", help="list the names that programs use and Headrace lacks", allow_abbrev=False
+        )
+    )
+    symbol_check.add_coverage_arguments(
+        commands.add_parser(
+            "coverage", help="share of programs whose every name exists", allow_abbrev=False
+        )
     )
     commands.add_parser(
         "version",

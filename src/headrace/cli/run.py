@@ -12,10 +12,12 @@ import os
 import signal
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 from headrace import dropin
 from headrace.dropin import finder
+from headrace.dropin.source_scan import Choice, choose_api
 
 __all__ = ["add_arguments"]
 
@@ -30,9 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--executor", choices=EXECUTORS, default="numpy", help="what computes (default: numpy)"
     )
     parser.add_argument(
-        "--api", choices=("v1", "v2"), default="v1",
-        help="what `import tensorflow` gives: TensorFlow 1.15 (v1, the default) or 2 (v2, eager)",
-    )  # fmt: skip
+        "--api",
+        choices=("v1", "v2"),
+        default=None,
+        help="what `import tensorflow` gives: TensorFlow 1.15 (v1) or TensorFlow 2 (v2, eager); "
+        "without this option the program's own source decides",
+    )
     parser.add_argument(
         "-m", dest="module", action="store_true", help="run a module, found as an import would"
     )
@@ -42,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    dropin.install(options.api)
+    choice = _choose_api(options)
+    dropin.install(choice.api)
     _choose_executor(options.executor)
     if options.report:
         from headrace.cli.report import Account
@@ -59,7 +65,21 @@ def _run(options: argparse.Namespace) -> int:
     except SyntaxError as e:
         sys.excepthook(type(e), e.with_traceback(None), None)
         return 1
-    return _execute(code, module)
+    return _execute(code, module, choice)
+
+
+def _choose_api(options: argparse.Namespace) -> Choice:
+    """``--api``, else what the program's source says."""
+    if options.api:
+        return Choice(options.api, "--api")
+    script = Path(options.program)
+    if options.module:
+        script = Path(*options.program.split(".")).with_suffix(".py")
+    if script.is_dir():
+        script = script / "__main__.py"
+    if not script.is_file():
+        return Choice("v1", "the default")
+    return choose_api(script)
 
 
 def _choose_executor(name: str) -> None:
@@ -123,7 +143,7 @@ def _find_module(name: str) -> tuple[types.CodeType, types.ModuleType]:
     return code, _main_module(spec.origin, spec)
 
 
-def _execute(code: types.CodeType, module: types.ModuleType) -> int:
+def _execute(code: types.CodeType, module: types.ModuleType, choice: Choice) -> int:
     sys.modules["__main__"] = module
     try:
         exec(code, module.__dict__)
@@ -136,8 +156,40 @@ def _execute(code: types.CodeType, module: types.ModuleType) -> int:
         return 130
     except BaseException as e:
         _show(e)
+        if _is_about_the_api(e, choice.api):
+            other = "v2" if choice.api == "v1" else "v1"
+            print(
+                f"headrace: the program ran with TensorFlow {choice.api[1]}'s names and behaviour "
+                f"({choice.reason}). If it is written for the other version, add --api {other}.",
+                file=sys.stderr,
+            )
         return 1
     return 0
+
+
+#: Parts of messages of errors that come from running with the other version's behaviour.
+_SIGNS = {
+    "v1": (
+        "has no attribute 'numpy'",
+        "only iterable when eager execution",
+        "only supported when eager execution is enabled",
+        "as a Python `bool` is not allowed",
+    ),
+    "v2": (
+        "tf.Session",
+        "tf.placeholder",
+        "tf.get_variable",
+        "tf.contrib",
+        "is not compatible with eager execution",
+        "not supported when eager execution is enabled",
+        "is part of TensorFlow 1.15",
+        "TensorFlow 2 has no",
+    ),
+}
+
+
+def _is_about_the_api(error: BaseException, api: str) -> bool:
+    return any(sign in str(error) for sign in _SIGNS[api])
 
 
 def _show(error: BaseException) -> None:

@@ -394,9 +394,11 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import data as data
     from headrace.api.v1 import debugging as debugging
     from headrace.api.v1 import dtypes as dtypes
+    from headrace.api.v1 import graph_util as graph_util
     from headrace.api.v1 import image as image
     from headrace.api.v1 import initializers as initializers
     from headrace.api.v1 import io as io
+    from headrace.api.v1 import layers as layers
     from headrace.api.v1 import linalg as linalg
     from headrace.api.v1 import losses as losses
     from headrace.api.v1 import manip as manip
@@ -419,6 +421,9 @@ if _TYPE_CHECKING:
     from headrace.eager.module import Module as Module
     from headrace.eager.py_function import py_function as py_function
     from headrace.eager.tape import GradientTape as GradientTape
+    from headrace.formats.graphdef_reader import import_graph_def as import_graph_def
+    from headrace.formats.tensor_proto import make_ndarray as make_ndarray
+    from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
     from headrace.functions.function import function as function
     from headrace.ops.control.assertions import Assert as Assert
     from headrace.ops.control.assertions import add_check_numerics_ops as add_check_numerics_ops
@@ -640,21 +645,26 @@ if _TYPE_CHECKING:
         "function",
         "get_logger",
         "gfile",
+        "graph_util",
         "ifft",
         "ifft2d",
         "ifft3d",
         "igamma",
         "igammac",
         "image",
+        "import_graph_def",
         "initializers",
         "io",
         "is_numeric_tensor",
+        "layers",
         "lbeta",
         "lgamma",
         "linalg",
         "logging",
         "losses",
+        "make_ndarray",
         "make_template",
+        "make_tensor_proto",
         "manip",
         "matching_files",
         "math",

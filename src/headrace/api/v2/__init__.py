@@ -192,22 +192,25 @@ if _TYPE_CHECKING:
     from headrace.api import version as version
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform.tf_logging import get_logger as get_logger
-    from headrace.api.v1 import image as image
-    from headrace.api.v1 import io as io
     from headrace.api.v1 import saved_model as saved_model
     from headrace.api.v1 import summary as summary
-    from headrace.api.v1 import test as test
     from headrace.api.v2 import autodiff as autodiff
     from headrace.api.v2 import compat as compat
     from headrace.api.v2 import config as config
     from headrace.api.v2 import data as data
     from headrace.api.v2 import experimental as experimental
+    from headrace.api.v2 import graph_util as graph_util
+    from headrace.api.v2 import image as image
     from headrace.api.v2 import initializers as initializers
+    from headrace.api.v2 import io as io
     from headrace.api.v2 import keras as keras
     from headrace.api.v2 import optimizers as optimizers
+    from headrace.api.v2 import test as test
     from headrace.api.v2 import train as train
     from headrace.core import nest as nest
     from headrace.eager.py_function import py_function as py_function
+    from headrace.formats.tensor_proto import make_ndarray as make_ndarray
+    from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
     from headrace.functions.function import function as function
     __all__ += [
         "autodiff",
@@ -218,10 +221,13 @@ if _TYPE_CHECKING:
         "experimental",
         "function",
         "get_logger",
+        "graph_util",
         "image",
         "initializers",
         "io",
         "keras",
+        "make_ndarray",
+        "make_tensor_proto",
         "nest",
         "optimizers",
         "py_function",

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headrace.api.missing import exists_in_v1, explain
+
 __all__ = ["module_getattr"]
 
 _NOTHING: Mapping[str, str] = {}
@@ -30,7 +32,7 @@ def module_getattr(
         elif fallback is not None and not name.startswith("_"):
             value = getattr(importlib.import_module(fallback), name)
         else:
-            raise AttributeError(_explain(namespace, name, module_name))
+            raise AttributeError(_explain(namespace, name, module_name), name=name)
         setattr(sys.modules[module_name], name, value)
         return value
 
@@ -43,6 +45,8 @@ def _explain(namespace: str, name: str, module_name: str) -> str:
     import difflib
 
     prefix = f"tf.{namespace}." if namespace else "tf."
+    if exists_in_v1(f"{namespace}.{name}".lstrip(".")):
+        return explain(namespace, name, ())
     here = [n for n in dir(sys.modules[module_name]) if not n.startswith("_")]
     near = difflib.get_close_matches(name, here, 3, 0.7)
     hint = f" Near: {', '.join(prefix + n for n in near)}." if near else ""

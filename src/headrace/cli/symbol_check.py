@@ -1,0 +1,146 @@
+"""``headrace check PATH…`` and ``headrace coverage``: which names programs use and Headrace lacks, before running anything."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from headrace.api import paths
+from headrace.api.missing import explain
+from headrace.dropin.source_scan import Use, symbols
+
+__all__ = ["add_check_arguments", "add_coverage_arguments", "have", "why_missing"]
+
+
+def add_check_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a program, or a folder of them")
+    parser.set_defaults(function=_check)
+
+
+def add_coverage_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--usage",
+        required=True,
+        metavar="FILE",
+        help="one line per program: the names that it uses",
+    )
+    parser.add_argument("--most", type=int, default=20, help="how many missing names to list")
+    parser.add_argument(
+        "--without", nargs="*", default=[], metavar="PREFIX",
+        help="leave programs out that use names below these, for example tf.keras tf.estimator",
+    )  # fmt: skip
+    parser.set_defaults(function=_coverage)
+
+
+@cache
+def have(symbol: str) -> bool:
+    """Whether ``tf.<symbol>`` exists; looks it up as a program would, so lazy names count."""
+    return _resolves(paths.facade("", "tensorflow"), symbol) or paths.exists(symbol)
+
+
+def _resolves(root: object, symbol: str) -> bool:
+    found, parts = root, symbol.split(".")
+    for i, part in enumerate(parts):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            below = ".".join(parts[: i + 1])
+            if not (isinstance(found, ModuleType) and paths.exists(below)):
+                return _may_be_instance(found)
+            found = paths.facade(below, "tensorflow")
+    return True
+
+
+def _may_be_instance(found: object) -> bool:
+    """``tf.flags.FLAGS.batch_size`` and attributes of other objects are decided by the program."""
+    return not isinstance(found, (ModuleType, type)) and not inspect.isroutine(found)
+
+
+def why_missing(symbol: str) -> str:
+    """What to say about a name that is not there: what it is, and the nearest thing."""
+    namespace, _, name = symbol.rpartition(".")
+    while namespace and not have(namespace):
+        namespace, _, name = namespace.rpartition(".")
+    available = dir(paths.facade(namespace, "tensorflow")) if paths.exists(namespace) else []
+    return explain(namespace, name, available)
+
+
+def _python_files(given: list[str]) -> Iterator[Path]:
+    for text in given:
+        path = Path(text)
+        if path.is_dir():
+            for folder, folders, files in os.walk(path):
+                folders[:] = sorted(f for f in folders if not f.startswith("."))
+                yield from (Path(folder, f) for f in sorted(files) if f.endswith(".py"))
+        else:
+            yield path
+
+
+def _check(options: argparse.Namespace) -> int:
+    missing = unread = files = 0
+    for path in _python_files(options.paths):
+        files += 1
+        try:
+            uses = symbols(path)
+        except OSError as e:
+            print(f"headrace: cannot read {path}: {e.strerror}", file=sys.stderr)
+            return 2
+        except SyntaxError as e:
+            print(f"{path}:{e.lineno}: not Python 3: {e.msg}")
+            unread += 1
+            continue
+        missing += _report(uses)
+    print(
+        f"{files} files, {missing} uses of missing names"
+        + (f", {unread} not Python 3" if unread else "")
+    )
+    return 1 if missing or unread else 0
+
+
+def _report(uses: list[Use]) -> int:
+    lacking = [u for u in uses if not have(u.symbol)]
+    for use in lacking:
+        print(f"{use.file}:{use.line}: {why_missing(use.symbol)}")
+    return len(lacking)
+
+
+def _coverage(options: argparse.Namespace) -> int:
+    try:
+        text = Path(options.usage).read_text(encoding="utf-8")
+    except OSError as e:
+        print(f"headrace: cannot read {options.usage}: {e.strerror}", file=sys.stderr)
+        return 2
+    covered = total = left_out = 0
+    blockers: Counter[str] = Counter()
+    alone: Counter[str] = Counter()
+    for line in text.splitlines():
+        names = line.split()
+        if not names:
+            continue
+        if any(n == p or n.startswith(p + ".") for n in names for p in options.without):
+            left_out += 1
+            continue
+        total += 1
+        lacking = [n for n in names if not have(n.removeprefix("tf."))]
+        covered += not lacking
+        blockers.update(lacking)
+        if len(lacking) == 1:
+            alone.update(lacking)
+    share = 100 * covered / total if total else 0.0
+    print(
+        f"{covered} of {total} programs covered: {share:.1f} %"
+        + (f" ({left_out} left out)" if left_out else "")
+    )
+    for name, count in blockers.most_common(options.most):
+        print(
+            f"  {count:5} programs lack {name}"
+            + (f", {alone[name]} only that" if alone[name] else "")
+        )
+    return 0
