@@ -4,7 +4,7 @@ from headrace.api.missing import module_getattr
 
 __all__: list[str] = []
 
-_MODULES = ("data", "eager", "framework", "layers", "opt", "slim")
+_MODULES = ("data", "eager", "framework", "layers", "lookup", "opt", "slim")
 
 __getattr__ = module_getattr(
     "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}

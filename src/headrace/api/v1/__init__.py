@@ -176,6 +176,7 @@ LAZY_MODULES = {
     "layers": "headrace.api.v1.layers",
     "linalg": "headrace.api.v1.linalg",
     "logging": "headrace.api.platform.tf_logging",
+    "lookup": "headrace.api.v1.lookup",
     "losses": "headrace.api.v1.losses",
     "manip": "headrace.api.v1.manip",
     "math": "headrace.api.v1.math",
