@@ -258,4 +258,8 @@ def as_op_error(error: BaseException) -> OpError | None:
         return DataLossError(None, None, str(error) or type(error).__name__)
     if isinstance(error, (ValueError, TypeError, IndexError, ArithmeticError)):
         return InvalidArgumentError(None, None, str(error))
+    if isinstance(error, NotImplementedError):
+        return UnimplementedError(None, None, str(error))
+    if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
+        return InternalError(None, None, str(error))  # of a kernel library
     return None

@@ -18,6 +18,9 @@ _GRADIENT = "gradients are placed where everything is"
 _SHARD = "the values of an initializer do not depend on the part that is made"
 _EAGER = "eager operations have no names"
 _SWAP = "there is no second memory to move values to"
+_DECODING = (
+    "an argument of all helpers and decoders, which this one has no use for (as in TensorFlow)"
+)
 #: parameter -> reason, for every function that has it.
 ANYWHERE = {
     "use_locking": _LOCKING, "colocate_gradients_with_ops": _GRADIENT, "partition_info": _SHARD, "swap_memory": _SWAP,
@@ -26,6 +29,12 @@ ANYWHERE = {
 }  # fmt: skip
 #: (last part of the function's name, parameter) -> reason.
 BY_FUNCTION = {
+    ("__call__", "scope"): "a cell without variables needs no scope", ("call", "scope"): "TensorFlow ignores it, too",
+    ("__init__", "initializers"): "TensorFlow ignores it, too", ("__init__", "input_size"): "TensorFlow ignores it, too",
+    ("initialize", "name"): _DECODING, ("finalize", "sequence_lengths"): _DECODING, ("sample", "time"): _DECODING,
+    ("sample", "state"): _DECODING, ("sample", "name"): _DECODING, ("sample", "outputs"): _DECODING,
+    ("next_inputs", "time"): _DECODING, ("next_inputs", "outputs"): _DECODING, ("next_inputs", "name"): _DECODING,
+    ("next_inputs", "sample_ids"): _DECODING,
     ("create_op", "dtypes"): "types of outputs follow from the op", ("create_op", "input_types"): "they follow from the inputs",
     ("create_op", "op_def"): "definitions are found by name", ("create_op", "compute_shapes"): "TensorFlow ignores it, too",
     ("create_op", "compute_device"): "devices are recorded anyway",
@@ -53,6 +62,11 @@ BY_FUNCTION = {
     ("__init__", "caching_device"): "an eager variable's value is where it is read", ("__init__", "distribute_strategy"): _DEVICE,
     ("__init__", "expected_shape"): "TensorFlow ignores it, too", ("__init__", "import_scope"): "nothing is imported in eager code",
     ("__init__", "validate_shape"): "an eager variable has a value, so its shape is known",
+    ("load_v2", "options"): "options of devices and remote file systems; there are none",
+    ("save", "options"): "options of devices and remote file systems; there are none",
+    ("snapshot", "name"): _EAGER, ("with_options", "name"): _EAGER,
+    ("non_max_suppression_padded", "canonicalized_coordinates"): "a hint for accelerators: results are the same",
+    ("non_max_suppression_padded", "sorted_input"): "a hint for accelerators: results are the same",
     ("load", "session"): "eager code has no session", ("import_graph_def", "op_dict"): "TensorFlow ignores it, too",
     ("normal", "name"): _EAGER, ("truncated_normal", "name"): _EAGER, ("uniform", "name"): _EAGER, ("uniform_full_int", "name"): _EAGER,
 }  # fmt: skip

@@ -249,7 +249,8 @@ def test_a_snapshot_is_of_a_complete_pass(tmp_path: Path) -> None:
     ds = tf.data.Dataset.range(4).map(lambda x: tf.numpy_function(noted, [x], tf.int64))
     ds = ds.snapshot(str(tmp_path / "s"))
     next(iter(ds))
-    assert not [p for p in (tmp_path / "s").iterdir() if "unfinished" not in p.name]
+    folder = tmp_path / "s"
+    assert not folder.exists() or all("unfinished" in p.name for p in folder.iterdir())
     assert numpy(ds) == [0, 1, 2, 3]
     before = len(calls)
     assert numpy(ds) == [0, 1, 2, 3] and len(calls) == before
@@ -262,7 +263,7 @@ def test_a_damaged_cache(tmp_path: Path) -> None:
         numpy(ds)
         (path,) = tmp_path.iterdir()
         path.write_bytes(path.read_bytes()[:-3])
-        with pytest.raises(tf.errors.DataLossError, match="damaged"):
+        with pytest.raises(tf.errors.DataLossError, match=r"damaged|truncated"):
             numpy(tf.data.Dataset.range(4).cache(str(tmp_path / "c")))
 
 

@@ -125,7 +125,7 @@ SAME: dict[str, Callable[..., Any]] = {
     "the same for all": lambda x, y: (y, tf.shape(x), tf.constant(3), tf.constant([[b"a", b"b"]]), tf.zeros([2, 0])),
     "like": lambda x, y: (tf.zeros_like(x), tf.ones_like(y), tf.identity(x), tf.stop_gradient(y)),
     "ensured": lambda x, y: (tf.ensure_shape(x, [7]), tf.ensure_shape(y, [])),
-    "text": lambda x, y: (tf.strings.as_string(y), tf.strings.length(tf.strings.as_string(x))),
+    "text": lambda x, y: (tf.strings.as_string(y), tf.strings.length(tf.strings.as_string(tf.cast(x, tf.int32)))),
     "not needed": lambda x, y: (tf.exp(floats(x)), y)[1],
     "computed constant": lambda x, y: (floats(x) * tf.reduce_sum(tf.range(4.0)), y),
 }  # fmt: skip

@@ -31,18 +31,11 @@ def imported(message: Any, **options: Any) -> tuple[Graph, Any]:
 
 # whole programs -----------------------------------------------------------------------------------
 
-#: Programs of TF 2 whose loops use tensor lists, which are not defined here yet.
-NEEDS_TENSOR_LISTS = {"arrays", "loops"}
-
 
 @pytest.mark.parametrize("name", sorted(programs.PROGRAMS))
 @pytest.mark.parametrize("version", ["tf1", "tf2"])
 def test_programs_written_by_tensorflow(version: str, name: str) -> None:
     case = live.load(str(GOLDEN / version / f"{name}.case"))
-    if version == "tf2" and name in NEEDS_TENSOR_LISTS:
-        with pytest.raises(tf.errors.NotFoundError, match="EmptyTensorList"):
-            live.check(case)
-        return
     live.check(case)
 
 
@@ -482,6 +475,17 @@ def test_declared_sizes_are_not_believed() -> None:
     dim.attr["value"].tensor.tensor_shape.SetInParent()
     assert split.op == "Split"
     with pytest.raises(ValueError, match="outputs"):
+        imported(message)
+
+
+def test_constants_that_do_not_agree_with_themselves() -> None:
+    message = tf.GraphDef()
+    made = node(message, "c", "Const", dtype=FLOAT, _extra=1)
+    with pytest.raises(ValueError, match="missing attr 'value'"):
+        imported(message)
+    made.attr["value"].tensor.dtype = 3
+    made.attr["value"].tensor.tensor_shape.SetInParent()
+    with pytest.raises(ValueError, match="the value is int32, declared is float32"):
         imported(message)
 
 

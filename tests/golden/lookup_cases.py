@@ -250,3 +250,14 @@ def table_twice_initialized(tf):
             return first, sess.run(table.lookup(tf.constant(["a"])))
         except tf.errors.FailedPreconditionError:
             return first, "not initialized"
+
+
+def table_by_raw_ops(tf):
+    raw = tf.raw_ops
+    handle = raw.HashTableV2(key_dtype=tf.int64, value_dtype=tf.string, shared_name="raw")
+    keys = tf.constant([4, 6], tf.int64)
+    fill = raw.InitializeTableV2(table_handle=handle, keys=keys, values=["four", "six"])
+    found = raw.LookupTableFindV2(table_handle=handle, keys=keys + 2, default_value="none")
+    with tf.Session() as sess:
+        sess.run(fill)
+        return sess.run([found, raw.LookupTableSizeV2(table_handle=handle)])

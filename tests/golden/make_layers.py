@@ -18,7 +18,13 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-MODULES = ["layer_programs", "rnn_programs"]
+MODULES = [
+    "layer_programs",
+    "rnn_programs",
+    "seq2seq_programs",
+    "contrib_programs",
+    "slim_programs",
+]
 
 
 def main(modules):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import headrace as tf
 from headrace.compat import v2
 from headrace.core.graph import Graph
 from tests.data.data_cases import CASES, CASES_V2
-from tests.golden import flow_programs, handle_programs
+from tests.golden import flow_programs, handle_programs, make_cases
+from tests.golden.graphs import live
 
 
 @contextlib.contextmanager
@@ -42,12 +45,28 @@ def ops_in_programs() -> frozenset[str]:
         for build, modes in flow_programs.PROGRAMS.values():
             if flow_programs.GRAPH in modes:
                 _attempted(functools.partial(build, tf))
+        for name in make_cases.MODULES:
+            module = importlib.import_module(f"tests.golden.{name}")
+            for case in make_cases.cases(module).values():
+                make_cases.outcome(tf, case)
         for make in CASES.values():
             with tf.Graph().as_default():
                 tf.data.make_initializable_iterator(make(tf)).get_next()
         for make in CASES_V2.values():
             _attempted(functools.partial(make, v2))
-    return frozenset(types)
+    return frozenset(types | _ops_in_graph_files())
+
+
+def _ops_in_graph_files() -> set[str]:
+    """Op types in GraphDefs that TensorFlow wrote and tests/formats runs against TensorFlow's results."""
+    graphs = Path(__file__).parent / "graphs"
+    types: set[str] = set()
+    for path in sorted(graphs.glob("tf?/*.case")):
+        graph = tf.GraphDef()
+        graph.ParseFromString(live.load(str(path)).graph)
+        nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+        types.update(n.op for n in nodes)
+    return types
 
 
 def _attempted(build: Any) -> None:

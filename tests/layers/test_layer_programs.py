@@ -18,6 +18,9 @@ HERE = Path(__file__).parent.parent / "golden"
 #: Programs in which Headrace makes fewer operations than TensorFlow (which it counts); all names that exist are the same.
 FEWER_OPS = {"conv_dilated", "conv_separable_layers", "dense_rank_3_and_4", "small_network"}
 
+#: Programs with cells that are one fused operation in TensorFlow: variables and numbers are the same, operations are not.
+FUSED = {"gru_block", "lstm_block", "lstm_block_fused"}
+
 
 def comparable(ops):
     """Names of operations, without those that only the engine makes: switches, gradients, shapes of constants."""
@@ -41,6 +44,10 @@ def named(ops):
     return sorted(n for n, kind in ops if kind in kinds and not n.startswith("gradients"))
 
 
+def _shapes(structure):
+    return {key: shape for key, (_, shape) in structure["shapes"].items()}
+
+
 @cache
 def golden(module):
     structures = json.loads(gzip.decompress((HERE / f"{module}.json.gz").read_bytes()))
@@ -62,13 +69,15 @@ def test_program(module, program):
     have, values = observe(tf, program)
     assert have["variables"] == want["variables"]
     assert have["collections"] == want["collections"]
-    assert have["shapes"] == want["shapes"]
-    if (
-        module != "layer_programs"
-    ):  # loops and splits have other helpers here, which are counted all the same
-        assert named(have["ops"]) == named(want["ops"])
-    elif name not in FEWER_OPS:
-        assert comparable(have["ops"]) == comparable(want["ops"])
+    assert _shapes(have) == _shapes(want)
+    if name not in FUSED:
+        assert have["shapes"] == want["shapes"]
+        if (
+            module != "layer_programs"
+        ):  # loops and splits have other helpers here, which are counted all the same
+            assert named(have["ops"]) == named(want["ops"])
+        elif name not in FEWER_OPS:
+            assert comparable(have["ops"]) == comparable(want["ops"])
     expected = {k.partition("|")[2]: v for k, v in arrays.items() if k.partition("|")[0] == name}
     assert values.keys() == expected.keys()
     for key, value in expected.items():

@@ -381,6 +381,7 @@ def test_where_with_a_vector_of_rows(n: int) -> None:
     "dtype",
     ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "complex64", "bfloat16"],
 )
+@pytest.mark.usefixtures("any_float_type")
 def test_large_chains_of_every_dtype(dtype: str) -> None:
     x = tf.placeholder(tf.as_dtype(dtype), [None, 300])
     y = x * x + x
@@ -394,6 +395,7 @@ def test_large_chains_of_every_dtype(dtype: str) -> None:
         np.testing.assert_array_equal(g, w)
 
 
+@pytest.mark.usefixtures("any_float_type")
 def test_scalars_of_every_dtype_keep_their_type() -> None:
     """Python operators on NumPy scalars must not widen: small integers wrap, halves stay halves."""
     for name in ("int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64"):

@@ -73,7 +73,6 @@ def test_one_part() -> None:
     x = tf.placeholder(tf.float32, [None, 4])
     y = tf.exp(x)
     for made in (
-        tf.raw_ops.ConcatV2(values=[y], axis=1),
         tf.split(y, 1, 1)[0],
         tf.split(y, [4], 1)[0],
         tf.raw_ops.AddN(inputs=[y]),

@@ -13,6 +13,7 @@ import headrace as tf
 from headrace.runtime import cores
 from headrace.runtime import thread_pool as pool
 from headrace.runtime.cores import ThreadChoice, cpu_quota
+from tests.instruction_sets import SETTINGS, numeric_files
 
 V2_MOUNT = "30 23 0:26 {root} /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1_MOUNT = "33 32 0:29 {root} /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct\n"
@@ -158,3 +159,9 @@ def test_version_says_what_it_runs_on() -> None:
     assert lines["threads"] == "3: HEADRACE_NUM_THREADS"
     assert "numpy" in lines["python"] and lines["kernels"] == "NumPy alone"
     assert "HEADRACE_ONEDNN" in lines["missing"] and "times as long" in lines["missing"]
+
+
+def test_the_numeric_tests_of_each_instruction_set_are_there() -> None:
+    """Files that were renamed would otherwise drop out of ``tools/check`` unseen."""
+    for setting in SETTINGS:
+        assert len(numeric_files(setting)) > 15

@@ -210,6 +210,7 @@ def test_fetch_of_a_fed_tensor_gives_a_copy() -> None:
 
 @pytest.mark.parametrize("bad", [None, [None], {"a": None}, (1.5,), [object()], 3])
 def test_fetch_of_a_wrong_type(bad: Any) -> None:
+    tf.constant(1)
     with pytest.raises(TypeError, match=r"Fetch argument .* has invalid type"):
         tf.Session().run(bad)
 
@@ -227,6 +228,7 @@ def test_fetch_of_a_name_that_is_not_there() -> None:
 def test_fetch_from_another_graph() -> None:
     with tf.Graph().as_default():
         other = tf.constant(1)
+    tf.constant(2)
     with pytest.raises(ValueError, match="not an element of this graph"):
         tf.Session().run(other)
     with pytest.raises(ValueError, match="not an element of this graph"):

@@ -45,10 +45,12 @@ _inner(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert", "headrace.core.scopes",
         "headrace.core.indexed_slices", _V1,
     ),
+    convert_to_constants=("headrace.formats.freezing_v2",),
     graph_util=("headrace.api.v1.graph_util",),
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
-    device_spec=("headrace.api.device_spec",),
+    meta_graph=("headrace.formats.metagraph",),
+    device_spec=("headrace.core.device_spec",),
     random_seed=("headrace.core.seeds",),
     sparse_tensor=_V1,
     tensor_shape=("headrace.core.shapes",),
@@ -91,7 +93,9 @@ _inner(
     tensor_array_ops=_V1,
     template=_V1,
     variable_scope=("headrace.variables.variable_scope", _V1),
-    variables=("headrace.variables.variable", "headrace.variables.variable_lists", _V1),
+    variables=(
+        "headrace.variables.variable", "headrace.variables.variable_lists", "headrace.variables.partitioned_variable", _V1,
+    ),
 )  # fmt: skip
 for _family in (
     "array",
@@ -161,9 +165,25 @@ _inner(
     tf_export=("headrace.api.python.tf_export",),
     tf_inspect=("inspect",),
 )
+_SAVED = "headrace.api.v1.saved_model"
+_inner(
+    "python.saved_model",
+    **{
+        name: (f"{_SAVED}.{name}",)
+        for name in (
+            "builder", "constants", "loader", "main_op", "signature_constants", "signature_def_utils",
+            "tag_constants", "utils",
+        )
+    },
+    builder_impl=(f"{_SAVED}.builder",),
+    loader_impl=(f"{_SAVED}.loader",),
+    saved_model=(_SAVED,),
+    simple_save=("headrace.formats.saved_model",),
+)  # fmt: skip
 _inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
 _inner(
     "python.tools",
+    freeze_graph=("headrace.formats.freeze_tool",),
     optimize_for_inference_lib=("headrace.formats.graph_transforms",),
     strip_unused_lib=("headrace.formats.subgraphs",),
 )
@@ -183,6 +203,55 @@ _inner(
     pooling=(_LAYERS,),
     utils=("headrace.layers.conv_arguments", "headrace.layers.smart"),
 )
+_RNN = ("headrace.api.v1.nn", "headrace.api.python.rnn_cell_impl")
+_CELLS = ("headrace.api.v1.rnn_cell", "headrace.api.python.rnn_cell_impl")
+for _name in ("rnn", "rnn_cell", "rnn_cell_impl"):
+    PATHS[f"python.ops.{_name}"] = _RNN if _name == "rnn" else _CELLS
+_CONTRIB_RNN = ("headrace.api.contrib.rnn", "headrace.api.python.rnn_cell_impl")
+_inner("contrib.rnn", python=())
+_inner("contrib.rnn.python", ops=())
+_inner(
+    "contrib.rnn.python.ops",
+    **dict.fromkeys(
+        (
+            "core_rnn",
+            "core_rnn_cell",
+            "core_rnn_cell_impl",
+            "gru_ops",
+            "lstm_ops",
+            "rnn",
+            "rnn_cell",
+        ),
+        _CONTRIB_RNN,
+    ),
+)
+_inner("contrib.seq2seq", python=())
+_inner("contrib.seq2seq.python", ops=())
+_inner(
+    "contrib.seq2seq.python.ops",
+    **dict.fromkeys(
+        (
+            "attention_wrapper",
+            "basic_decoder",
+            "beam_search_decoder",
+            "beam_search_ops",
+            "decoder",
+            "helper",
+            "loss",
+        ),
+        (
+            "headrace.api.contrib.seq2seq",
+            "headrace.api.python.seq2seq_internals",
+            "headrace.api.python.rnn_cell_impl",
+        ),
+    ),
+)
+_inner("contrib.legacy_seq2seq", python=())
+_inner("contrib.legacy_seq2seq.python", ops=())
+_inner("contrib.legacy_seq2seq.python.ops", seq2seq=("headrace.api.contrib.legacy_seq2seq",))
+_inner("contrib.crf", python=())
+_inner("contrib.crf.python", ops=())
+_inner("contrib.crf.python.ops", crf=("headrace.api.contrib.crf",))
 PATHS["python.tf2"] = ("headrace.api.python.tf2",)
 _inner("python.summary", summary=("<public summary>",), writer=("<public summary>",))
 _inner("python.debug")
@@ -220,7 +289,54 @@ _inner(
     base_layer=("headrace.layers.core_layer", "headrace.layers.input_spec"),
     input_spec=("headrace.layers.input_spec",),
 )
-_inner("contrib")
+PATHS["contrib"] = ("headrace.api.contrib",)
+for _name in (
+    "crf",
+    "cudnn_rnn",
+    "framework",
+    "layers",
+    "legacy_seq2seq",
+    "rnn",
+    "seq2seq",
+    "slim",
+):
+    PATHS[f"contrib.{_name}"] = (f"headrace.api.contrib.{_name}",)
+PATHS["contrib.slim.nets"] = ("headrace.api.contrib.slim_nets",)
+for _name in (
+    "alexnet",
+    "inception_v1",
+    "inception_v2",
+    "inception_v3",
+    "overfeat",
+    "resnet_utils",
+    "resnet_v1",
+    "resnet_v2",
+    "vgg",
+):
+    PATHS[f"contrib.slim.nets.{_name}"] = (f"<hosted tf_slim.nets.{_name}>",)
+PATHS["contrib.slim.nets.inception"] = ("headrace.api.contrib.slim_inception",)
+_LEARN = "headrace.api.contrib.learn_datasets"
+_inner("contrib.learn", python=())
+_inner("contrib.learn.python", learn=("headrace.api.contrib.learn",))
+_inner("contrib.learn.python.learn", datasets=(_LEARN,))
+_inner(
+    "contrib.learn.python.learn.datasets",
+    base=("headrace.data.classic.csv_tables",),
+    mnist=("headrace.data.classic.mnist_files",),
+)
+_inner(
+    "contrib.learn.datasets",
+    **{n: PATHS[f"contrib.learn.python.learn.datasets.{n}"] for n in ("base", "mnist")},
+)
+PATHS["contrib.learn"] = ("headrace.api.contrib.learn",)
+PATHS["contrib.learn.datasets"] = PATHS["contrib.learn.python.learn.datasets"] = (_LEARN,)
+_inner("examples")
+_inner("examples.tutorials")
+_inner(
+    "examples.tutorials.mnist",
+    input_data=("headrace.data.classic.mnist_files",),
+    mnist=("headrace.api.python.mnist_tutorial",),
+)
 _inner("contrib.layers", python=())
 _inner(
     "contrib.layers.python",

@@ -5,6 +5,7 @@ headrace run -m package.module [args ...]
 headrace check PATH...
 headrace coverage --usage FILE
 headrace ops [--family NAME] [--json] [--where OP]
+headrace inspect FILE | explain FILE | predict FILE --input x=data.npy | freeze FILE -o frozen.pb
 headrace version
 headrace trim
 """
@@ -16,7 +17,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from headrace.cli import ops_table, run, symbol_check
+from headrace.cli import model_commands, ops_table, run, symbol_check
 
 __all__ = ["main"]
 
@@ -37,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     ops_table.add_arguments(
         commands.add_parser("ops", help="print the table of ops", allow_abbrev=False)
     )
+    model_commands.add_commands(commands)
     symbol_check.add_check_arguments(
         commands.add_parser(
             "check", help="list the names that programs use and Headrace lacks", allow_abbrev=False

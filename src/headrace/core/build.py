@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert as conversion
-from headrace.core import dtypes, shapes
+from headrace.core import dtypes, op_limits, shapes
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import Arg, Attr, OpDef, lookup
@@ -138,7 +138,9 @@ def outputs_of(op: Operation) -> Any:
 
 
 def _grouped(op: Operation) -> Any:
-    """Outputs by argument: list arguments give lists."""
+    """Outputs by argument: list arguments give lists. A stateful operation without outputs gives itself, as in TF."""
+    if not op._outputs and op._opdef.traits.stateful:
+        return op
     parts: list[Any] = []
     at = 0
     for arg in op._opdef.outputs:
@@ -277,7 +279,7 @@ def _type_error(
 
 
 def _check_allowed(attr: Attr, arg: Arg, dtype: DType) -> None:
-    if attr.allowed is not None and dtype not in attr.allowed:
+    if attr.allowed is not None and dtype not in attr.allowed and op_limits.are_enforced():
         names = ", ".join(sorted(d.name for d in attr.allowed))
         raise TypeError(
             f"Value passed to parameter '{arg.name}' has DataType {dtype.name} not in list of allowed values: {names}"

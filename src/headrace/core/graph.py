@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from headrace.core import stacks, trace
+from headrace.core.contexts import frame_of
+from headrace.core.device_spec import DeviceSpec
 from headrace.core.infer import infer_shapes
 from headrace.core.opdef import OpDef
 from headrace.core.tensor import Operation, Tensor
@@ -96,6 +98,7 @@ class Graph:
         self._name_stack = ""
         self._control_stack: list[_ControlDependencies] = []
         self._control_ops: tuple[Operation, ...] = ()
+        self._devices: set[str] = set()  # that operations were put on
         self._device_stack: list[Any] = []
         self._colocation_stack: list[Operation] = []
         self._gradient_overrides: dict[str, str] = {}
@@ -146,7 +149,10 @@ class Graph:
         op._inputs = inputs
         op._attrs = attrs
         op._context = context
-        op._device = self._current_device(op) if self._device_stack else ""
+        op._device = ""
+        if self._device_stack:
+            op._device = self._current_device(op)
+            self._devices.add(op._device)
         op._frames = trace.capture(depth) if depth >= 0 else ()
         controls = self._control_ops if control_inputs is None else control_inputs
         op._control_inputs = self._useful_controls(controls, inputs) if controls else ()
@@ -344,6 +350,8 @@ class Graph:
 
     @contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
+        if isinstance(device_name_or_function, str):
+            device_name_or_function = stacks.device_string(device_name_or_function)
         self._device_stack.append(device_name_or_function)
         try:
             yield
@@ -516,14 +524,14 @@ class Graph:
         self._unfeedable.add(tensor)
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        return tensor not in self._unfeedable
+        return tensor not in self._unfeedable and frame_of(tensor._op._context) is None
 
     def prevent_fetching(self, op: Operation) -> None:
         self._unfetchable.add(op)
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
         op = tensor_or_op._op if isinstance(tensor_or_op, Tensor) else tensor_or_op
-        return op not in self._unfetchable
+        return op not in self._unfetchable and frame_of(op._context) is None
 
     # collections --------------------------------------------------------------------------------
     @property
@@ -591,8 +599,6 @@ class Graph:
 
 def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: str) -> None:
     """A tensor of a loop has a value for each iteration: outside it is known by what the loop returns."""
-    from headrace.core.contexts import frame_of
-
     frame = frame_of(inner)
     if frame is None or op_type in ("Exit", "RefExit"):
         return
@@ -626,15 +632,9 @@ def _merge_devices(outer: str, inner: str) -> str:
     """Device strings merge field by field, the inner one deciding."""
     if not outer or not inner:
         return inner or outer
-    fields: dict[str, str] = {}
-    for text in (outer, inner):
-        for part in text.strip("/").split("/"):
-            key, _, value = part.partition(":")
-            if key.lower() in ("cpu", "gpu"):
-                key, value = "device", f"{key.upper()}:{value}"
-            fields[key.lower()] = value
-    order = ("job", "replica", "task", "device")
-    return "".join(f"/{key}:{fields[key]}" for key in order if key in fields)
+    merged = DeviceSpec.from_string(outer)
+    merged.merge_from(DeviceSpec.from_string(inner))
+    return merged.to_string()
 
 
 _global_default: Graph | None = None

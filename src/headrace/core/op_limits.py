@@ -13,7 +13,18 @@ from typing import Any
 
 from headrace.core import dtypes
 
-__all__ = ["limits_of"]
+__all__ = ["are_enforced", "enforce", "limits_of"]
+
+_enforced = [True]
+
+
+def enforce(on: bool) -> None:
+    """The limits are TensorFlow 1.15's: they hold under TF 1's behaviour, not under TF 2's."""
+    _enforced[0] = on
+
+
+def are_enforced() -> bool:
+    return _enforced[0]
 
 
 def limits_of(op_type: str, attr: str) -> dict[str, Any]:

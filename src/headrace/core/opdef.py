@@ -139,6 +139,9 @@ class Traits(NamedTuple):
     known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA
     data_dependent_shape: bool = False
     host_only: bool = False
+    calls_user: bool = (
+        False  # calls a Python function, which may wait for another operation of the run
+    )
     blocking: bool = False  # may wait for another run
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from headrace.core.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
     from headrace.core.graph import Graph
@@ -103,6 +106,12 @@ def node_def_of(op: Operation) -> Any:
 
 
 def device_string(device: Any) -> str:
+    """A device as TensorFlow writes it: "/cpu:0" is "/device:CPU:0". ValueError for what is no device's name."""
     if device is None:
         return ""
-    return device if isinstance(device, str) else device.to_string()
+    return canonical(device) if isinstance(device, str) else device.to_string()
+
+
+@functools.lru_cache(256)
+def canonical(device: str) -> str:
+    return DeviceSpec.from_string(device).to_string()

@@ -281,6 +281,7 @@ class Operation:
 
     def _set_device(self, device: Any) -> None:
         self._device = stacks.device_string(device)
+        self.graph._devices.add(self._device)
 
     def values(self) -> tuple[Tensor, ...]:
         return self._outputs

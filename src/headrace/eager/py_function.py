@@ -21,6 +21,7 @@ from headrace.eager.eager_context import eager_mode
 from headrace.eager.execute import _wrapped
 from headrace.eager.tape import GradientTape
 from headrace.ops.control import py_func as script
+from headrace.variables.variable import Variable
 
 __all__ = ["py_function"]
 
@@ -46,6 +47,7 @@ class _EagerFunction(script.Function):
                     tape.watch(t)
                 result = self.function(*inputs)
             given = [] if result is None else nest.flatten(result)
+            _refuse_variables(given)
             outputs = [convert_to_tensor(r, d) for r, d in zip(given, self.types)]
             if len(given) != len(self.types):
                 raise ValueError(
@@ -79,6 +81,7 @@ def py_function(
     """A Python function of eager tensors as an operation; without ``func`` a decorator."""
     if func is None:
         return script.as_decorator(py_function, Tout, name)
+    script.check_callable(func)
     graph = get_default_graph()
     types = _types(Tout)
     if graph._is_eager:
@@ -101,12 +104,26 @@ def _types(Tout: Any) -> list[dtypes.DType]:
 
 
 def _now(func: Callable[..., Any], inp: Any, Tout: Any, types: list[dtypes.DType]) -> Any:
-    """Eagerly it is just a call."""
-    result = func(*[convert_to_tensor(x) for x in inp])
-    if not types:
-        return None
-    flat = [convert_to_tensor(r, d) for r, d in zip(nest.flatten(result), types)]
+    """Eagerly it is a call, whose errors are those of an operation."""
+    try:
+        result = func(*[convert_to_tensor(x) for x in inp])
+        if not types:
+            return None if Tout is None else []
+        given = nest.flatten(result)
+        _refuse_variables(given)
+        flat = [convert_to_tensor(r, d) for r, d in zip(given, types)]
+    except Exception as error:
+        raise script.failure(error) from error
     return nest.pack_sequence_as(Tout, flat)
+
+
+def _refuse_variables(given: list[Any]) -> None:
+    if any(isinstance(r, Variable) for r in given):
+        raise RuntimeError(
+            "Attempting to return a variable from an eagerly executed py_func. Only numeric data "
+            "structures like Tensors or NumPy arrays should be returned; to return the value of a "
+            "variable, obtain the Tensor backing it by calling `.read_value()` on it"
+        )
 
 
 def _gradient(op: Operation, *grads: Any) -> list[Any]:

@@ -157,6 +157,10 @@ class _Freezer:
         if node.op in _CALLS:
             self._call(new, frozen)
             return [new]
+        if node.op == "IdentityN":
+            for i, kind in frozen.items():
+                new.attr["T"].list.type[i] = kind
+            return [new]
         if node.op in _FORWARDS:
             new.attr["T"].type = next(iter(frozen.values()))
             return [new]
@@ -252,7 +256,7 @@ def _handed_on(node: Any, i: int) -> Sequence[int]:
         return (0, 1) if i == 0 else ()
     if node.op in _FORWARDS:
         return (0,)
-    if node.op in ("While", "StatelessWhile"):
+    if node.op in ("IdentityN", "While", "StatelessWhile"):
         return (i,)
     return ()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.core import shapes
 from headrace.core.build import apply_op
 from headrace.core.dtypes import DType, as_dtype, string
 from headrace.core.dtypes import bool as bool_type
@@ -108,14 +109,14 @@ class FunctionLibrary:
         finally:
             self.stack.pop()
 
-    def func_graph(self, name: str, shapes: Sequence[Any] | None = None, outer: Graph | None = None) -> FuncGraph:  # fmt: skip
+    def func_graph(self, name: str, given: Sequence[Any] | None = None, outer: Graph | None = None) -> FuncGraph:  # fmt: skip
         """A function as a graph of its own, with a placeholder for each argument."""
         function = self.get(name)
         graph = FuncGraph(name, outer)
         with graph.as_default():
             arguments = []
             for i, arg in enumerate(function.signature.input_arg):
-                shape = _argument_shape(function, i) if shapes is None else shapes[i]
+                shape = _argument_shape(function, i) if given is None else given[i]
                 arguments.append(graph.add_input(as_dtype(arg.type)._base, shape, arg.name))
             results, effects = self.instantiate(name, graph, arguments, "")
             graph.outputs = results
@@ -257,7 +258,9 @@ class _Caller:
 
         if not moving:
             moving = [0]
-        shapes = self._loop_shapes(inputs)
+        declared = self._loop_shapes(inputs)
+        for i in moving:
+            inputs[i] = _as_declared(inputs[i], declared[i])
 
         def advance(*values: Tensor) -> list[Tensor]:
             found = self.inside(body, everything(values), "body")
@@ -271,7 +274,7 @@ class _Caller:
         with self.graph.control_dependencies(self.entry):
             found = while_loop(
                 lambda *values: _as_bool(self.inside(test, everything(values), "cond")[0]),
-                advance, [inputs[i] for i in moving], shape_invariants=[shapes[i] for i in moving],
+                advance, [inputs[i] for i in moving], shape_invariants=[declared[i] for i in moving],
                 parallel_iterations=max(1, parallel), return_same_structure=True, name="while",
             )  # fmt: skip
         return everything(list(found))
@@ -323,6 +326,16 @@ class _Caller:
             for t, shape in zip(tensors, listed):
                 t.set_shape(to_shape(shape))
         return tensors
+
+
+def _as_declared(tensor: Tensor, declared: TensorShape) -> Tensor:
+    """A loop variable's first value with what is known of its shape from the declaration of the loop."""
+    known = shapes.merge(tensor._shape, declared._plain)
+    if known == tensor._shape:
+        return tensor
+    out: Tensor = identity(tensor)
+    out._shape = known
+    return out
 
 
 def _as_bool(value: Tensor) -> Tensor:

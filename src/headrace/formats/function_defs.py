@@ -27,8 +27,13 @@ def write_function(
     library: Library,
     inputs: Sequence[Tensor] | None = None,
     output_names: Sequence[str] | None = None,
+    outputs: Sequence[Tensor] | None = None,
 ) -> None:
-    """Fill in a FunctionDef from a traced function: arguments first, then what it captures."""
+    """Fill in a FunctionDef from a traced function: arguments first, then what it captures.
+
+    ``inputs`` and ``outputs``: the arguments and results, if they are others or in another order than the graph's own.
+    """
+    results = graph.outputs if outputs is None else list(outputs)
     arguments = [*graph.inputs, *graph.internal_captures] if inputs is None else list(inputs)
     signature = message.signature
     signature.name = name
@@ -39,8 +44,8 @@ def write_function(
         if t._shape is not None:
             encode_shape(t._shape, message.arg_attr[i].attr["_output_shapes"].list.shape.add())
     used = set(names.values())
-    fetched = _result_names(graph.outputs, output_names, used)
-    for t, result in zip(graph.outputs, fetched):
+    fetched = _result_names(results, output_names, used)
+    for t, result in zip(results, fetched):
         arg = signature.output_arg.add()
         arg.name, arg.type = result, t._dtype._base._enum
         message.ret[result] = _input_name(t, names)

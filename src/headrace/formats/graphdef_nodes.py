@@ -18,6 +18,7 @@ from typing import Any
 
 from headrace import errors
 from headrace.core import shapes
+from headrace.core.convert import CONST
 from headrace.core.graph import Graph, _merge_devices
 from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
@@ -281,11 +282,13 @@ class NodeImporter:
         attrs = opdef.defaults.copy()
         known = opdef.attrs
         messages = node.attr
+        is_complete = True
         for name in messages:
             message = messages[name]
             spec = known.get(name)
             if spec is None:
                 self._extra_attr(opdef, node, name, message, attrs)
+                is_complete = False
                 continue
             if self.attr_values and message.placeholder:
                 message = self._substituted(message, node)
@@ -298,8 +301,12 @@ class NodeImporter:
                     if dtype not in spec.allowed:
                         raise ValueError(f"attribute '{name}' does not allow the type {dtype.name}")
             attrs[name] = value
-        if len(attrs) < len(known):
+        if len(attrs) < len(known) or not is_complete:
             _fill_defaults(opdef, attrs)
+        if opdef is CONST and attrs["value"].dtype != attrs["dtype"].np_dtype:
+            raise ValueError(
+                f"the value is {attrs['value'].dtype}, declared is {attrs['dtype'].name}"
+            )
         return attrs
 
     def _substituted(self, message: Any, node: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
-    "conv_output_length", "convert_data_format", "deconv_output_length", "normalize_data_format",
+    "conv_input_length", "conv_output_length", "convert_data_format", "deconv_output_length", "normalize_data_format",
     "normalize_padding", "normalize_tuple",
 ]  # fmt: skip
 
@@ -63,19 +63,33 @@ def normalize_padding(value: Any) -> Any:
     return padding
 
 
+def _dilated(filter_size: int, dilation: int) -> int:
+    return filter_size + (filter_size - 1) * (dilation - 1)
+
+
 def conv_output_length(
-    length: Any, filter_size: int, padding: str, stride: int, dilation: int = 1
+    input_length: Any, filter_size: int, padding: str, stride: int, dilation: int = 1
 ) -> Any:
     """The length of a convolution's output; None stays None."""
-    if length is None:
+    if input_length is None:
         return None
-    if padding == "valid":
-        length = length - (filter_size + (filter_size - 1) * (dilation - 1)) + 1
-    return (length + stride - 1) // stride
+    more = {
+        "valid": 1 - _dilated(filter_size, dilation),
+        "full": _dilated(filter_size, dilation) - 1,
+    }
+    return (input_length + more.get(padding, 0) + stride - 1) // stride
+
+
+def conv_input_length(output_length: Any, filter_size: int, padding: str, stride: int) -> Any:
+    """The length of an input whose convolution has this length; None stays None."""
+    if output_length is None:
+        return None
+    pad = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
+    return (output_length - 1) * stride - 2 * pad + filter_size
 
 
 def deconv_output_length(
-    length: Any,
+    input_length: Any,
     filter_size: int,
     padding: str,
     output_padding: int | None = None,
@@ -83,13 +97,15 @@ def deconv_output_length(
     dilation: int = 1,
 ) -> Any:
     """The length of a transposed convolution's output, for a number or a scalar tensor."""
-    if length is None:
+    if input_length is None:
         return None
-    filter_size = filter_size + (filter_size - 1) * (dilation - 1)
+    filter_size = _dilated(filter_size, dilation)
     if output_padding is not None:
-        pad = filter_size // 2 if padding == "same" else 0
-        return (length - 1) * stride + filter_size - 2 * pad + output_padding
-    length = length * stride
+        pad = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
+        return (input_length - 1) * stride + filter_size - 2 * pad + output_padding
+    length = input_length * stride
     if padding == "valid":
         length = length + max(filter_size - stride, 0)
+    elif padding == "full":
+        length = length - (stride + filter_size - 2)
     return length

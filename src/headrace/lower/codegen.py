@@ -28,6 +28,7 @@ from headrace.core import dtypes, shapes
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import gemm, numpy_xp
 from headrace.lower import fused_code as fused_steps
+from headrace.lower import user_calls
 from headrace.lower.emit import EXPRESSIONS, INTO, UPDATES, inverse_of, number_of
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.grouped_updates import GroupWriter
@@ -35,6 +36,7 @@ from headrace.lower.growing import Growing
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
 from headrace.lower.session_state import SMALL, RunContext, Writer
+from headrace.lower.start_values import scan, written_variables
 from headrace.lower.update_groups import Grouped, gradient_position
 from headrace.ops.internal import fused_ops
 from headrace.program.constants import exact_key, peek
@@ -130,6 +132,10 @@ class _Generator:
         self.depth = 2
         self.locked = (0, 0)  # lines and depth after the last update under the lock
         self.free: list[str] = []  # names whose values nobody reads any more
+        self.started: frozenset[Any] = frozenset()  # operations that run on threads of their own
+        self.joining: dict[
+            str, Node | None
+        ] = {}  # those that were started, None once their results are taken
 
     # driver -------------------------------------------------------------------------------------
     def compile(self) -> Compiled:
@@ -137,11 +143,14 @@ class _Generator:
             self.names[feed] = f"f{n}"
         self._keep_starts()
         first = last = 0  # lines between which the run is not interrupted
+        self.started = user_calls.independent(self.plan.block)
         for statement in self.plan.block:
             before = len(self.lines)
+            user_calls.emit_joins(self, statement)
             self.block((statement,))
-            if any(_written(step) for step in steps((statement,))):
+            if any(written_variables(step) for step in steps((statement,))):
                 first, last = first or before + 1, len(self.lines)
+        user_calls.emit_joins(self, None)
         self.emit(f"return {self.results()}")
         feeds = "".join(f", f{n}" for n in range(len(self.program.feeds) - self.plan.kept))
         prologue = self.prologue()
@@ -193,46 +202,13 @@ class _Generator:
             return
         first_write: dict[int, int] = {}
         last_start_use: dict[int, int] = {}
-        self._scan(self.plan.block, first_write, last_start_use, [0], False)
+        scan(self.plan.block, self.by_start, first_write, last_start_use, [0], False)
         end = 1 << 60
         for f in self.program.fetches:
             if f in self.by_start:
                 last_start_use[self.by_start[f][0]] = end
         for i, at in first_write.items():
             self.starts_kept[i] = last_start_use.get(i, -1) > at
-
-    def _scan(
-        self,
-        block: PlanBlock,
-        first: dict[int, int],
-        last: dict[int, int],
-        at: list[int],
-        loop: bool,
-    ) -> None:
-        for s in block:
-            if isinstance(s, PlanIf):
-                self._scan_use(s.pred, last, at)
-                self._scan(s.body, first, last, at, loop)
-            elif isinstance(s, PlanWhile):
-                for v in s.loop.values:
-                    self._scan_use(v.init, last, at)
-                self._scan(s.test, first, last, at, True)
-                self._scan_use(s.loop.cond, last, at)
-                self._scan(s.body, first, last, at, True)
-                for v in s.loop.values:
-                    self._scan_use(v.next, last, at)
-            else:
-                for i in s.inputs:
-                    # a read in a loop may come after a write of an earlier iteration
-                    self._scan_use(i, last, [1 << 59] if loop else at)
-                for w in _written(s):
-                    first.setdefault(w, at[0])
-                at[0] += 1
-
-    def _scan_use(self, value: int, last: dict[int, int], at: list[int]) -> None:
-        found = self.by_start.get(value)
-        if found is not None:
-            last[found[0]] = max(last.get(found[0], -1), at[0])
 
     # names --------------------------------------------------------------------------------------
     def param(self, name: str, value: Any) -> str:
@@ -376,6 +352,9 @@ class _Generator:
             self.merge(node)
             return
         args = [self.argument(node, i) for i in range(len(node.inputs))]
+        if node.op in self.started and len(self.checked) == 1:
+            user_calls.emit_start(self, node, args)
+            return
         expression = self.expression(node, args)
         outputs = node.outputs
         if len(outputs) == 1:
@@ -672,7 +651,7 @@ class _Generator:
             [self.program.values[node.inputs[0]].shape or () for node in step.nodes],  # type: ignore[misc]
             at,
         )
-        targets = [f"v{w}" for w in _written(step)]
+        targets = [f"v{w}" for w in written_variables(step)]
         writer = self.param(f"w{len(self.params)}", bound)
         call = f"{writer}(S, ({''.join(a + ', ' for a in shared)}), ({''.join(g + ', ' for g in gradients)}))"
         self.emit(f"{', '.join(targets)}, = {call}", step)
@@ -791,9 +770,3 @@ class _Generator:
             helper = self.param("own1" if own else "own0", own_unknown if own else copy_unknown)
             return f"{helper}({name})"
         return name if own else f"np.array({name})"
-
-
-def _written(step: Any) -> list[int]:
-    """The variables (by number) that a step writes."""
-    nodes = step.nodes if isinstance(step, Grouped) else [step] if isinstance(step, Node) else []
-    return [w for node in nodes for w in node.writes]

@@ -15,7 +15,7 @@ from headrace.core.shapes import show
 if TYPE_CHECKING:
     from headrace.lower.plan import Plan
 
-__all__ = ["Executable", "Options", "op_error", "options_for"]
+__all__ = ["Executable", "Options", "located_error", "op_error", "options_for"]
 
 
 #: Types that weights may be kept in.
@@ -77,6 +77,14 @@ class Executable:
         """``run`` for one session's state."""
         within = getattr(self.run, "within", None)
         return self.run if within is None else within(state)  # type: ignore[no-any-return]
+
+
+def located_error(executable: Executable, error: BaseException) -> BaseException:
+    """An error of a run as TensorFlow's class, with the operation and the user's line; as it is if it has no place."""
+    found = executable.locate(error)
+    if found is None and isinstance(error, errors.OpError) and hasattr(error._op, "_frames"):
+        found = error._op, []  # raised between steps: a variable without a value
+    return error if found is None else op_error(getattr(error, "original", error), *found)
 
 
 def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:

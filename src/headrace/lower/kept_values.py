@@ -39,7 +39,7 @@ def split(program: Program) -> tuple[Program, Program | None]:
     part = program._replace(
         feeds=(),
         fetches=tuple(kept),
-        body=tuple(n for n in order if n.outputs[0] in inside),
+        body=tuple(n for n in order if n.outputs and n.outputs[0] in inside),
         effects=(),
     )
     movable = {id(n) for n in makers.values()}

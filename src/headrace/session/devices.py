@@ -23,5 +23,6 @@ class DeviceAttributes:
         return self.memory_limit_bytes
 
 
-def local_devices() -> list[DeviceAttributes]:
-    return [DeviceAttributes(CPU, "CPU")]
+def local_devices(cpus: int = 1) -> list[DeviceAttributes]:
+    """As many as ``ConfigProto.device_count`` says; they are all the same processor."""
+    return [DeviceAttributes(f"{CPU[:-1]}{i}", "CPU") for i in range(cpus)]

@@ -19,7 +19,7 @@ from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, Options, make_executable
 from headrace.kernels.numpy.openblas import held, release_blas
-from headrace.lower.executable import op_error
+from headrace.lower.executable import located_error
 from headrace.lower.session_state import State
 from headrace.program.snapshot import snapshot
 from headrace.runtime.float_errors import restore, silence
@@ -131,5 +131,4 @@ class GraphFunction:
 
     def _located(self, error: Exception) -> BaseException:
         EVENTS.failed_runs += 1
-        found = None if self._executable is None else self._executable.locate(error)
-        return error if found is None else op_error(getattr(error, "original", error), *found)
+        return error if self._executable is None else located_error(self._executable, error)

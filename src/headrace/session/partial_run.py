@@ -14,7 +14,7 @@ from headrace import errors
 from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, make_executable, options_for
-from headrace.lower.executable import op_error
+from headrace.lower.executable import located_error
 from headrace.program.snapshot import FinalValue, snapshot
 from headrace.runtime.float_errors import restore, silence
 from headrace.session.feeds import expand_feeds, make_converter
@@ -124,10 +124,10 @@ def _run(session: Any, executable: Executable, feeds: list[Any]) -> tuple[Any, .
     try:
         return executable.run(session._state, session._state.values, *feeds)
     except Exception as error:
-        found = executable.locate(error)
-        if found is None:
+        found = located_error(executable, error)
+        if found is error:
             raise
-        raise op_error(getattr(error, "original", error), *found) from None
+        raise found from None
     finally:
         restore(token)
 

@@ -25,15 +25,17 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, Options, make_executable, options_for
 from headrace.kernels import accel
 from headrace.kernels.numpy.openblas import held, release_blas
-from headrace.lower.executable import op_error
+from headrace.lower.executable import located_error
 from headrace.lower.session_state import State
 from headrace.program.snapshot import snapshot
 from headrace.runtime import buffers
 from headrace.runtime.allocator import give_back
 from headrace.runtime.float_errors import restore, silence
+from headrace.session.deadlines import check_metadata, run_within, timeout_of
 from headrace.session.events import EVENTS
 from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
 from headrace.session.fetches import plan_fetches
+from headrace.session.placement import Placement, check_target
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
 
@@ -134,6 +136,7 @@ class BaseSession:
         exact: bool | None = None,
         weights: str = "float32",
     ) -> None:
+        check_target(target)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and type(config).__name__ != "ConfigProto":
@@ -144,6 +147,8 @@ class BaseSession:
         self._target = target
         self._config = config
         self._threads = 0 if config is None else int(config.intra_op_parallelism_threads)
+        self._timeout = 0 if config is None else int(config.operation_timeout_in_ms)
+        self._placement = Placement(config)
         self._options = options_for(
             _default_executor[0] if executor is None else executor,
             exact=_wants_exact(config) if exact is None else exact,
@@ -173,7 +178,7 @@ class BaseSession:
         from headrace.session.devices import local_devices
 
         self._check_open()
-        return local_devices()
+        return local_devices(self._placement.cpus)
 
     # life ---------------------------------------------------------------------------------------
     def close(self) -> None:
@@ -208,7 +213,11 @@ class BaseSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Compute ``fetches`` with the values in ``feed_dict``."""
+        """Compute ``fetches`` with the values in ``feed_dict``.
+
+        Of ``options``, a ``tf.RunOptions``, ``timeout_in_ms`` counts: a run that takes longer raises DeadlineExceededError.
+        ``run_metadata``, a ``tf.RunMetadata``, stays empty.
+        """
         kind = type(fetches)
         try:
             if kind is Tensor or kind is Operation:
@@ -224,16 +233,20 @@ class BaseSession:
             if kind is list and not all(type(f) in _LEAVES for f in fetches):
                 # something nested: its key must tell lists, tuples and named tuples apart
                 return self._run_any(fetches, feed_dict, options, run_metadata)
-            return self._run_new(key, fetches, feed_dict, run_metadata)
+            return self._run_new(key, fetches, feed_dict, options, run_metadata)
         EVENTS.runs += 1
-        if EVENTS.timing or run_metadata is not None:
-            return self._timed(call, feed_dict, run_metadata)
+        if EVENTS.timing or run_metadata is not options:  # (one of them is given)
+            return self._timed(call, feed_dict, options, run_metadata)
         return call(feed_dict)
 
-    def _timed(self, call: Callable[[Any], Any], feed_dict: Any, run_metadata: Any) -> Any:
+    def _timed(
+        self, call: Callable[[Any], Any], feed_dict: Any, options: Any, run_metadata: Any
+    ) -> Any:
+        timeout = timeout_of(options)
+        check_metadata(run_metadata)
         start = time.perf_counter()
         try:
-            return call(feed_dict)
+            return run_within(timeout, call, feed_dict) if timeout else call(feed_dict)
         finally:
             seconds = time.perf_counter() - start
             EVENTS.run_seconds += seconds
@@ -247,22 +260,28 @@ class BaseSession:
         except TypeError:  # a fetch or a feed key without a hash is planned each time
             key, call = None, None
         if call is None:
-            return self._run_new(key, fetches, feed_dict, run_metadata)
+            return self._run_new(key, fetches, feed_dict, options, run_metadata)
         EVENTS.runs += 1
-        if EVENTS.timing or run_metadata is not None:
-            return self._timed(call, feed_dict, run_metadata)
+        if EVENTS.timing or run_metadata is not options:  # (one of them is given)
+            return self._timed(call, feed_dict, options, run_metadata)
         return call(feed_dict)
 
-    def _run_new(self, key: Any, fetches: Any, feed_dict: Any, run_metadata: Any) -> Any:
+    def _run_new(
+        self, key: Any, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any
+    ) -> Any:
         """A call that is seen for the first time: prepare it and remember it under its key."""
         self._check_open()
+        if not self._graph._ops:
+            raise RuntimeError(
+                "The Session graph is empty.  Add operations to the graph before calling run()."
+            )
         feed_dict = self._plain_feeds(feed_dict)
         call = self._prepare(fetches, feed_dict)
         if key is not None:
             self._remember(key, call)
         EVENTS.runs += 1
-        if EVENTS.timing or run_metadata is not None:
-            return self._timed(call, feed_dict, run_metadata)
+        if EVENTS.timing or run_metadata is not options:
+            return self._timed(call, feed_dict, options, run_metadata)
         return call(feed_dict)
 
     def _plain_feeds(self, feed_dict: Any) -> dict[Any, Any]:
@@ -292,6 +311,7 @@ class BaseSession:
     def _prepare(self, fetches: Any, feed_dict: dict[Any, Any]) -> Callable[[Any], Any]:
         elements, rebuild = plan_fetches(self._graph, fetches)
         feeds = expand_feeds(self._graph, feed_dict) if feed_dict else []
+        self._placement.check(self._graph, elements, [t for t, _ in feeds])
         executable = self._executable(elements, [t for t, _ in feeds])
         converters = [make_converter(t) for t, _ in feeds]
         if type(fetches) is Operation:
@@ -360,7 +380,10 @@ class BaseSession:
                 )
             self._check_open()
             EVENTS.runs += 1
-            return call(dict(zip(feed_list, args)))
+            feed_dict = dict(zip(feed_list, args))
+            if run_metadata is not options:
+                return self._timed(call, feed_dict, options, run_metadata)
+            return call(feed_dict)
 
         return callable_
 
@@ -444,11 +467,7 @@ def make_call(
 
     def fail(error: BaseException) -> BaseException:
         EVENTS.failed_runs += 1
-        found = executable.locate(error)
-        if found is None:
-            return error
-        original = getattr(error, "original", error)
-        return op_error(original, *found)
+        return located_error(executable, error)
 
     find: list[Callable[[Any], Any]] = converters
     values_of: Callable[[Any], Any] = _values_of
@@ -535,10 +554,12 @@ def make_call(
             if held[0]:
                 release_blas()
 
-    made = call if converters else call_without_feeds
+    made: Callable[[Any], Any] = call if converters else call_without_feeds
     if picks is None and 1 <= len(converters) <= 2:
         made = call_with_one if len(converters) == 1 else call_with_two
-    return made if not session._threads else _on_threads(made, session._threads)
+    if session._threads:
+        made = _on_threads(made, session._threads)
+    return made if not session._timeout else functools.partial(run_within, session._timeout, made)
 
 
 def _on_threads(call: Callable[[Any], Any], threads: int) -> Callable[[Any], Any]:
@@ -569,6 +590,11 @@ class Session(BaseSession):
         self._entered: list[Any] = []
 
     def __enter__(self) -> Session:
+        if self._entered:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a session "
+                "multiple times."
+            )
         graph = self._graph.as_default()
         graph.__enter__()
         session = self.as_default()

@@ -67,10 +67,21 @@ class PartitionedVariable:
             raise ValueError(f"partition values must be positive: {partitions}")
         if not variable_list:
             raise ValueError("variable_list may not be empty")
+        full = as_shape(shape).as_list()
+        if len(full) != len(partitions):
+            raise ValueError(f"len(shape) != len(partitions): {full} vs. {partitions}")
         for v in variable_list:
-            if not isinstance(v, Variable) or v._get_save_slice_info() is None:
+            if not isinstance(v, Variable):
+                raise ValueError("all entries of variable_list must be variables")
+            info = v._get_save_slice_info()
+            if info is None:
                 raise ValueError(
-                    "All variables in variable_list must have save slice information available."
+                    f"All variables in variable_list must have a save_slice_info; {v.name} has none"
+                )
+            if info.full_shape != full:
+                raise ValueError(
+                    f"All variables' full shapes must match shape: {full}, but {v.name} belongs to "
+                    f"{info.full_shape}"
                 )
         self._variable_list = sorted(
             variable_list, key=lambda v: v._get_save_slice_info().var_offset

@@ -254,6 +254,21 @@ class BundleWriter:
         self._entries[key] = Entry(number, array.shape, 0, self._place, size, crc.mask(checksum))
         self._place += size
 
+    def add_all(self, reader: BundleReader) -> None:
+        """Every tensor of another bundle, byte for byte; parts of one tensor may come from several."""
+        for key, data in reader.items():
+            entry = decode_entry(data)
+            known = self._entries.get(key)
+            if entry.slices:
+                before = () if known is None else known.slices
+                self._entries[key] = entry._replace(slices=(*before, *entry.slices))
+                continue
+            if known is not None:
+                raise ValueError(f"Adding duplicate key: {key.decode(errors='replace')}")
+            self._file.write(reader.bytes_of(entry))
+            self._entries[key] = entry._replace(shard=0, offset=self._place)
+            self._place += entry.size
+
     def _numbers(self, array: Any) -> tuple[int, int]:
         array = np.ascontiguousarray(array)
         if array.dtype.byteorder == ">":
@@ -341,6 +356,19 @@ class BundleReader:
     def names(self) -> list[str]:
         """The tensors, parts of partitioned ones left out."""
         return sorted(k.decode("utf-8", "replace") for k in self._raw if not k.startswith(b"\0"))
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        """The entries as they are stored, parts of partitioned tensors included."""
+        return sorted(self._raw.items())
+
+    def bytes_of(self, entry: Entry) -> bytes:
+        """The stored bytes of an entry, unchecked."""
+        with open(self._path(entry.shard), "rb") as file:
+            file.seek(entry.offset)
+            data = file.read(entry.size)
+        if len(data) != entry.size:
+            raise _damaged("the data file is cut off")
+        return data
 
     def __contains__(self, name: str) -> bool:
         return name.encode() in self._raw

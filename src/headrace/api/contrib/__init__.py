@@ -4,7 +4,10 @@ from headrace.api.missing import module_getattr
 
 __all__: list[str] = []
 
-_MODULES = ("data", "eager", "framework", "layers", "lookup", "opt", "slim")
+_MODULES = (
+    "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "opt", "rnn",
+    "seq2seq", "slim",
+)  # fmt: skip
 
 __getattr__ = module_getattr(
     "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}

@@ -15,7 +15,7 @@ from headrace.api import version
 from headrace.api.missing import late, module_getattr
 from headrace.api.platform.messages import MESSAGES
 from headrace.ops.math import operators as _operators
-from headrace.api.device_spec import DeviceSpec
+from headrace.core.device_spec import DeviceSpec
 from headrace.api.platform.compat import dimension_at_index
 from headrace.api.v1.context import (
     control_flow_v2_enabled, disable_control_flow_v2, disable_eager_execution,
@@ -170,6 +170,7 @@ LAZY_MODULES = {
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
     "graph_util": "headrace.api.v1.graph_util",
+    "saved_model": "headrace.api.v1.saved_model",
     "image": "headrace.api.v1.image",
     "initializers": "headrace.api.v1.initializers",
     "io": "headrace.api.v1.io",
@@ -184,6 +185,7 @@ LAZY_MODULES = {
     "nest": "headrace.api.v1.nest",
     "nn": "headrace.api.v1.nn",
     "python": "headrace.api.v1.python",
+    "queue": "headrace.api.v1.queue",
     "python_io": "headrace.api.v1.python_io",
     "random": "headrace.api.v1.random",
     "raw_ops": "headrace.api.raw_ops",
@@ -198,6 +200,10 @@ LAZY_MODULES = {
 }
 #: Names of ``tf`` itself in modules that are imported when first used.
 LAZY_NAMES = late({
+    "headrace.ops.queues.queues": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+    "headrace.ops.queues.file_readers": (
+        "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader"
+    ),
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.tf_logging": "get_logger",
     "headrace.core.specs": "IndexedSlicesSpec SparseTensorSpec TensorSpec TypeSpec",
@@ -403,14 +409,19 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import io as io
     from headrace.api.v1 import layers as layers
     from headrace.api.v1 import linalg as linalg
+    from headrace.api.v1 import lookup as lookup
     from headrace.api.v1 import losses as losses
     from headrace.api.v1 import manip as manip
     from headrace.api.v1 import math as math
+    from headrace.api.v1 import metrics as metrics
     from headrace.api.v1 import nest as nest
     from headrace.api.v1 import nn as nn
     from headrace.api.v1 import python as python
     from headrace.api.v1 import python_io as python_io
+    from headrace.api.v1 import queue as queue
     from headrace.api.v1 import random as random
+    from headrace.api.v1 import saved_model as saved_model
+    from headrace.api.v1 import sets as sets
     from headrace.api.v1 import signal as signal
     from headrace.api.v1 import sparse as sparse
     from headrace.api.v1 import spectral as spectral
@@ -496,6 +507,17 @@ if _TYPE_CHECKING:
     from headrace.ops.math.special import lgamma as lgamma
     from headrace.ops.math.special import polygamma as polygamma
     from headrace.ops.math.special import zeta as zeta
+    from headrace.ops.queues.file_readers import FixedLengthRecordReader as FixedLengthRecordReader
+    from headrace.ops.queues.file_readers import IdentityReader as IdentityReader
+    from headrace.ops.queues.file_readers import ReaderBase as ReaderBase
+    from headrace.ops.queues.file_readers import TFRecordReader as TFRecordReader
+    from headrace.ops.queues.file_readers import TextLineReader as TextLineReader
+    from headrace.ops.queues.file_readers import WholeFileReader as WholeFileReader
+    from headrace.ops.queues.queues import FIFOQueue as FIFOQueue
+    from headrace.ops.queues.queues import PaddingFIFOQueue as PaddingFIFOQueue
+    from headrace.ops.queues.queues import PriorityQueue as PriorityQueue
+    from headrace.ops.queues.queues import QueueBase as QueueBase
+    from headrace.ops.queues.queues import RandomShuffleQueue as RandomShuffleQueue
     from headrace.ops.random.gamma_poisson import random_gamma as random_gamma
     from headrace.ops.random.gamma_poisson import random_poisson as random_poisson
     from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
@@ -568,13 +590,16 @@ if _TYPE_CHECKING:
         "CXX11_ABI_FLAG",
         "ConfigProto",
         "Event",
+        "FIFOQueue",
         "FixedLenFeature",
         "FixedLenSequenceFeature",
+        "FixedLengthRecordReader",
         "GPUOptions",
         "GradientTape",
         "GraphDef",
         "GraphOptions",
         "HistogramProto",
+        "IdentityReader",
         "IndexedSlicesSpec",
         "LogMessage",
         "MONOLITHIC_BUILD",
@@ -583,7 +608,12 @@ if _TYPE_CHECKING:
         "NameAttrList",
         "NodeDef",
         "OptimizerOptions",
+        "PaddingFIFOQueue",
         "Print",
+        "PriorityQueue",
+        "QueueBase",
+        "RandomShuffleQueue",
+        "ReaderBase",
         "RunMetadata",
         "RunOptions",
         "SessionLog",
@@ -593,10 +623,13 @@ if _TYPE_CHECKING:
         "SparseTensorValue",
         "Summary",
         "SummaryMetadata",
+        "TFRecordReader",
         "TensorInfo",
         "TensorSpec",
+        "TextLineReader",
         "TypeSpec",
         "VarLenFeature",
+        "WholeFileReader",
         "add_check_numerics_ops",
         "app",
         "as_string",
@@ -664,6 +697,7 @@ if _TYPE_CHECKING:
         "lgamma",
         "linalg",
         "logging",
+        "lookup",
         "losses",
         "make_ndarray",
         "make_template",
@@ -676,6 +710,7 @@ if _TYPE_CHECKING:
         "matrix_solve",
         "matrix_solve_ls",
         "matrix_triangular_solve",
+        "metrics",
         "min_max_variable_partitioner",
         "nest",
         "nn",
@@ -691,6 +726,7 @@ if _TYPE_CHECKING:
         "python",
         "python_io",
         "qr",
+        "queue",
         "random",
         "random_gamma",
         "random_poisson",
@@ -699,9 +735,11 @@ if _TYPE_CHECKING:
         "recompute_grad",
         "reduce_join",
         "regex_replace",
+        "saved_model",
         "self_adjoint_eig",
         "self_adjoint_eigvals",
         "serialize_tensor",
+        "sets",
         "signal",
         "sparse",
         "sparse_add",

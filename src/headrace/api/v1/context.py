@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core import shapes
+from headrace.core import op_limits, shapes
 from headrace.core.graph import get_default_graph, root_graph
 
 __all__ = [
@@ -95,6 +95,7 @@ def enable_v2_behavior() -> None:
     enable_tensor_equality()
     enable_resource_variables()
     enable_control_flow_v2()
+    op_limits.enforce(False)
 
 
 def disable_v2_behavior() -> None:
@@ -106,3 +107,4 @@ def disable_v2_behavior() -> None:
     disable_tensor_equality()
     disable_resource_variables()
     disable_control_flow_v2()
+    op_limits.enforce(True)

@@ -34,7 +34,17 @@ __all__ = [
 ]
 
 LAZY_NAMES = late({
+    "headrace.train.input_queues.batches": (
+        "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch maybe_shuffle_batch_join "
+        "shuffle_batch shuffle_batch_join"
+    ),
+    "headrace.train.input_queues.coordinator": "Coordinator LooperThread",
+    "headrace.train.input_queues.producers": (
+        "input_producer limit_epochs range_input_producer slice_input_producer string_input_producer"
+    ),
+    "headrace.train.input_queues.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
     "headrace.formats.graph_files": "write_graph",
+    "headrace.formats.metagraph": "export_meta_graph import_meta_graph",
     "headrace.ops.io.file_ops": "match_filenames_once",
 })
 

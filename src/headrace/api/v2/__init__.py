@@ -12,7 +12,7 @@ from headrace import errors
 from headrace.ops.math import operators as _operators
 from headrace.api.v2 import bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings
 from headrace.api.v2.lookup import module_getattr
-from headrace.api.device_spec import DeviceSpec
+from headrace.core.device_spec import DeviceSpec
 from headrace.api.v2.adapted import (
     case, cond, constant, convert_to_tensor, get_static_value, gradients, hessians, is_tensor,
     map_fn, numpy_function, RandomNormal as random_normal_initializer,
@@ -126,6 +126,7 @@ LAZY_MODULES = {
     "nest": "headrace.core.nest",
     "optimizers": "headrace.api.v2.optimizers",
     "raw_ops": "headrace.api.raw_ops",
+    "saved_model": "headrace.api.v2.saved_model",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.v2.test",
     "train": "headrace.api.v2.train",
@@ -138,7 +139,6 @@ LAZY_NAMES = {
     "make_ndarray": "headrace.formats.tensor_proto",
     "make_tensor_proto": "headrace.formats.tensor_proto",
     "py_function": "headrace.eager.py_function",
-    "saved_model": "headrace.api.v1:saved_model",
     "summary": "headrace.api.v1:summary",
 }
 
@@ -192,7 +192,6 @@ if _TYPE_CHECKING:
     from headrace.api import version as version
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform.tf_logging import get_logger as get_logger
-    from headrace.api.v1 import saved_model as saved_model
     from headrace.api.v1 import summary as summary
     from headrace.api.v2 import autodiff as autodiff
     from headrace.api.v2 import compat as compat
@@ -205,6 +204,7 @@ if _TYPE_CHECKING:
     from headrace.api.v2 import io as io
     from headrace.api.v2 import keras as keras
     from headrace.api.v2 import optimizers as optimizers
+    from headrace.api.v2 import saved_model as saved_model
     from headrace.api.v2 import test as test
     from headrace.api.v2 import train as train
     from headrace.core import nest as nest

@@ -19,6 +19,7 @@ from headrace.kernels.onednn.memory_formats import Layouts
 from headrace.kernels.onednn.norm_primitives import Norms
 from headrace.kernels.onednn.onednn_library import Api, load
 from headrace.kernels.onednn.pool_primitives import Pooling
+from headrace.kernels.onednn.product_choices import choices_for
 from headrace.kernels.onednn.product_primitives import Products
 from headrace.kernels.onednn.recurrent_products import Recurrent
 from headrace.kernels.onednn.reduction_primitives import Sums
@@ -37,6 +38,7 @@ class OneDnn:
         self.api: Api = load()
         self.api.set_threads(thread_count())
         self.isa = self.api.isa
+        self._choices = choices_for(self.isa)
         self.name = f"oneDNN {self.api.version} ({isa_name(self.isa)})"
         self._adam = updates.Adam(self.api)
         self._bind_windows()
@@ -85,10 +87,10 @@ class OneDnn:
         self.api.set_threads(n)
 
     def matmul(self, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
-        if out is None and plain.better_swapped(a, b):
+        if out is None and plain.better_swapped(a, b, self._choices):
             swapped = plain.matmul(self.api, b.T, a.T, None)
             return None if swapped is None else self._layouts.contiguous(swapped.T)
-        if not accumulate and plain.better_as_primitive(a, b):
+        if not accumulate and plain.better_as_primitive(a, b, self._choices):
             return self.batch_matmul(a, b, out)
         return plain.matmul(self.api, a, b, out, accumulate)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from headrace.kernels.numpy.bounds import is_bounded
 from headrace.kernels.numpy.im2col import Geometry
+from headrace.kernels.onednn.conv_layouts import blocks_win
 from headrace.kernels.onednn.memory_formats import Layouts, Reorder, channels_last, implementation
 from headrace.kernels.onednn.onednn_library import (
     ADD,
@@ -40,6 +41,7 @@ from headrace.kernels.onednn.onednn_library import (
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call
 from headrace.runtime import buffers
+from headrace.runtime.cpu_features import cpu_class
 from headrace.runtime.thread_pool import thread_count
 
 __all__ = ["Convolutions", "Step", "forward_case"]
@@ -48,8 +50,6 @@ __all__ = ["Convolutions", "Step", "forward_case"]
 MAX_KEPT = 256
 #: Multiply-adds below which NumPy is as fast; windows of one pixel are a plain matrix product there.
 MIN_WORK, MIN_POINTWISE = 1 << 16, 1 << 21
-#: See ``prefers_blocks``.
-FEW_PIXELS, MANY_CHANNELS = 8, 256
 _DIRECT = 1
 
 
@@ -79,16 +79,15 @@ class _Case(NamedTuple):
         work = math.prod(self.results) * math.prod(self.filter_shape[:-1])
         return work >= (MIN_POINTWISE if self.geometry.pointwise else MIN_WORK)
 
-    @property
-    def prefers_blocks(self) -> bool:
-        """Many channels over few pixels: 64 x 4 x 4 x 512 takes 13 ms with channels in blocks, 19 ms with channels last."""
-        g = self.geometry
-        if self.what == "filter" or self.groups != 1 or g.pointwise or len(g.out) != 2:
-            return False
-        if self.what == "input" and max(g.strides) > 1:
-            return False
-        few = max(g.out) <= FEW_PIXELS and self.images[0] >= 2
-        return few and min(self.images[-1], self.out) >= MANY_CHANNELS
+
+def wants_blocks(case: _Case, cpu: str) -> bool:
+    """Whether a convolution is faster with channels in blocks, copies to and fro included (conv_layouts.py)."""
+    g = case.geometry
+    if case.what == "filter" or case.groups != 1 or g.pointwise or len(g.out) != 2:
+        return False
+    if (case.what == "input" and max(g.strides) > 1) or case.images[0] < 2:
+        return False
+    return blocks_win(cpu, case.what, max(g.out), min(case.images[-1], case.out))
 
 
 class Step:
@@ -164,7 +163,7 @@ class _Parts:
             [a for _, a in g.pads],
         )
         self.windows = [new("int64_t[12]", list(row)) for row in rows]
-        if case.prefers_blocks:
+        if wants_blocks(case, cpu_class(api.isa)):
             self._take_blocks()
         after: list[tuple[Any, ...]] = [("binary", ADD, self.dst)] if case.add else []
         if case.relu:

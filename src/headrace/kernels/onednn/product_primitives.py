@@ -39,6 +39,7 @@ from headrace.kernels.onednn.onednn_library import (
     Refused,
 )
 from headrace.kernels.onednn.primitive import FLOAT32, Cache, Call, aligned, contiguous_float32
+from headrace.kernels.onednn.product_choices import choices_for
 from headrace.kernels.onednn.weight_types import FEW_ROWS, LEVELS, MAX_INNER, choose_way
 from headrace.runtime import buffers
 
@@ -60,8 +61,6 @@ ACTIVATIONS: dict[str, tuple[int, float, float]] = {
 KINDS = {"float32": FLOAT, "bfloat16": BFLOAT16, "int8": INT8, "int7": INT8}
 #: Primitives kept for plain arrays, and for each packed weight.
 MAX_KEPT, MAX_KEPT_PACKED = 128, 8
-#: Rows and elements of the right side between which a product with bias is one primitive; others are a plain product.
-BIAS_ROWS, BIAS_ELEMENTS = 64, 1 << 19
 _SCALES = 4096
 
 #: What may be done to scores: with a number, and with an array.
@@ -121,6 +120,7 @@ class Products:
 
     def __init__(self, api: Api) -> None:
         self.api = api
+        self.choices = choices_for(api.isa)
         self.calls: Cache[_Case, Call | None] = Cache(MAX_KEPT)
         self.batched: Cache[_BatchKey, tuple[Call, tuple[int, ...]] | None] = Cache(MAX_KEPT)
 
@@ -178,7 +178,8 @@ class Products:
 
     def matmul_bias(self, a: Any, b: Any, bias: Any) -> Any:
         """``a @ b + bias`` in one pass, where that is faster: right sides that stay in a core's cache."""
-        if a.shape[0] < BIAS_ROWS or b.size > BIAS_ELEMENTS or not contiguous_float32(a, b, bias):
+        rows, elements = self.choices.bias_rows, self.choices.bias_elements
+        if a.shape[0] < rows or b.size > elements or not contiguous_float32(a, b, bias):
             return None
         case = _Case(a.shape, (a.shape[1], 1), b.shape, (b.shape[1], 1), bias=True)
         out = buffers.empty((a.shape[0], b.shape[1]), np.float32)

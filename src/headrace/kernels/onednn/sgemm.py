@@ -8,12 +8,10 @@ import numpy as np
 
 from headrace.kernels.onednn.onednn_library import Api
 from headrace.kernels.onednn.primitive import FLOAT32
+from headrace.kernels.onednn.product_choices import Choices
 from headrace.runtime import buffers
 
 __all__ = ["better_as_primitive", "better_swapped", "few_rows", "matmul"]
-
-#: A few rows times a large transposed matrix (the gradient of a dense layer's input): see ``better_swapped``.
-FEW, LARGE = 96, 1 << 21
 
 
 def _layout(x: Any) -> tuple[bytes, int] | None:
@@ -26,14 +24,16 @@ def _layout(x: Any) -> tuple[bytes, int] | None:
     return None
 
 
-def better_swapped(a: Any, b: Any) -> bool:
-    """Whether (b.T @ a.T).T, turned round afterwards, is faster: 64 x 1024 x 3136 takes 1.7 ms so, 2.6 ms directly."""
-    return bool(a.shape[0] <= FEW and b.strides[0] == 4 < b.strides[1] and b.size >= LARGE)
+def better_swapped(a: Any, b: Any, choices: Choices) -> bool:
+    """Whether (b.T @ a.T).T, turned round afterwards, is faster: few rows times a large transposed matrix, as in the gradient of a
+    dense layer's input."""
+    few = a.shape[0] <= choices.few
+    return bool(few and b.strides[0] == 4 < b.strides[1] and b.size >= choices.large)
 
 
-def better_as_primitive(a: Any, b: Any) -> bool:
-    """A transposed left side that is large: 4096 x 1024 x 256 takes 8.1 ms so, 11.9 ms by ``dnnl_sgemm``."""
-    transposed = a.strides[0] == 4 < a.strides[1]
+def better_as_primitive(a: Any, b: Any, choices: Choices) -> bool:
+    """Whether a transposed left side, which is large, is faster by the primitive."""
+    transposed = choices.transposed and a.strides[0] == 4 < a.strides[1]
     return bool(transposed and a.shape[0] >= max(1024, 2 * b.shape[1]) and a.shape[1] >= 256)
 
 

@@ -70,6 +70,20 @@ class RNNCellWrapper(RNNCell):
         inner = {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}
         return {"name": self.name, "trainable": self.trainable, "dtype": self.dtype, "cell": inner}
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """A wrapper from its configuration, in which ``cell`` has been replaced by a cell."""
+        config = dict(config)
+        cell = config.pop("cell")
+        try:
+            assert_like_rnncell("cell", cell)
+        except TypeError:
+            raise ValueError(
+                "RNNCellWrapper cannot reconstruct the wrapped cell. Please overwrite the cell in the config with a "
+                "RNNCell instance."
+            ) from None
+        return cls(cell, **config)
+
 
 def _default_state_filter(substate: Any) -> Any:
     """Which parts of a state are dropped: an LSTM keeps its cell."""
@@ -297,6 +311,9 @@ class DeviceWrapper(RNNCellWrapper):
     ) -> Any:
         with device(self._device):
             return cell_call_fn(inputs, state, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "device": self._device}
 
 
 class MultiRNNCell(RNNCell):

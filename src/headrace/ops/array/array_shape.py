@@ -544,6 +544,8 @@ def _all_axes(x: Any) -> Tensor:
 
 
 def _zeros_like_kernel(xp: Any, x: Any) -> Any:
+    if hasattr(x, "zeros_like"):  # a tensor list
+        return x.zeros_like
     if x.dtype.kind != "O":
         return xp.zeros(x.shape, x.dtype)
     out = np.empty(x.shape, object)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from headrace.core.build import apply
 from headrace.core.convert import _string_array
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
-from headrace.core.tensor import Tensor
+from headrace.core.tensor import Operation
 
 __all__ = ["numpy_function", "py_func"]
 
@@ -97,6 +98,14 @@ def _from_user(value: Any, dtype: Any, i: int) -> Any:
     if type(value) is np.ndarray and value.dtype == dtype.np_dtype:
         return value.copy()  # the function may keep it
     array = np.asarray(value)
+    if array.dtype.kind == "O":
+        raise errors.InternalError(
+            None, None, f"Unsupported object type {type(value).__name__} returned by py_func"
+        )
+    if array.dtype.kind == "V" and array.dtype.names is not None:
+        raise errors.InternalError(
+            None, None, f"Unsupported numpy data type {array.dtype} returned by py_func"
+        )
     if array.dtype != dtype.np_dtype:
         raise errors.InvalidArgumentError(
             None,
@@ -107,7 +116,8 @@ def _from_user(value: Any, dtype: Any, i: int) -> Any:
 
 
 def _as_op_error(error: Exception) -> errors.OpError:
-    text = f"{type(error).__name__}: {error}"
+    """The error class that TensorFlow gives for it; the text holds the traceback of the user's function."""
+    text = f"{type(error).__name__}: {error}\n{_traceback(error)}"
     if isinstance(error, (TypeError, ValueError)):
         return errors.InvalidArgumentError(None, None, text)
     if isinstance(error, StopIteration):
@@ -117,6 +127,12 @@ def _as_op_error(error: Exception) -> errors.OpError:
     if isinstance(error, NotImplementedError):
         return errors.UnimplementedError(None, None, text)
     return errors.UnknownError(None, None, text)
+
+
+def _traceback(error: Exception) -> str:
+    """The lines of the user's function, from its call on: Headrace's own lines above them are left out."""
+    below = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    return "".join(traceback.format_exception(type(error), error, below, chain=False))
 
 
 _SIGNATURE = "input: *Tin -> output: *Tout; token: str, Tout: list(type)"
@@ -134,6 +150,7 @@ PY_FUNC = define(
     grad=NOT_DIFFERENTIABLE,
     stateful=True,
     host_only=True,
+    calls_user=True,
 )
 PY_FUNC_STATELESS = define(
     "PyFuncStateless",
@@ -142,6 +159,7 @@ PY_FUNC_STATELESS = define(
     kernel=_kernel,
     grad=NOT_DIFFERENTIABLE,
     host_only=True,
+    calls_user=True,
 )
 
 
@@ -172,13 +190,18 @@ EAGER_PY_FUNC = define(
     grad=_eager_grad,
     stateful=True,
     host_only=True,
+    calls_user=True,
 )
 
 
 def py_func(
     func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """A Python function of NumPy arrays as an operation."""
+    """A Python function of NumPy arrays as an operation.
+
+    Without results (``Tout=[]``) the operation itself is returned, or an empty list if it is not stateful.
+    """
+    check_callable(func)
     single = not isinstance(Tout, (list, tuple))
     types = [Tout] if single else list(Tout)
     function = Function(func)
@@ -189,8 +212,14 @@ def py_func(
     opdef = PY_FUNC if stateful else PY_FUNC_STATELESS
     result = apply(opdef, list(inp), token=token, Tout=types, name=name)
     if not types:
-        return result._op if isinstance(result, Tensor) else result
+        return result if stateful and isinstance(result, Operation) else []
     return result[0] if single else list(result)
+
+
+def check_callable(func: Any) -> None:
+    """Refuse what cannot be called when the operation is made, not when it runs."""
+    if not callable(func):
+        raise ValueError(f"Expected func to be callable, got func of type {type(func)}")
 
 
 def numpy_function(

@@ -140,10 +140,20 @@ def _nms_overlaps_kernel(
     return _greedy(lambda i: overlaps[i], scores, int(limit), float(threshold), least)
 
 
-def _kept_shape(n_scalars: int) -> Any:
+def _check_boxes(c: Inference, width: int | None = 4) -> None:
+    """Boxes are [n, 4] (overlaps [n, n]), their scores [n]."""
+    boxes = c.require_rank(0, 2)
+    scores = c.require_rank(1, 1)
+    assert boxes is not None and scores is not None
+    if boxes[0] is not None and scores[0] is not None and boxes[0] != scores[0]:
+        raise ValueError(f"Dimensions must be equal, but are {boxes[0]} and {scores[0]}")
+    if width is not None and boxes[1] not in (None, width):
+        raise ValueError(f"Dimension must be {width} but is {boxes[1]}")
+
+
+def _kept_shape(n_scalars: int, width: int | None = 4) -> Any:
     def shape(c: Inference) -> list[Shape]:
-        c.require_rank(0, 2)
-        c.require_rank(1, 1)
+        _check_boxes(c, width)
         for i in range(2, 2 + n_scalars):
             c.require_rank(i, 0)
         return [(None,)]
@@ -153,8 +163,7 @@ def _kept_shape(n_scalars: int) -> Any:
 
 def _maybe_padded_shape(n_vectors: int) -> Any:
     def shape(c: Inference) -> list[Shape]:
-        c.require_rank(0, 2)
-        c.require_rank(1, 1)
+        _check_boxes(c)
         limit = c.value(2) if c.attr("pad_to_max_output_size") else None
         size = None if limit is None else int(limit)
         return [(size,)] * n_vectors + [()]
@@ -204,7 +213,7 @@ NMS_OVERLAPS = _define(
     "NonMaxSuppressionWithOverlaps",
     "overlaps: float32, scores: float32, max_output_size: int32, overlap_threshold: float32, "
     "score_threshold: float32 -> selected_indices: int32",
-    _nms_overlaps_kernel, _kept_shape(3),
+    _nms_overlaps_kernel, _kept_shape(3, None),
 )  # fmt: skip
 
 

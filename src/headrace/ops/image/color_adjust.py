@@ -12,7 +12,6 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
-from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import shape
@@ -20,7 +19,7 @@ from headrace.ops.array.casting import cast
 from headrace.ops.image.color_convert import convert_image_dtype
 from headrace.ops.image.color_ops import ADJUST_CONTRAST, ADJUST_HUE, ADJUST_SATURATION
 from headrace.ops.image.encode import ENCODE_JPEG_VARIABLE_QUALITY, decode_jpeg
-from headrace.ops.image.image_check import at_least_3d
+from headrace.ops.image.image_check import at_least_3d, require
 from headrace.ops.math.reductions import reduce_mean, reduce_prod, reduce_std
 from headrace.ops.math.unary import rsqrt
 from headrace.ops.random.random_ops import random_uniform
@@ -82,14 +81,16 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         image = convert_to_tensor(image, name="image")
         original = image.dtype.base_dtype
         floats = _as_float(image, original)
-        known = static_value(gamma) if isinstance(gamma, Tensor) else gamma
-        if known is not None and float(known) < 0:
-            raise ValueError("Gamma should be a non-negative real number.")
-        gain, gamma = (
+        negative = "Gamma should be a non-negative real number."
+        if not isinstance(gamma, Tensor) and gamma < 0:
+            raise ValueError(negative)
+        gain, power = (
             v if isinstance(v, Tensor) else convert_to_tensor(v, floats.dtype.base_dtype)
             for v in (gain, gamma)
         )
-        out = apply_op("Mul", gain, apply_op("Pow", floats, gamma, name="pow"), name="mul")
+        if isinstance(gamma, Tensor):
+            power = require(power, lambda: [(gamma >= 0, negative)])
+        out = apply_op("Mul", gain, apply_op("Pow", floats, power, name="pow"), name="mul")
         return convert_image_dtype(out, original, saturate=True)
 
 

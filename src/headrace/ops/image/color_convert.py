@@ -84,7 +84,10 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """The gray value in all three channels."""
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
-        images = at_least_3d(convert_to_tensor(images, name="images"), "images")
+        images = convert_to_tensor(images, name="images")
+        if images._shape is not None and len(images._shape) < 2:
+            raise ValueError("A grayscale image must be at least two-dimensional.")
+        images = at_least_3d(images, "images")
         last = images._shape[-1] if images._shape is not None else None
         if last not in (None, 1):
             raise ValueError(f"Last dimension of a grayscale image should be size 1, got {last}.")

@@ -22,7 +22,7 @@ from headrace.ops.array.casting import cast
 from headrace.ops.array.joining import pad, stack
 from headrace.ops.array.slicing import slice as slice_op
 from headrace.ops.control.control_flow import case, cond
-from headrace.ops.image.image_check import at_least_3d
+from headrace.ops.image.image_check import at_least_3d, not_empty, require
 from headrace.ops.random.random_ops import random_uniform
 
 __all__ = [
@@ -203,19 +203,20 @@ def crop_to_bounding_box(
 ) -> Tensor:
     """The part of an image from (offset_height, offset_width) on."""
 
-    def crop(batch: Tensor) -> Tensor:
+    def conditions(batch: Tensor) -> list[tuple[Any, str]]:
         height, width = _known_size(batch)
-        for what, value in (("offset_width", offset_width), ("offset_height", offset_height)):
-            if not _is_tensor(value) and value < 0:
-                raise ValueError(f"{what} must be >= 0.")
-        for what, value in (("target_width", target_width), ("target_height", target_height)):
-            if not _is_tensor(value) and value <= 0:
-                raise ValueError(f"{what} must be > 0.")
-        for what, whole, offset, target in (
-            ("width", width, offset_width, target_width), ("height", height, offset_height, target_height),
-        ):  # fmt: skip
-            if not _is_tensor(whole, offset, target) and whole < offset + target:
-                raise ValueError(f"{what} must be >= target + offset.")
+        return [
+            not_empty(batch),
+            (offset_width >= 0, "offset_width must be >= 0."),
+            (offset_height >= 0, "offset_height must be >= 0."),
+            (target_width > 0, "target_width must be > 0."),
+            (target_height > 0, "target_height must be > 0."),
+            (width >= target_width + offset_width, "width must be >= target + offset."),
+            (height >= target_height + offset_height, "height must be >= target + offset."),
+        ]
+
+    def crop(batch: Tensor) -> Tensor:
+        batch = require(batch, lambda: conditions(batch))
         begin = stack([0, offset_height, offset_width, 0])
         size = stack([-1, target_height, target_width, -1])
         out = slice_op(batch, begin, size)
@@ -241,12 +242,16 @@ def pad_to_bounding_box(
         height, width = _known_size(batch)
         below = target_height - offset_height - height
         beside = target_width - offset_width - width
-        for what, value in (("offset_height", offset_height), ("offset_width", offset_width)):
-            if not _is_tensor(value) and value < 0:
-                raise ValueError(f"{what} must be >= 0")
-        for what, value in (("width", beside), ("height", below)):
-            if not _is_tensor(value) and value < 0:
-                raise ValueError(f"{what} must be <= target - offset")
+        batch = require(
+            batch,
+            lambda: [
+                not_empty(batch),
+                (offset_height >= 0, "offset_height must be >= 0"),
+                (offset_width >= 0, "offset_width must be >= 0"),
+                (beside >= 0, "width must be <= target - offset"),
+                (below >= 0, "height must be <= target - offset"),
+            ],
+        )
         paddings = stack([0, 0, offset_height, below, offset_width, beside, 0, 0])
         out = pad(batch, reshape(paddings, [4, 2]))
         return _with_size(out, batch, target_height, target_width)
@@ -259,9 +264,14 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
     """The middle of an image, or the image in the middle of zeros, in each direction."""
 
     def resized(batch: Tensor) -> Tensor:
-        for what, value in (("target_width", target_width), ("target_height", target_height)):
-            if not _is_tensor(value) and value <= 0:
-                raise ValueError(f"{what} must be > 0.")
+        batch = require(
+            batch,
+            lambda: [
+                not_empty(batch),
+                (target_width > 0, "target_width must be > 0."),
+                (target_height > 0, "target_height must be > 0."),
+            ],
+        )
         height, width = _known_size(batch)
         cut_y, pad_y = _halves(height, target_height)
         cut_x, pad_x = _halves(width, target_width)

@@ -1,21 +1,25 @@
 """What the image functions check of their images before they build anything.
 
-Shapes that are known are checked here, with TensorFlow's words; what is unknown shows itself when it runs.
+Shapes that are known are checked here, with TensorFlow's words; what is unknown is checked by ``require`` when it runs.
 
     >>> image = at_least_3d(image)  # ValueError if it cannot be an image
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.core import shapes
 from headrace.core.build import apply_op
-from headrace.core.seeds import count_more
+from headrace.core.graph import get_default_graph
+from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
+from headrace.ops.control.assertions import Assert
+from headrace.ops.control.dependencies import with_dependencies
 
-__all__ = ["at_least_3d", "check_3d"]
+__all__ = ["at_least_3d", "check_3d", "not_empty", "require"]
 
 #: Operations of TensorFlow's checks at run time, which are not made here; seeds count them.
 _DYNAMIC_CHECKS = 22
@@ -27,8 +31,8 @@ def check_3d(shape: Shape, what: str = "image", exactly: bool = False) -> None:
     if len(shape) < 3 or (exactly and len(shape) != 3):
         least = "three-dimensional" if exactly else "at least three-dimensional"
         raise ValueError(f"'{what}' (shape {shapes.show(shape)}) must be {least}.")
-    if any(d == 0 for d in shape[-3:]):
-        raise ValueError(f"inner 3 dims of '{what}.shape' must be > 0: {shapes.show(shape)}")
+    if any(d == 0 for d in shape):
+        raise ValueError(f"all dims of '{what}.shape' must be > 0: {shapes.show(shape)}")
 
 
 def at_least_3d(image: Any, what: str = "image", exactly: bool = False) -> Tensor:
@@ -38,3 +42,38 @@ def at_least_3d(image: Any, what: str = "image", exactly: bool = False) -> Tenso
     if shapes.known(image._shape) is None:
         count_more(image.graph, _DYNAMIC_CHECKS)
     return out
+
+
+def require(tensor: Tensor, conditions: Callable[[], Iterable[tuple[Any, str]]]) -> Tensor:
+    """``tensor`` if all conditions hold: ValueError for a false one that is known, an assertion of the run for a tensor.
+
+    What the conditions and assertions add to a graph is not counted by seeds.
+    """
+    graph = get_default_graph()
+    if graph._is_eager:
+        return _required(tensor, conditions())
+    before = ops_counted(graph)
+    out = _required(tensor, conditions())
+    count_as(graph, before, 0)
+    return out
+
+
+def _required(tensor: Tensor, conditions: Iterable[tuple[Any, str]]) -> Tensor:
+    dynamic = []
+    for held, message in conditions:
+        if isinstance(held, Tensor):
+            dynamic.append((held, message))
+        elif not held:
+            raise ValueError(message)
+    if not dynamic:
+        return tensor
+    asserts = [Assert(c, [message]) for c, message in dynamic]
+    return with_dependencies(asserts, tensor)  # type: ignore[no-any-return]
+
+
+def not_empty(image: Tensor) -> tuple[Any, str]:
+    """The condition that an image of unknown size has pixels, for ``require``."""
+    if shapes.known(image._shape) is not None:
+        return True, ""
+    size = apply_op("Prod", apply_op("Shape", image), [0])
+    return apply_op("Greater", size, 0), "all dims of 'image.shape' must be > 0."

@@ -8,6 +8,8 @@ point ``FloorDiv`` is ``floor(x / y)``, which is not always Python's ``//``.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -149,6 +151,8 @@ def _xlogy(xp: Any, x: Any, y: Any) -> Any:
 
 def _add_n(xp: Any, *inputs: Any) -> Any:
     first = inputs[0]
+    if hasattr(first, "zeros_like"):  # tensor lists
+        return functools.reduce(operator.add, inputs)
     shape = first.shape
     for i, other in enumerate(inputs):
         if other.shape != shape:

@@ -375,9 +375,10 @@ def bias_add(
         data_format = "NCHW"
     else:
         raise ValueError("data_format must be of the form `N...C` or `NC...`")
-    value = convert_to_tensor(value, name="input")
-    bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
-    return apply(BIAS_ADD, value, bias, data_format=data_format, name=name or "BiasAdd")  # type: ignore[no-any-return]
+    with name_scope(name, "BiasAdd", [value, bias]) as scope:
+        value = convert_to_tensor(value, name="input")
+        bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
+        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)  # type: ignore[no-any-return]
 
 
 def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:

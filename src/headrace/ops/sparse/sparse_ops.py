@@ -283,8 +283,9 @@ def _add_kernel(
 ) -> Any:
     if adims.tolist() != bdims.tolist():
         raise invalid(f"operands' shapes do not match: {_row(adims)} vs. {_row(bdims)}")
-    dims = adims.tolist()
-    places = np.concatenate([linear(ai, dims), linear(bi, dims)])
+    both = np.concatenate([ai, bi])  # not checked against the shape, as in TF
+    dims = np.maximum(adims, both.max(0) + 1).tolist() if len(both) else adims.tolist()
+    places = linear(both, dims)
     found, inverse = np.unique(places, return_inverse=True)
     sums = np.zeros(found.size, av.dtype)
     np.add.at(sums, inverse, np.concatenate([av, bv]))

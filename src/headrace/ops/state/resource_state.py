@@ -234,6 +234,11 @@ RESOURCE_GATHER_ND = define(
     "ResourceGatherNd", "resource: resource, indices: Tindices -> output: dtype; dtype: type, Tindices: type(index)",
     shape=_gather_nd_shape, kernel=_gather_nd_kernel, grad=_gather_nd_grad, reads=(0,), view=True,
 )  # fmt: skip
+#: TF 2's note to its own runtime that a variable is about to be read whole, as a checkpoint does.
+DISABLE_COPY_ON_READ = define(
+    "DisableCopyOnRead", "resource: resource ->", shape=shape_fns.no_outputs, kernel=lambda xp, value: None,
+    grad=NOT_DIFFERENTIABLE, reads=(0,), uninit_ok=True,
+)  # fmt: skip
 DESTROY_RESOURCE = define(
     "DestroyResourceOp", "resource: resource ->; ignore_lookup_error: bool=True",
     shape=shape_fns.no_outputs, kernel=_destroy_kernel, uninit_ok=True, **_WRITES,

@@ -142,6 +142,7 @@ def _check_split(x: Any, mark: Any, name: str) -> None:
 
 def _split_shape(c: Inference) -> list[Shape]:
     c.require_rank(0, 1)
+    c.require_rank(1, 0)
     return [(None, 2), (None,), (2,)]
 
 

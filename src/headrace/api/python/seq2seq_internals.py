@@ -1,0 +1,80 @@
+"""Inner names of ``tensorflow.contrib.seq2seq.python.ops`` that programs import, with TensorFlow's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.layers.seq2seq import attention_mechanisms as _attention
+from headrace.layers.seq2seq import helpers as _helpers
+from headrace.layers.seq2seq.attention_mechanisms import (
+    BaseAttentionMechanism as _BaseAttentionMechanism,
+)
+from headrace.layers.seq2seq.attention_wrapper import _compute_attention
+from headrace.layers.seq2seq.helpers import _unstacked as _unstack_ta
+from headrace.ops.array.casting import cast
+
+__all__ = [
+    "_BaseAttentionMechanism", "_bahdanau_score", "_compute_attention", "_luong_score", "_maybe_mask_score",
+    "_prepare_memory", "_unstack_ta", "bernoulli_sample", "categorical_sample",
+]  # fmt: skip
+
+_luong_score = _attention._luong_score
+
+
+def _bahdanau_score(
+    processed_query: Any,
+    keys: Any,
+    attention_v: Any,
+    attention_g: Any = None,
+    attention_b: Any = None,
+) -> Any:
+    return _attention._bahdanau_score(processed_query, keys, attention_v, attention_g, attention_b)
+
+
+def _prepare_memory(
+    memory: Any,
+    memory_sequence_length: Any = None,
+    memory_mask: Any = None,
+    check_inner_dims_defined: bool = True,
+) -> Any:
+    if memory_mask is not None:
+        raise NotImplementedError("Headrace masks a memory by lengths, not by memory_mask")
+    return _attention._prepare_memory(memory, memory_sequence_length, check_inner_dims_defined)
+
+
+def _maybe_mask_score(
+    score: Any,
+    memory_sequence_length: Any = None,
+    memory_mask: Any = None,
+    score_mask_value: Any = None,
+) -> Any:
+    if memory_mask is not None:
+        raise NotImplementedError("Headrace masks scores by lengths, not by memory_mask")
+    return _attention._masked_score(score, memory_sequence_length, score_mask_value)
+
+
+def categorical_sample(
+    logits: Any, dtype: Any = dtypes.int32, sample_shape: Any = (), seed: int | None = None
+) -> Any:
+    """One draw per row of logits."""
+    if tuple(sample_shape) != ():
+        raise NotImplementedError("Headrace draws one sample per row here")
+    return cast(_helpers._categorical(logits, seed), dtype)
+
+
+def bernoulli_sample(
+    probs: Any = None,
+    logits: Any = None,
+    dtype: Any = dtypes.int32,
+    sample_shape: Any = (),
+    seed: int | None = None,
+) -> Any:
+    """Draws with a probability, or with logits, of shape ``sample_shape + shape``."""
+    from headrace.layers import layer_ops as ops
+
+    chance = ops.convert_to_tensor(ops.sigmoid(logits) if probs is None else probs)
+    front = ops.convert_to_tensor(sample_shape, dtypes.int32)
+    shape = ops.concat([ops.reshape(front, [-1]), ops.shape(chance)], 0)
+    noise = ops.random_uniform(shape, seed=seed, dtype=chance.dtype)
+    return cast(ops.less(noise, chance), dtype)

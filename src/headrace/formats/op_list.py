@@ -1,0 +1,70 @@
+"""Op definitions as TensorFlow's OpDef messages: what MetaGraphs list of the ops that they use.
+
+op_def(lookup("MatMul"))                       # an OpDef message
+stripped_op_list(graph_def)                    # an OpList of the ops in a GraphDef
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.opdef import Arg, Attr, OpDef
+from headrace.formats.attr_values import encode
+from headrace.formats.graphdef_nodes import op_definition
+
+__all__ = ["op_def", "stripped_op_list"]
+
+
+def op_def(definition: OpDef) -> Any:
+    """An OpDef message: arguments, attributes, their defaults and allowed types."""
+    from tensorboard.compat.proto.op_def_pb2 import OpDef as Message
+
+    message = Message(name=definition.name)
+    for args, target in (
+        (definition.inputs, message.input_arg),
+        (definition.outputs, message.output_arg),
+    ):
+        for arg in args:
+            _write_arg(arg, target.add())
+    for attr in sorted(definition.attrs.values(), key=lambda a: a.name):
+        _write_attr(attr, message.attr.add())
+    traits = definition.traits
+    message.is_stateful = bool(traits.stateful or traits.writes or traits.random)
+    return message
+
+
+def _write_arg(arg: Arg, message: Any) -> None:
+    message.name = arg.name
+    if arg.type_list_attr is not None:
+        message.type_list_attr = arg.type_list_attr
+        return
+    if arg.dtype is not None:
+        message.type = arg.dtype._enum
+    elif arg.type_attr is not None:
+        message.type_attr = arg.type_attr
+    if arg.number_attr is not None:
+        message.number_attr = arg.number_attr
+    message.is_ref = arg.is_ref
+
+
+def _write_attr(attr: Attr, message: Any) -> None:
+    message.name = attr.name
+    message.type = attr.kind.replace("str", "string")
+    if attr.has_default:
+        encode(attr.default, attr.kind, message.default_value)
+    if attr.allowed is not None and attr.kind in ("type", "list(type)"):
+        message.allowed_values.list.type.extend(sorted(d._enum for d in attr.allowed))
+
+
+def stripped_op_list(graph_def: Any) -> Any:
+    """The definitions of all ops that a GraphDef uses, its functions included."""
+    from tensorboard.compat.proto.op_def_pb2 import OpList
+
+    names = {n.op for n in graph_def.node}
+    names |= {n.op for f in graph_def.library.function for n in f.node_def}
+    out = OpList()
+    for name in sorted(names):
+        definition = op_definition(name)
+        if definition is not None:
+            out.op.append(op_def(definition))
+    return out

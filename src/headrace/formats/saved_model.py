@@ -1,0 +1,371 @@
+"""SavedModels of TF 1: a folder with MetaGraphs, variables and assets.
+
+    builder = SavedModelBuilder("/tmp/model")
+    builder.add_meta_graph_and_variables(sess, ["serve"], signature_def_map={...})
+    builder.save()
+    with tf.Session(graph=tf.Graph()) as sess:
+        meta = load(sess, ["serve"], "/tmp/model")
+
+The variables are a checkpoint (``variables/variables``), for which the MetaGraph has operations of its own (SaveV2, RestoreV2), made
+in the written graph only. Reading refuses names of assets that lead out of the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from headrace.core.graph import GraphKeys
+from headrace.core.tensor import Operation, Tensor
+from headrace.formats.graph_files import write_bytes
+from headrace.formats.metagraph import export_meta_graph, import_meta_graph_def
+from headrace.formats.saver_nodes import add_saver, write_variables
+from headrace.formats.signatures import predict_signature_def
+
+__all__ = [
+    "ASSETS_DIRECTORY", "ASSETS_KEY", "INIT_OP_SIGNATURE_KEY", "LEGACY_INIT_OP_KEY", "MAIN_OP_KEY", "SAVED_MODEL_FILENAME_PB",
+    "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION", "SavedModelBuilder", "SavedModelLoader",
+    "TRAIN_OP_KEY", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "asset_path", "assets_of", "contains_saved_model", "load",
+    "read_saved_model", "simple_save",
+]  # fmt: skip
+
+ASSETS_DIRECTORY = "assets"
+ASSETS_KEY = "saved_model_assets"
+LEGACY_INIT_OP_KEY = "legacy_init_op"
+MAIN_OP_KEY = "saved_model_main_op"
+TRAIN_OP_KEY = "saved_model_train_op"
+INIT_OP_SIGNATURE_KEY = "__saved_model_init_op"
+SAVED_MODEL_FILENAME_PB = "saved_model.pb"
+SAVED_MODEL_FILENAME_PBTXT = "saved_model.pbtxt"
+SAVED_MODEL_SCHEMA_VERSION = 1
+VARIABLES_DIRECTORY = "variables"
+VARIABLES_FILENAME = "variables"
+
+
+def saved_model_message() -> Any:
+    from headrace.wire.saved_model_messages import saved_model_class
+
+    return saved_model_class()()
+
+
+# writing ------------------------------------------------------------------------------------------
+
+
+class SavedModelBuilder:
+    """Writes a SavedModel: first ``add_meta_graph_and_variables``, then any number of ``add_meta_graph``, then ``save``."""
+
+    def __init__(self, export_dir: Any) -> None:
+        self._export_dir: str = os.fspath(export_dir)
+        self._saved_model = saved_model_message()
+        self._saved_model.saved_model_schema_version = SAVED_MODEL_SCHEMA_VERSION
+        if os.path.exists(self._export_dir):
+            if os.path.isfile(self._export_dir) or os.listdir(self._export_dir):
+                raise AssertionError(
+                    "Export directory already exists, and isn't empty. Please choose a different export directory, or delete "
+                    f"all the contents of the specified directory: {self._export_dir}"
+                )
+        else:
+            os.makedirs(self._export_dir)
+        self._has_saved_variables = False
+
+    def add_meta_graph_and_variables(
+        self,
+        sess: Any,
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Any] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Any = None,
+    ) -> None:
+        """Add the session's graph, and the values of its variables."""
+        if self._has_saved_variables:
+            raise AssertionError(
+                "Graph state including variables and assets has already been saved. Please invoke `add_meta_graph()` instead."
+            )
+        folder = os.path.join(self._export_dir, VARIABLES_DIRECTORY)
+        with sess.graph.as_default():
+            meta = self._meta_graph(
+                sess.graph, tags, signature_def_map, assets_collection, legacy_init_op, clear_devices, main_op,
+                strip_default_attrs, saver,
+            )  # fmt: skip
+            prefix = os.path.join(folder, VARIABLES_FILENAME)
+            os.makedirs(folder, exist_ok=True)
+            if saver is not None:
+                saver.save(sess, prefix, write_meta_graph=False, write_state=False)
+            else:
+                write_variables(sess, prefix)
+        self._saved_model.meta_graphs.append(meta)
+        self._has_saved_variables = True
+
+    def add_meta_graph(
+        self,
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Any] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Any = None,
+    ) -> None:
+        """Add the default graph, for the variables that were saved already."""
+        if not self._has_saved_variables:
+            raise AssertionError(
+                "Graph state including variables and assets has not been saved yet. Please invoke "
+                "`add_meta_graph_and_variables()` first."
+            )
+        from headrace.core.graph import get_default_graph
+
+        self._saved_model.meta_graphs.append(
+            self._meta_graph(
+                get_default_graph(), tags, signature_def_map, assets_collection, legacy_init_op, clear_devices, main_op,
+                strip_default_attrs, saver,
+            )
+        )  # fmt: skip
+
+    def _meta_graph(
+        self, graph: Any, tags: Any, signatures: Any, assets: Any, legacy_init_op: Any, clear_devices: bool, main_op: Any,
+        strip_default_attrs: bool, saver: Any,
+    ) -> Any:  # fmt: skip
+        _check_signatures(signatures)
+        for op, what in ((main_op, "main_op"), (legacy_init_op, "legacy_init_op")):
+            if op is not None and not isinstance(op, Operation):
+                raise TypeError(f"{what} needs to be an Operation: {op!r}")
+        if main_op is not None and legacy_init_op is not None:
+            raise ValueError("Only one of `main_op` and `legacy_init_op` can be given")
+        meta = export_meta_graph(
+            graph=graph, clear_devices=clear_devices, strip_default_attrs=strip_default_attrs,
+            saver_def=None if saver is None else saver.as_saver_def(),
+        )  # fmt: skip
+        if saver is None:
+            add_saver(meta, graph)
+        meta.meta_info_def.tags.extend(tags)
+        for key, signature in (signatures or {}).items():
+            meta.signature_def[key].CopyFrom(signature)
+        for op, key in ((main_op, MAIN_OP_KEY), (legacy_init_op, LEGACY_INIT_OP_KEY)):
+            if op is not None:
+                meta.collection_def[key].node_list.value.append(op.name)
+        self._copy_assets(meta, assets)
+        return meta
+
+    def _copy_assets(self, meta: Any, assets: Sequence[Any] | None) -> None:
+        """Files named by string tensors: copied into the folder, and listed."""
+        from headrace.core.infer import static_value
+
+        taken: dict[str, str] = {}
+        for tensor in assets or ():
+            value = static_value(tensor) if isinstance(tensor, Tensor) else None
+            if value is None or value.shape != ():
+                raise ValueError(
+                    f"Failed to retrieve asset filepath from {tensor}: it must be a constant string"
+                )
+            source = value.item().decode()
+            name = _free_name(os.path.basename(source), source, taken)
+            entry = meta.asset_file_def.add(filename=name)
+            entry.tensor_info.name = tensor.name
+            packed = meta.collection_def[ASSETS_KEY].any_list.value.add()
+            packed.type_url = "type.googleapis.com/tensorflow.AssetFileDef"
+            packed.value = entry.SerializeToString()
+            folder = os.path.join(self._export_dir, ASSETS_DIRECTORY)
+            os.makedirs(folder, exist_ok=True)
+            if not os.path.exists(os.path.join(folder, name)):
+                shutil.copyfile(source, os.path.join(folder, name))
+
+    def save(self, as_text: bool = False) -> bytes:
+        """Write the file; returns its path."""
+        os.makedirs(self._export_dir, exist_ok=True)
+        name = SAVED_MODEL_FILENAME_PBTXT if as_text else SAVED_MODEL_FILENAME_PB
+        path = os.path.join(self._export_dir, name)
+        if as_text:
+            from google.protobuf import text_format
+
+            write_bytes(path, text_format.MessageToString(self._saved_model).encode())
+        else:
+            write_bytes(path, self._saved_model.SerializeToString(deterministic=True))
+        return path.encode()
+
+
+def _free_name(base: str, source: str, taken: dict[str, str]) -> str:
+    """A name for an asset: two different files of one name get numbers."""
+    name, i = base, 0
+    while taken.get(name, source) != source:
+        i += 1
+        name = f"{base}_{i}"
+    taken[name] = source
+    return name
+
+
+def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
+    for key, signature in (signatures or {}).items():
+        for group in (signature.inputs, signature.outputs):
+            for name, info in group.items():
+                kind = info.WhichOneof("encoding")
+                if kind is None or (kind == "name" and not info.name):
+                    raise AssertionError(
+                        f"All TensorInfo protos used in the SignatureDefs must have one of the 'encoding' fields (e.g., name or "
+                        f"coo_sparse) set: '{name}' of '{key}'"
+                    )
+                if not info.dtype:
+                    raise AssertionError(
+                        "All TensorInfo protos used in the SignatureDefs must have the dtype field set: "
+                        f"'{name}' of '{key}'"
+                    )
+
+
+def simple_save(
+    session: Any,
+    export_dir: Any,
+    inputs: Mapping[str, Tensor],
+    outputs: Mapping[str, Tensor],
+    legacy_init_op: Operation | None = None,
+) -> None:
+    """A SavedModel for serving with one signature, ``inputs`` to ``outputs``."""
+    builder = SavedModelBuilder(export_dir)
+    builder.add_meta_graph_and_variables(
+        session, ["serve"], signature_def_map={"serving_default": predict_signature_def(inputs, outputs)},
+        assets_collection=session.graph.get_collection(GraphKeys.ASSET_FILEPATHS), main_op=legacy_init_op, clear_devices=True,
+    )  # fmt: skip
+    builder.save()
+
+
+# reading ------------------------------------------------------------------------------------------
+
+
+def contains_saved_model(export_dir: Any) -> bool:
+    """Whether a folder holds a SavedModel."""
+    folder = os.fspath(export_dir)
+    names = (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)
+    return any(os.path.isfile(os.path.join(folder, n)) for n in names)
+
+
+def read_saved_model(export_dir: Any) -> Any:
+    """The SavedModel message of a folder."""
+    from google.protobuf import text_format
+    from google.protobuf.message import DecodeError
+
+    folder = os.fspath(export_dir)
+    binary, text = (
+        os.path.join(folder, n) for n in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)
+    )
+    message = saved_model_message()
+    if os.path.isfile(binary):
+        with open(binary, "rb") as file:
+            try:
+                message.ParseFromString(file.read())
+            except DecodeError as error:
+                raise OSError(f"Cannot parse file {binary}: {error}.") from None
+        return message
+    if os.path.isfile(text):
+        with open(text, encoding="utf-8") as file:
+            try:
+                return text_format.Parse(file.read(), message)
+            except (UnicodeDecodeError, text_format.ParseError, RecursionError) as error:
+                raise OSError(f"Cannot parse file {text}: {error}.") from None
+    raise OSError(
+        f"SavedModel file does not exist at: {folder}/{{{SAVED_MODEL_FILENAME_PBTXT}|{SAVED_MODEL_FILENAME_PB}}}"
+    )
+
+
+def asset_path(export_dir: str, filename: str) -> str:
+    """Where an asset is; ValueError if its name leads out of the assets folder."""
+    folder = os.path.join(export_dir, ASSETS_DIRECTORY)
+    path: str = os.path.normpath(os.path.join(folder, filename))
+    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
+    if os.path.isabs(filename) or inside.split(os.sep)[0] == os.pardir or not filename:
+        raise ValueError(
+            f"the asset {filename!r} lies outside of the SavedModel's folder: the file is not trusted"
+        )
+    return path
+
+
+def assets_of(meta: Any) -> list[tuple[str, str]]:
+    """(name of the tensor, name of the file) of each asset; TF 1.15 lists them in a collection only."""
+    found = list(meta.asset_file_def)
+    if not found and ASSETS_KEY in meta.collection_def:
+        from tensorboard.compat.proto.meta_graph_pb2 import AssetFileDef
+
+        for packed in meta.collection_def[ASSETS_KEY].any_list.value:
+            entry = AssetFileDef()
+            entry.ParseFromString(packed.value)
+            found.append(entry)
+    return [(a.tensor_info.name, a.filename) for a in found]
+
+
+class SavedModelLoader:
+    """Loads MetaGraphs of a SavedModel into graphs and sessions."""
+
+    def __init__(self, export_dir: Any) -> None:
+        self._export_dir: str = os.fspath(export_dir)
+        self._saved_model = read_saved_model(export_dir)
+
+    @property
+    def export_dir(self) -> str:
+        return self._export_dir
+
+    @property
+    def variables_path(self) -> str:
+        return os.path.join(self._export_dir, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
+
+    @property
+    def saved_model(self) -> Any:
+        return self._saved_model
+
+    def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
+        wanted = {tags} if isinstance(tags, str) else set(tags)
+        have = [set(m.meta_info_def.tags) for m in self._saved_model.meta_graphs]
+        for meta, own in zip(self._saved_model.meta_graphs, have):
+            if own == wanted:
+                return meta
+        raise RuntimeError(
+            f"MetaGraphDef associated with tags {str(sorted(wanted)).strip('[]')} could not be found in SavedModel. To inspect "
+            f"available tag-sets in the SavedModel, please use `headrace inspect`: available_tags: {[sorted(h) for h in have]}"
+        )
+
+    def load_graph(self, graph: Any, tags: Iterable[str], import_scope: str | None = None, **kwargs: Any) -> tuple[Any, Any]:  # fmt: skip
+        """Import the MetaGraph of the tags; returns (message, what import_meta_graph_def gave)."""
+        meta = self.get_meta_graph_def_from_tags(tags)
+        found = import_meta_graph_def(meta, import_scope=import_scope, graph=graph, **kwargs)
+        return meta, found
+
+    def load(self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any) -> Any:  # fmt: skip
+        """Import, restore the variables, run the init operation; returns the MetaGraphDef."""
+        meta, found = self.load_graph(sess.graph, tags, import_scope, **saver_kwargs)
+        scope = f"{found.scope}/" if found.scope else ""
+        self._restore(sess, meta, scope)
+        self._initialize(sess, meta, scope)
+        return meta
+
+    def _restore(self, sess: Any, meta: Any, scope: str) -> None:
+        if not meta.HasField("saver_def") or not os.path.exists(f"{self.variables_path}.index"):
+            return
+        saver = meta.saver_def
+        sess.run(
+            scope + saver.restore_op_name, {scope + saver.filename_tensor_name: self.variables_path}
+        )
+
+    def _initialize(self, sess: Any, meta: Any, scope: str) -> None:
+        feeds = {
+            scope + tensor: asset_path(self._export_dir, name)
+            for tensor, name in assets_of(meta)
+        }  # fmt: skip
+        names: list[str] = []
+        if INIT_OP_SIGNATURE_KEY in meta.signature_def:
+            outputs = meta.signature_def[INIT_OP_SIGNATURE_KEY].outputs
+            names = [i.name for i in outputs.values()]
+        for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
+            if not names and key in meta.collection_def:
+                names = list(meta.collection_def[key].node_list.value)
+        if len(names) > 1:
+            raise RuntimeError(f"Expected at most one operation in {MAIN_OP_KEY}, found {names}")
+        if names:
+            sess.run(sess.graph.as_graph_element(scope + names[0]), feeds)
+
+
+def load(sess: Any, tags: Iterable[str], export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:  # fmt: skip
+    """Load the MetaGraph with exactly these tags into a session: graph, variables, assets; returns the MetaGraphDef."""
+    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)

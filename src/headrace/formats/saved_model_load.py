@@ -1,0 +1,394 @@
+"""``tf.saved_model.load`` of TF 2: the objects of a SavedModel, with their variables and functions.
+
+    model = load("/tmp/model")
+    model(x); model.signatures["serving_default"](x=x); model.variables
+
+Objects come back as :class:`LoadedObject`, lists and dicts as such, functions as callables that choose among the traces that were saved.
+A function is built (its body becomes a graph) when it is first called. Code is never loaded: what an object's Python class
+did besides its saved functions is gone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import nest
+from headrace.core.convert import convert_to_tensor
+from headrace.core.dtypes import as_dtype
+from headrace.core.func_graph import FuncGraph
+from headrace.core.graph import get_default_graph
+from headrace.core.specs import TensorSpec
+from headrace.eager.eager_context import eager_mode
+from headrace.eager.module import Module
+from headrace.formats.function_calls import FunctionLibrary
+from headrace.formats.saved_model import SavedModelLoader, asset_path
+from headrace.formats.structured_values import decode_structure
+from headrace.formats.tensor_proto import to_array, to_shape
+from headrace.functions.concrete_function import ConcreteFunction
+from headrace.functions.function_signature import Signature
+from headrace.functions.tracing import TracedFunction
+from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
+from headrace.wire.tensor_bundle import BundleReader
+
+__all__ = ["LoadedFunction", "LoadedObject", "load_v2"]
+
+
+class LoadedObject(Module):
+    """An object of a SavedModel: its attributes are what was saved."""
+
+    def __init__(self) -> None:
+        super().__init__(name="loaded_object")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = self.__dict__.get("__call__")
+        if found is None:
+            raise TypeError(
+                "This object was not callable when it was saved: call one of its functions, or a signature "
+                f"({', '.join(self.__dict__.get('signatures', {})) or 'there is none'})"
+            )
+        return found(*args, **kwargs)
+
+
+def load_v2(export_dir: Any, tags: Any = None, options: Any = None) -> Any:
+    """Load a SavedModel as objects. Of a TF-1 SavedModel the signatures can be called."""
+    del options  # about devices and remote files
+    loader = SavedModelLoader(export_dir)
+    metas = loader.saved_model.meta_graphs
+    if tags is None and len(metas) == 1:
+        meta = metas[0]
+    else:
+        meta = loader.get_meta_graph_def_from_tags(["serve"] if tags is None else tags)
+    if not get_default_graph()._is_eager:
+        with eager_mode():
+            return _loaded(loader, meta)
+    return _loaded(loader, meta)
+
+
+def _loaded(loader: SavedModelLoader, meta: Any) -> Any:
+    if not meta.object_graph_def.nodes:
+        from headrace.formats.saved_model_v1_objects import load_v1_objects
+
+        return load_v1_objects(loader, meta)
+    return _Objects(loader, meta).root()
+
+
+class _Objects:
+    def __init__(self, loader: SavedModelLoader, meta: Any) -> None:
+        self.loader = loader
+        self.meta = meta
+        self.saved = meta.object_graph_def
+        self.library = FunctionLibrary(meta.graph_def.library)
+        self.values = _checkpoint_values(loader.variables_path, self.saved)
+        self.made: dict[int, Any] = {}
+        self.concrete: dict[str, ConcreteFunction] = {}
+
+    def root(self) -> Any:
+        for i, node in enumerate(self.saved.nodes):
+            self.made[i] = self._object(i, node)
+        for i, node in enumerate(self.saved.nodes):
+            self._connect(self.made[i], node)
+        root = self.made[0]
+        root.__dict__.setdefault("signatures", {})
+        root.__dict__["tensorflow_version"] = self.meta.meta_info_def.tensorflow_version
+        root.__dict__["graph_debug_info"] = None
+        self._initialize(root)
+        return root
+
+    # objects --------------------------------------------------------------------------------------
+    def _object(self, i: int, node: Any) -> Any:
+        kind = node.WhichOneof("kind")
+        if kind == "variable":
+            return self._variable(i, node.variable)
+        if kind == "function":
+            return LoadedFunction(self, node.function)
+        if kind == "bare_concrete_function":
+            return LoadedSignature(self, node.bare_concrete_function)
+        if kind == "constant":
+            return convert_to_tensor(self._constant(node.constant.operation))
+        if kind == "asset":
+            return self._asset(node.asset.asset_file_def_index)
+        if kind == "user_object":
+            return _CONTAINERS.get(node.user_object.identifier, LoadedObject)()
+        return _Unsupported(kind or "object")
+
+    def _variable(self, i: int, saved: Any) -> Any:
+        dtype = as_dtype(saved.dtype)
+        value = self.values.get(i)
+        shape = to_shape(saved.shape)
+        if value is None:
+            value = np.zeros([d or 0 for d in shape or ()], dtype.np_dtype)
+        return Variable(
+            value, trainable=saved.trainable, name=saved.name.rpartition("/")[2] or None, dtype=dtype, shape=shape,
+            synchronization=VariableSynchronization(saved.synchronization), aggregation=VariableAggregation(saved.aggregation),
+        )  # fmt: skip
+
+    def _constant(self, name: str) -> Any:
+        for node in self.meta.graph_def.node:
+            if node.name == name and node.op == "Const":
+                return to_array(node.attr["value"].tensor)
+        raise ValueError(f"the constant '{name}' is not in the model's graph")
+
+    def _asset(self, index: int) -> Any:
+        if not 0 <= index < len(self.meta.asset_file_def):
+            raise ValueError(f"the model has no asset number {index}")
+        name = self.meta.asset_file_def[index].filename
+        return convert_to_tensor(asset_path(self.loader.export_dir, name))
+
+    def _connect(self, target: Any, node: Any) -> None:
+        for child in node.children:
+            if child.node_id not in self.made:
+                raise ValueError(f"the model's object '{child.local_name}' is not there")
+            value = self.made[child.node_id]
+            if isinstance(target, list):
+                if child.local_name.isdigit():
+                    target.append(value)
+            elif isinstance(target, dict):
+                target[child.local_name] = value
+            elif isinstance(target, LoadedObject):
+                target.__dict__[child.local_name] = value
+
+    def _initialize(self, root: Any) -> None:
+        """Run the initializer that the model was saved with, if any."""
+        found = root.__dict__.get("__saved_model_init_op")
+        initializer = getattr(found, "__dict__", {}).get("init_op") if found is not None else None
+        if callable(initializer):
+            initializer()
+
+    # functions ------------------------------------------------------------------------------------
+    def function(self, name: str, signature: Signature) -> ConcreteFunction:
+        """The trace of that name, built when it is first wanted."""
+        known = self.concrete.get(name)
+        if known is None:
+            if name not in self.saved.concrete_functions:
+                raise ValueError(f"the function '{name}' was not saved")
+            with eager_mode():
+                known = self.concrete[name] = self._build(name, signature)
+        return known
+
+    def _build(self, name: str, signature: Signature) -> ConcreteFunction:
+        saved = self.saved.concrete_functions[name]
+        pair = decode_structure(saved.canonicalized_input_signature)
+        args, kwargs = pair if isinstance(pair, tuple) and len(pair) == 2 else ((), {})
+        specs = [s for s in nest.flatten((args, kwargs)) if isinstance(s, TensorSpec)]
+        graph = FuncGraph(name.removeprefix("__inference_").rpartition("_")[0] or name)
+        with graph.as_default():
+            inputs = [graph.add_input(s.dtype, s.shape, s.name or "arg") for s in specs]
+            captured = [graph.capture(self._bound(i)) for i in saved.bound_inputs]
+            results, effects = self.library.instantiate(name, graph, [*inputs, *captured], "")
+            graph.finish(results)
+            graph.control_outputs = list(dict.fromkeys([*effects, *graph.control_outputs]))
+        wanted = decode_structure(saved.output_signature)
+        flat = nest.flatten(wanted) if wanted is not None else []
+        if len(flat) != len(results):
+            raise ValueError(
+                f"the function '{name}' gives {len(results)} results, {len(flat)} are declared"
+            )
+        for tensor, spec in zip(results, flat):
+            if isinstance(spec, TensorSpec):
+                tensor._shape = spec.shape._plain if tensor._shape is None else tensor._shape
+        packed = None if wanted is None else nest.pack_sequence_as(wanted, results)
+        placeholders = iter(inputs)
+        given = nest.map_structure(
+            lambda s: next(placeholders) if isinstance(s, TensorSpec) else s, (args, kwargs)
+        )
+        graph.structured_outputs = packed
+        return ConcreteFunction(
+            TracedFunction(graph, given, packed), signature, tuple(args), dict(kwargs)
+        )
+
+    def _bound(self, i: int) -> Any:
+        """What a function takes from outside: the handle of a variable, or a constant."""
+        value = self.made.get(i)
+        if isinstance(value, Variable):
+            return value.handle  # type: ignore[attr-defined]
+        if value is None or isinstance(value, _Unsupported):
+            raise NotImplementedError(f"the function uses a {value}, which Headrace cannot load")
+        return value
+
+
+class _Unsupported:
+    """A part of a model that cannot be loaded (a table, a resource): an error when a function needs it."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"{self.kind} of the saved model"
+
+
+_CONTAINERS: dict[str, Any] = {
+    "trackable_list_wrapper": list, "trackable_tuple_wrapper": list, "trackable_dict_wrapper": dict, "signature_map": dict,
+}  # fmt: skip
+
+
+def _python_signature(spec: Any, is_method: bool = False) -> Signature:
+    """The parameters of a saved function, from its FullArgSpec."""
+    kinds = inspect.Parameter
+    names = list(spec.args or ())[1 if is_method else 0 :]
+    defaults = list(spec.defaults or ())
+    first = len(names) - len(defaults)
+    parameters = [
+        kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=defaults[i - first] if i >= first else kinds.empty)
+        for i, n in enumerate(names)
+    ]  # fmt: skip
+    if spec.varargs:
+        parameters.append(kinds(spec.varargs, kinds.VAR_POSITIONAL))
+    for name in spec.kwonlyargs or ():
+        default = (spec.kwonlydefaults or {}).get(name, kinds.empty)
+        parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=default))
+    if spec.varkw:
+        parameters.append(kinds(spec.varkw, kinds.VAR_KEYWORD))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("a saved function has no Python code")
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return Signature(call)
+
+
+class LoadedFunction:
+    """A ``tf.function`` of a SavedModel: chooses among its saved traces by the arguments."""
+
+    def __init__(self, objects: _Objects, saved: Any) -> None:
+        self._objects = objects
+        self._names = list(saved.concrete_functions)
+        spec = saved.function_spec
+        self._signature = _python_signature(decode_structure(spec.fullargspec), spec.is_method)
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        return [self._objects.function(n, self._signature) for n in self._names]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        reasons = []
+        for concrete in self.concrete_functions:
+            try:
+                tensors = concrete._structured(args, kwargs)
+            except (TypeError, ValueError) as error:
+                reasons.append(f"  {concrete._signature_text()}: {error}".splitlines()[0])
+                continue
+            return concrete.call_tensors(tensors)
+        listed = "\n".join(reasons)
+        raise ValueError(
+            f"Could not find matching concrete function to call loaded from the SavedModel. Got:\n  Positional arguments {args}\n"
+            f"  Keyword arguments: {kwargs}\n\n Expected these arguments to match one of the following:\n{listed}"
+        )
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The saved trace for these specs or values (the only one, if none are given)."""
+        found = self.concrete_functions
+        if not args and not kwargs and len(found) == 1:
+            return found[0]
+        for concrete in found:
+            try:
+                concrete._structured(args, kwargs)
+            except (TypeError, ValueError):
+                continue
+            return concrete
+        raise ValueError(
+            f"none of the {len(found)} saved traces fits the arguments {args} {kwargs}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<LoadedFunction with {len(self._names)} traces>"
+
+
+class LoadedSignature:
+    """One saved trace with named arguments: what ``model.signatures`` holds."""
+
+    def __init__(self, objects: _Objects, saved: Any) -> None:
+        self._objects = objects
+        self._name = saved.concrete_function_name
+        self._keywords = list(saved.argument_keywords)
+        self._positional = saved.allowed_positional_arguments
+        spec = (
+            decode_structure(saved.function_spec.fullargspec)
+            if saved.HasField("function_spec")
+            else None
+        )
+        self._signature = (
+            _python_signature(spec) if spec is not None else _keywords_only(self._keywords)
+        )
+
+    @property
+    def concrete(self) -> ConcreteFunction:
+        return self._objects.function(self._name, self._signature)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call with tensors, by position as far as that was allowed when it was saved, or by name."""
+        if len(args) > max(self._positional, 1):
+            raise TypeError(
+                f"{self._name} takes {self._positional} positional arguments but got {len(args)}"
+            )
+        given = {**dict(zip(self._keywords, args)), **kwargs}
+        concrete = self.concrete
+        missing = [k for k in self._keywords if k not in given]
+        extra = [k for k in given if k not in self._keywords]
+        if missing or extra:
+            raise TypeError(
+                f"{self._name}: missing arguments {missing}, unexpected arguments {extra}; it takes {self._keywords}"
+            )
+        tensors = []
+        for name, placeholder in zip(self._keywords, concrete.graph.inputs):
+            tensors.append(convert_to_tensor(given[name], placeholder.dtype))
+        return concrete.call_tensors(tensors)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.concrete, name)
+
+    def __repr__(self) -> str:
+        return f"<LoadedSignature {self._name}({', '.join(self._keywords)})>"
+
+
+def _keywords_only(names: Sequence[str]) -> Signature:
+    import collections
+
+    spec = collections.namedtuple("spec", "args varargs varkw defaults kwonlyargs kwonlydefaults")
+    return _python_signature(spec((), None, None, None, list(names), None))
+
+
+# values -------------------------------------------------------------------------------------------
+
+
+def _checkpoint_values(prefix: str, saved: Any) -> dict[int, Any]:
+    """Values of variables by the number of their object: the checkpoint has an object graph of its own, matched by names."""
+    if not os.path.exists(f"{prefix}.index"):
+        return {}
+    from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
+
+    reader = BundleReader(prefix)
+    if "_CHECKPOINTABLE_OBJECT_GRAPH" not in reader:
+        return {}
+    graph = TrackableObjectGraph()
+    graph.ParseFromString(reader.read("_CHECKPOINTABLE_OBJECT_GRAPH").item())
+    out: dict[int, Any] = {}
+    seen: set[int] = set()
+    stack = [(0, 0)]
+    while stack:
+        here, there = stack.pop()
+        if here in seen or here >= len(saved.nodes) or there >= len(graph.nodes):
+            continue
+        seen.add(here)
+        for attribute in graph.nodes[there].attributes:
+            if (
+                attribute.name == "VARIABLE_VALUE"
+                and saved.nodes[here].WhichOneof("kind") == "variable"
+            ):
+                out[here] = reader.read(attribute.checkpoint_key)
+        names: Mapping[str, int] = {c.local_name: c.node_id for c in graph.nodes[there].children}
+        stack += [
+            (c.node_id, names[c.local_name])
+            for c in saved.nodes[here].children
+            if c.local_name in names
+        ]
+    return out

@@ -1,0 +1,164 @@
+"""Signatures of SavedModels: named inputs and outputs of a MetaGraph, and the TensorInfo messages that they consist of.
+
+predict_signature_def({"x": x}, {"y": y})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.graph import Graph, get_default_graph
+from headrace.core.tensor import Tensor
+from headrace.formats.attr_values import encode_shape
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+
+__all__ = [
+    "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES", "CLASSIFY_OUTPUT_SCORES",
+    "DEFAULT_SERVING_SIGNATURE_DEF_KEY", "PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS",
+    "REGRESS_METHOD_NAME", "REGRESS_OUTPUTS", "build_signature_def", "build_tensor_info", "classification_signature_def",
+    "get_tensor_from_tensor_info", "is_valid_signature", "predict_signature_def", "regression_signature_def",
+]  # fmt: skip
+
+DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
+CLASSIFY_INPUTS = "inputs"
+CLASSIFY_METHOD_NAME = "tensorflow/serving/classify"
+CLASSIFY_OUTPUT_CLASSES = "classes"
+CLASSIFY_OUTPUT_SCORES = "scores"
+PREDICT_INPUTS = "inputs"
+PREDICT_METHOD_NAME = "tensorflow/serving/predict"
+PREDICT_OUTPUTS = "outputs"
+REGRESS_INPUTS = "inputs"
+REGRESS_METHOD_NAME = "tensorflow/serving/regress"
+REGRESS_OUTPUTS = "outputs"
+
+
+def build_tensor_info(tensor: Any) -> Any:
+    """A TensorInfo: name, type and shape of a tensor (dense or sparse)."""
+    from tensorboard.compat.proto.meta_graph_pb2 import TensorInfo
+
+    if get_default_graph()._is_eager:
+        raise RuntimeError("build_tensor_info is not supported in Eager mode.")
+    info = TensorInfo(dtype=dtypes.as_dtype(tensor.dtype).base_dtype.as_datatype_enum)
+    if isinstance(tensor, SparseTensor):
+        info.coo_sparse.values_tensor_name = tensor.values.name
+        info.coo_sparse.indices_tensor_name = tensor.indices.name
+        info.coo_sparse.dense_shape_tensor_name = tensor.dense_shape.name
+    else:
+        info.name = tensor.name
+    encode_shape(tensor.get_shape()._plain, info.tensor_shape)
+    return info
+
+
+def get_tensor_from_tensor_info(
+    tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
+) -> Any:
+    """The tensor of a graph that a TensorInfo names."""
+    graph = get_default_graph() if graph is None else graph
+
+    def element(name: str) -> Tensor:
+        found: Tensor = graph.get_tensor_by_name(f"{import_scope}/{name}" if import_scope else name)
+        return found
+
+    kind = tensor_info.WhichOneof("encoding")
+    if kind == "name":
+        return element(tensor_info.name)
+    if kind == "coo_sparse":
+        sparse = tensor_info.coo_sparse
+        return SparseTensor(
+            element(sparse.indices_tensor_name), element(sparse.values_tensor_name), element(sparse.dense_shape_tensor_name)
+        )  # fmt: skip
+    raise ValueError(f"Invalid TensorInfo.encoding: {kind}")
+
+
+def build_signature_def(
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, Any] | None = None,
+    method_name: str | None = None,
+) -> Any:
+    """A SignatureDef of TensorInfos."""
+    from tensorboard.compat.proto.meta_graph_pb2 import SignatureDef
+
+    message = SignatureDef()
+    for given, target in ((inputs, message.inputs), (outputs, message.outputs)):
+        for key, info in (given or {}).items():
+            target[key].CopyFrom(info)
+    if method_name is not None:
+        message.method_name = method_name
+    return message
+
+
+def _infos(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: build_tensor_info(t) for k, t in tensors.items()}
+
+
+def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+    """For TF Serving's Predict: any tensors to any tensors."""
+    if not inputs:
+        raise ValueError("Prediction inputs cannot be None or empty.")
+    if not outputs:
+        raise ValueError("Prediction outputs cannot be None or empty.")
+    return build_signature_def(_infos(inputs), _infos(outputs), PREDICT_METHOD_NAME)
+
+
+def regression_signature_def(examples: Any, predictions: Any) -> Any:
+    """For Regress: serialized Examples to float32."""
+    if examples is None:
+        raise ValueError("Regression examples cannot be None.")
+    if not isinstance(examples, Tensor):
+        raise ValueError("Regression examples must be a string Tensor.")
+    if predictions is None:
+        raise ValueError("Regression predictions cannot be None.")
+    if examples.dtype is not dtypes.string:
+        raise ValueError("Regression input tensors must be of type string")
+    if predictions.dtype is not dtypes.float32:
+        raise ValueError("Regression output tensors must be of type float")
+    return build_signature_def(
+        {REGRESS_INPUTS: build_tensor_info(examples)}, {REGRESS_OUTPUTS: build_tensor_info(predictions)},
+        REGRESS_METHOD_NAME,
+    )  # fmt: skip
+
+
+def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+    """For Classify: serialized Examples to class names and scores."""
+    if examples is None:
+        raise ValueError("Classification examples cannot be None.")
+    if not isinstance(examples, Tensor):
+        raise ValueError("Classification examples must be a string Tensor.")
+    if classes is None and scores is None:
+        raise ValueError("Classification classes and scores cannot both be None.")
+    if examples.dtype is not dtypes.string:
+        raise ValueError("Classification input tensors must be of type string")
+    outputs = {}
+    if classes is not None:
+        if classes.dtype is not dtypes.string:
+            raise ValueError("Classification classes must be of type string Tensor")
+        outputs[CLASSIFY_OUTPUT_CLASSES] = build_tensor_info(classes)
+    if scores is not None:
+        if scores.dtype is not dtypes.float32:
+            raise ValueError("Classification scores must be a float tensor.")
+        outputs[CLASSIFY_OUTPUT_SCORES] = build_tensor_info(scores)
+    return build_signature_def(
+        {CLASSIFY_INPUTS: build_tensor_info(examples)}, outputs, CLASSIFY_METHOD_NAME
+    )
+
+
+def is_valid_signature(signature_def: Any) -> bool:
+    """Whether TF Serving can serve it: a known method, with the inputs and outputs that the method has."""
+    if signature_def is None:
+        return False
+    string, floating = dtypes.string.as_datatype_enum, dtypes.float32.as_datatype_enum
+    inputs = {k: v.dtype for k, v in signature_def.inputs.items()}
+    outputs = {k: v.dtype for k, v in signature_def.outputs.items()}
+    method = signature_def.method_name
+    if method == PREDICT_METHOD_NAME:
+        return bool(inputs) and bool(outputs)
+    if method == REGRESS_METHOD_NAME:
+        return inputs == {REGRESS_INPUTS: string} and outputs == {REGRESS_OUTPUTS: floating}
+    if method == CLASSIFY_METHOD_NAME:
+        allowed = {CLASSIFY_OUTPUT_CLASSES: string, CLASSIFY_OUTPUT_SCORES: floating}
+        return (
+            inputs == {CLASSIFY_INPUTS: string} and bool(outputs) and all(allowed.get(k) == t for k, t in outputs.items())
+        )  # fmt: skip
+    return False

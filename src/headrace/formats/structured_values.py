@@ -1,0 +1,86 @@
+"""Structures of specs and Python values as StructuredValue messages: signatures of functions in SavedModels of TF 2."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from headrace.core.dtypes import DType, as_dtype
+from headrace.core.shapes import TensorShape
+from headrace.core.specs import TensorSpec
+from headrace.formats.attr_values import encode_shape
+from headrace.formats.tensor_proto import to_shape
+
+__all__ = ["decode_structure", "encode_structure"]
+
+#: Signatures are not nested deeper than this.
+MAX_DEPTH = 64
+
+
+def decode_structure(message: Any, depth: int = 0) -> Any:
+    """The structure that a StructuredValue describes."""
+    if depth > MAX_DEPTH:
+        raise ValueError("a signature is nested too deep")
+    kind = message.WhichOneof("kind")
+    if kind is None or kind == "none_value":
+        return None
+    value = getattr(message, kind)
+    if kind in ("float64_value", "int64_value", "string_value", "bool_value"):
+        return value
+    if kind in ("tensor_spec_value", "bounded_tensor_spec_value"):
+        return TensorSpec(to_shape(value.shape), as_dtype(value.dtype), value.name or None)
+    if kind == "tensor_dtype_value":
+        return as_dtype(value)
+    if kind == "tensor_shape_value":
+        return TensorShape(to_shape(value))
+    if kind == "list_value":
+        return [decode_structure(v, depth + 1) for v in value.values]
+    if kind == "tuple_value":
+        return tuple([decode_structure(v, depth + 1) for v in value.values])
+    if kind == "dict_value":
+        return {k: decode_structure(v, depth + 1) for k, v in sorted(value.fields.items())}
+    if kind == "named_tuple_value":
+        pairs = [(p.key, decode_structure(p.value, depth + 1)) for p in value.values]
+        made = collections.namedtuple(value.name or "Structure", [k for k, _ in pairs])  # type: ignore[misc]
+        return made(*[v for _, v in pairs])
+    raise ValueError(
+        f"a signature with a {value.type_spec_class_name or kind}, which Headrace does not have"
+    )
+
+
+def encode_structure(value: Any, message: Any) -> None:
+    """Fill in a StructuredValue."""
+    if value is None:
+        message.none_value.SetInParent()
+    elif isinstance(value, bool):
+        message.bool_value = value
+    elif isinstance(value, int):
+        message.int64_value = value
+    elif isinstance(value, float):
+        message.float64_value = value
+    elif isinstance(value, str):
+        message.string_value = value
+    elif isinstance(value, TensorSpec):
+        spec = message.tensor_spec_value
+        spec.name, spec.dtype = value.name or "", value.dtype.as_datatype_enum
+        encode_shape(value.shape, spec.shape)
+    elif isinstance(value, DType):
+        message.tensor_dtype_value = value.as_datatype_enum
+    elif isinstance(value, TensorShape):
+        encode_shape(value, message.tensor_shape_value)
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        message.named_tuple_value.name = type(value).__name__
+        for key, part in zip(value._fields, value):
+            pair = message.named_tuple_value.values.add(key=key)
+            encode_structure(part, pair.value)
+    elif isinstance(value, (list, tuple)):
+        target = message.list_value if isinstance(value, list) else message.tuple_value
+        target.SetInParent()
+        for part in value:
+            encode_structure(part, target.values.add())
+    elif isinstance(value, dict):
+        message.dict_value.SetInParent()
+        for key, part in value.items():
+            encode_structure(part, message.dict_value.fields[str(key)])
+    else:
+        raise TypeError(f"{value!r} cannot be part of a saved signature")

@@ -1,0 +1,1 @@
+"""Queues, readers, staging areas and barriers: resources of a session that runs wait for."""

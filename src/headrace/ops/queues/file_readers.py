@@ -1,0 +1,115 @@
+"""``tf.TFRecordReader`` and its like: records of files whose names come from a queue.
+
+>>> names = tf.train.string_input_producer(["a.csv", "b.csv"])
+>>> key, line = tf.TextLineReader(skip_header_lines=1).read(names)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.build import apply
+from headrace.core.convert import convert_to_tensor
+from headrace.core.dtypes import int64
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.queues import reader_ops
+from headrace.ops.queues.queues import QueueBase
+from headrace.wire.tfrecord import TFRecordOptions
+
+__all__ = [
+    "FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TFRecordReader", "TextLineReader", "WholeFileReader",
+]  # fmt: skip
+
+
+class ReaderBase:
+    """What readers share. A *work unit* is what comes out of the queue: the name of a file."""
+
+    def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
+        self._reader_ref = reader_ref
+        self._supports_serialize = supports_serialize
+
+    @property
+    def reader_ref(self) -> Tensor:
+        return self._reader_ref
+
+    @property
+    def supports_serialize(self) -> bool:
+        return self._supports_serialize
+
+    @staticmethod
+    def _queue_ref(queue: Any) -> Tensor:
+        return queue.queue_ref if isinstance(queue, QueueBase) else queue  # type: ignore[no-any-return]
+
+    def read(self, queue: Any, name: str | None = None) -> Any:
+        """The next record as (key, value), scalar strings."""
+        return apply(reader_ops.READ, self._reader_ref, self._queue_ref(queue), name=name)
+
+    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
+        """Up to ``num_records`` records as (keys, values), vectors of strings."""
+        n = convert_to_tensor(num_records, dtype=int64, name="num_records")
+        return apply(reader_ops.READ_UP_TO, self._reader_ref, self._queue_ref(queue), n, name=name)
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        return apply(reader_ops.RECORDS_PRODUCED, self._reader_ref, name=name)  # type: ignore[no-any-return]
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        return apply(reader_ops.UNITS_COMPLETED, self._reader_ref, name=name)  # type: ignore[no-any-return]
+
+    def serialize_state(self, name: str | None = None) -> Tensor:
+        """The reader's state as a string; UnimplementedError within a file."""
+        return apply(reader_ops.SERIALIZE_STATE, self._reader_ref, name=name)  # type: ignore[no-any-return]
+
+    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+        return apply(reader_ops.RESTORE_STATE, self._reader_ref, state, name=name)  # type: ignore[no-any-return]
+
+    def reset(self, name: str | None = None) -> Operation:
+        """The op that brings the reader back to its beginning."""
+        return apply(reader_ops.READER_RESET, self._reader_ref, name=name)  # type: ignore[no-any-return]
+
+
+class WholeFileReader(ReaderBase):
+    """The name of a file and all that is in it."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(apply(reader_ops.WHOLE_FILE_READER, name=name), supports_serialize=True)
+
+
+class IdentityReader(ReaderBase):
+    """What is in the queue, as key and value."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(apply(reader_ops.IDENTITY_READER, name=name), supports_serialize=True)
+
+
+class TextLineReader(ReaderBase):
+    """The lines of a file, without their ends."""
+
+    def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
+        super().__init__(
+            apply(reader_ops.TEXT_LINE_READER, skip_header_lines=skip_header_lines or 0, name=name)
+        )
+
+
+class TFRecordReader(ReaderBase):
+    """The records of a TFRecord file."""
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        compression = TFRecordOptions.get_compression_type_string(options)
+        super().__init__(
+            apply(reader_ops.TF_RECORD_READER, compression_type=compression, name=name)
+        )
+
+
+class FixedLengthRecordReader(ReaderBase):
+    """Records of one length, each ``hop_bytes`` (or its length) after the one before."""
+
+    def __init__(
+        self, record_bytes: int, header_bytes: int | None = None, footer_bytes: int | None = None,
+        hop_bytes: int | None = None, name: str | None = None, encoding: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            apply(
+                reader_ops.FIXED_LENGTH_RECORD_READER, record_bytes=record_bytes, header_bytes=header_bytes or 0,
+                footer_bytes=footer_bytes or 0, hop_bytes=hop_bytes or 0, encoding=encoding or "", name=name,
+            )
+        )  # fmt: skip

@@ -1,0 +1,158 @@
+"""The ops of queues. The value of a queue's handle is an array of rank 0 with its :class:`QueueResource`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core.dtypes import int64
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
+from headrace.core.shapes import to_plain
+from headrace.ops.queues.queue_resource import (
+    FifoQueue,
+    PaddingQueue,
+    PriorityQueueResource,
+    QueueResource,
+    ShuffleQueue,
+)
+
+__all__ = [
+    "DEQUEUE", "DEQUEUE_MANY", "DEQUEUE_UP_TO", "ENQUEUE", "ENQUEUE_MANY", "FIFO_QUEUE", "PADDING_QUEUE",
+    "PRIORITY_QUEUE", "QUEUE_CLOSE", "QUEUE_IS_CLOSED", "QUEUE_SIZE", "SHUFFLE_QUEUE",
+]  # fmt: skip
+
+_NAMES = "container: str='', shared_name: str=''"
+
+
+def _key(node: KernelNode) -> tuple[str, str]:
+    return ("queue", f"{node.attrs['container']}/{node.attrs['shared_name'] or node.key}")
+
+
+def _make_queue(node: KernelNode, rt: Any, kind: Any, **options: Any) -> Any:
+    """The queue in an array of rank 0, so that handles can be packed and gathered (``QueueBase.from_list``)."""
+    attrs = node.attrs
+    name = attrs["shared_name"] or f"_0_{node.name}"
+    types, shapes = list(attrs["component_types"]), [to_plain(s) for s in attrs["shapes"]]
+    if kind is PriorityQueueResource:
+        types, shapes = [int64, *types], [(), *shapes] if shapes else []
+    handle = np.empty((), object)
+    handle[()] = rt.session_resource(
+        _key(node), lambda: kind(name, types, shapes, attrs["capacity"], **options)
+    )
+    return handle
+
+
+def _fifo(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+    return _make_queue(node, rt, FifoQueue)
+
+
+def _padding(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+    return _make_queue(node, rt, PaddingQueue)
+
+
+def _priority(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+    return _make_queue(node, rt, PriorityQueueResource)
+
+
+def _shuffle(xp: Any, *, node: KernelNode, rt: Any) -> Any:
+    options = {k: node.attrs[k] for k in ("min_after_dequeue", "seed", "seed2")}
+    return _make_queue(node, rt, ShuffleQueue, **options)
+
+
+def _define(name: str, signature: str, kernel: Any, shape: Any) -> Any:
+    return define(
+        name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
+        blocking=True,
+    )  # fmt: skip
+
+
+def _handle(c: Inference) -> list[Any]:
+    return [()]
+
+
+_QUEUE = "component_types: list(type), shapes: list(shape)=[], capacity: int=-1"
+FIFO_QUEUE = _define("FIFOQueueV2", f"-> handle: resource; {_QUEUE}, {_NAMES}", _fifo, _handle)
+PADDING_QUEUE = _define(
+    "PaddingFIFOQueueV2", f"-> handle: resource; {_QUEUE}, {_NAMES}", _padding, _handle
+)
+PRIORITY_QUEUE = _define(
+    "PriorityQueueV2",
+    "-> handle: resource; component_types: list(type)=[], shapes: list(shape), capacity: int=-1, " + _NAMES,
+    _priority, _handle,
+)  # fmt: skip
+SHUFFLE_QUEUE = _define(
+    "RandomShuffleQueueV2",
+    f"-> handle: resource; {_QUEUE}, min_after_dequeue: int=0, seed: int=0, seed2: int=0, {_NAMES}",
+    _shuffle, _handle,
+)  # fmt: skip
+
+
+def _queue(handle: Any) -> QueueResource:
+    """A handle's queue; Gather gives the queue without an array around it."""
+    return handle.item() if isinstance(handle, np.ndarray) else handle  # type: ignore[no-any-return]
+
+
+def _enqueue(xp: Any, handle: Any, *components: Any) -> tuple[()]:
+    _queue(handle).enqueue(components)
+    return ()
+
+
+def _enqueue_many(xp: Any, handle: Any, *components: Any) -> tuple[()]:
+    _queue(handle).enqueue_many(components)
+    return ()
+
+
+def _one_or_all(element: tuple[Any, ...]) -> Any:
+    return element if len(element) != 1 else element[0]
+
+
+def _dequeue(xp: Any, handle: Any) -> Any:
+    element = _queue(handle).dequeue()
+    return _one_or_all(tuple([c if c.ndim or c.dtype == object else c[()] for c in element]))
+
+
+def _dequeue_many(xp: Any, handle: Any, n: Any) -> Any:
+    return _one_or_all(_queue(handle).dequeue_many(int(n)))
+
+
+def _dequeue_up_to(xp: Any, handle: Any, n: Any) -> Any:
+    return _one_or_all(_queue(handle).dequeue_many(int(n), up_to=True))
+
+
+def _close(xp: Any, handle: Any, *, cancel_pending_enqueues: bool) -> tuple[()]:
+    _queue(handle).close(cancel_pending_enqueues)
+    return ()
+
+
+def _none(c: Inference) -> list[Any]:
+    return []
+
+
+def _unknown(c: Inference) -> list[Any]:
+    return [None] * len(c.attr("component_types"))
+
+
+_IN = "handle: resource, components: *Tcomponents -> ; timeout_ms: int=-1"
+_OUT = "-> components: *component_types; component_types: list(type), timeout_ms: int=-1"
+ENQUEUE = _define("QueueEnqueueV2", _IN, _enqueue, _none)
+ENQUEUE_MANY = _define("QueueEnqueueManyV2", _IN, _enqueue_many, _none)
+DEQUEUE = _define("QueueDequeueV2", f"handle: resource {_OUT}", _dequeue, _unknown)
+DEQUEUE_MANY = _define(
+    "QueueDequeueManyV2", f"handle: resource, n: int32 {_OUT}", _dequeue_many, _unknown
+)
+DEQUEUE_UP_TO = _define(
+    "QueueDequeueUpToV2", f"handle: resource, n: int32 {_OUT}", _dequeue_up_to, _unknown
+)
+QUEUE_CLOSE = _define(
+    "QueueCloseV2", "handle: resource -> ; cancel_pending_enqueues: bool=False", _close, _none
+)
+QUEUE_IS_CLOSED = _define(
+    "QueueIsClosedV2", "handle: resource -> is_closed: bool",
+    lambda xp, handle: np.bool_(_queue(handle).closed), _handle,
+)  # fmt: skip
+QUEUE_SIZE = _define(
+    "QueueSizeV2", "handle: resource -> size: int32",
+    lambda xp, handle: np.int32(_queue(handle).size()), _handle,
+)  # fmt: skip

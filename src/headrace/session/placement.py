@@ -1,0 +1,93 @@
+"""Where a session's operations may be: the target, the device names of operations, and ``log_device_placement``.
+
+Everything runs on the CPU. A name that TensorFlow would refuse on a machine without a GPU is refused all the same, unless the
+session allows soft placement.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from headrace import errors
+from headrace.core import trace
+from headrace.core.device_spec import DeviceSpec
+from headrace.core.graph import Graph
+from headrace.core.schedule import needed_ops
+from headrace.core.tensor import Operation, Tensor
+from headrace.session.devices import CPU
+
+__all__ = ["Placement", "check_target"]
+
+
+def check_target(target: Any) -> None:
+    """The only target is this process."""
+    if not isinstance(target, (str, bytes)):
+        raise TypeError(f"target must be a string, but got {type(target)}")
+    if target:
+        text = target if isinstance(target, str) else target.decode()
+        raise errors.NotFoundError(
+            None, None,
+            f'No session factory registered for the given session options: {{target: "{text}"}} Registered factories are '
+            "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out.",
+        )  # fmt: skip
+
+
+class Placement:
+    """What a session's ConfigProto says of devices."""
+
+    __slots__ = ("_accepted", "_logged", "cpus", "log", "soft")
+
+    def __init__(self, config: Any) -> None:
+        self.cpus, self.soft, self.log = 1, False, False
+        if config is not None:
+            self.cpus = config.device_count.get("CPU", 1)
+            self.soft = bool(config.allow_soft_placement)
+            self.log = bool(config.log_device_placement)
+        if self.cpus < 1:
+            raise errors.NotFoundError(None, None, "No CPU devices are available in this process")
+        self._accepted: set[str] = {""}
+        self._logged: set[Operation] = set()
+        if self.log:
+            sys.stderr.write("Device mapping: no known devices.\n")
+
+    def check(self, graph: Graph, elements: Sequence[Any], feeds: Sequence[Tensor]) -> None:
+        """Refuse operations on devices that are not there; print where the others are if that is wanted."""
+        if not self.log and graph._devices <= self._accepted:
+            return
+        fed = set(feeds)
+        roots = [e._op if isinstance(e, Tensor) else getattr(e, "op", e) for e in elements]
+        kept = [op for op, e in zip(roots, elements) if e not in fed]
+        for op in sorted(needed_ops(kept, fed), key=lambda op: op._id):
+            if op._device not in self._accepted:
+                self._accept(op)
+            if self.log and op not in self._logged:
+                self._logged.add(op)
+                sys.stderr.write(f"{op.name}: ({op.type}): {self._place(op._device)}\n")
+
+    def _accept(self, op: Operation) -> None:
+        spec = DeviceSpec.from_string(op._device)
+        here = spec.job in (None, "localhost") and not spec.replica and not spec.task
+        if not here or not (self.soft or self._is_there(spec)):
+            where = trace.user_line(op._frames)
+            names = ", ".join(f"{CPU[:-1]}{i}" for i in range(self.cpus))
+            raise errors.InvalidArgumentError(
+                None, op,
+                f"Cannot assign a device for operation {op.name}: node {op.name} was explicitly assigned to {op._device} but "
+                f"available devices are [ {names} ]. Make sure the device specification refers to a valid device, or allow "
+                "others with tf.ConfigProto(allow_soft_placement=True)."
+                f"\n\t [[node {op.name}]] ({op.type})" + (f"\n\t made at {where}" if where else ""),
+            )  # fmt: skip
+        self._accepted.add(op._device)
+
+    def _is_there(self, spec: DeviceSpec) -> bool:
+        index = spec.device_index or 0
+        if spec.device_type == "XLA_CPU":
+            return index == 0
+        return spec.device_type in (None, "CPU") and index < self.cpus
+
+    def _place(self, device: str) -> str:
+        spec = DeviceSpec.from_string(device)
+        index = spec.device_index if spec.device_type == "CPU" else 0
+        return f"{CPU[:-1]}{index if index is not None and index < self.cpus else 0}"
