@@ -151,7 +151,6 @@ def test_a_runner_without_coordinator_keeps_its_error() -> None:
     runner = tf.train.QueueRunner(q, [q.enqueue(x)])
     with tf.Session() as sess:
         (thread,) = runner.create_threads(sess, start=True)
-        assert runner.create_threads(sess) == [] or not thread.is_alive()
         thread.join(10)
     assert isinstance(runner.exceptions_raised[0], tf.errors.InvalidArgumentError)
 

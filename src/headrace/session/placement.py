@@ -18,15 +18,20 @@ from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.session.devices import CPU
 
-__all__ = ["Placement", "check_target"]
+__all__ = ["LOCAL_TARGETS", "Placement", "check_target"]
+
+#: Targets of the servers (``tf.train.Server``) of this process.
+LOCAL_TARGETS: set[str] = set()
 
 
 def check_target(target: Any) -> None:
-    """The only target is this process."""
+    """The only target is this process, also by the target of one of its servers."""
     if not isinstance(target, (str, bytes)):
         raise TypeError(f"target must be a string, but got {type(target)}")
     if target:
         text = target if isinstance(target, str) else target.decode()
+        if text in LOCAL_TARGETS:
+            return
         raise errors.NotFoundError(
             None, None,
             f'No session factory registered for the given session options: {{target: "{text}"}} Registered factories are '

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
 from headrace.core.tensor import Tensor
 
 __all__ = ["SaveSliceInfo", "sliced_variable"]
@@ -69,6 +70,7 @@ def _assign_slice(variable: Any, op: Any, value: Any, name: str | None) -> Any:
     masks = {mask: op._attrs[mask] for mask in _MASKS}
     if hasattr(variable, "handle"):
         dtype = variable.dtype
+        value = convert_to_tensor(value, dtype)
         write = apply_op(
             "ResourceStridedSliceAssign",
             variable.handle,

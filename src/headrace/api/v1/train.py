@@ -42,6 +42,25 @@ LAZY_NAMES = late({
     "headrace.train.input_queues.producers": (
         "input_producer limit_epochs range_input_producer slice_input_producer string_input_producer"
     ),
+    "headrace.api.device_setter": "replica_device_setter",
+    "headrace.train.cluster": "ClusterSpec Server",
+    "headrace.train.monitored.hooks": (
+        "FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError "
+        "NanTensorHook SecondOrStepTimer StopAtStepHook"
+    ),
+    "headrace.train.monitored.monitored_session": (
+        "ChiefSessionCreator MonitoredSession MonitoredTrainingSession SessionCreator "
+        "SingularMonitoredSession WorkerSessionCreator"
+    ),
+    "headrace.train.monitored.saving_hooks": (
+        "CheckpointSaverHook CheckpointSaverListener StepCounterHook SummarySaverHook"
+    ),
+    "headrace.train.monitored.scaffold": "Scaffold",
+    "headrace.train.monitored.session_manager": "SessionManager",
+    "headrace.train.monitored.session_run_hook": (
+        "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
+    ),
+    "headrace.train.monitored.supervisor": "Supervisor",
     "headrace.train.input_queues.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
     "headrace.formats.graph_files": "write_graph",
     "headrace.formats.metagraph": "export_meta_graph import_meta_graph",

@@ -237,6 +237,11 @@ def _flat_shapes(types: Any, shapes: Any) -> list[TensorShape]:
     if isinstance(types, Mapping):
         pairs = [(types[k], shapes[k]) for k in sorted(types)]
     else:
+        if isinstance(types, tuple) and not isinstance(shapes, tuple):
+            raise TypeError(
+                "If shallow structure is a sequence, input must also be a sequence (a tuple beside a tuple). "
+                f"Input has type: {type(shapes)}."
+            )
         shapes = tuple(shapes)
         if len(shapes) != len(types):
             raise ValueError(

@@ -215,7 +215,10 @@ def _beside(spec: Any, values: Any) -> list[Any]:
         if isinstance(values, dict) or (
             isinstance(values, (list, tuple)) and any(isinstance(v, (list, tuple)) for v in values)
         ):
-            raise ValueError(f"The shape of one tensor is wanted, got the structure {values}.")
+            raise ValueError(
+                f"Padded shape {values} must be a 1-D tensor of tf.int64 values, but its shape was "
+                f"{np.shape(values) if isinstance(values, (list, tuple)) else 'a dict'}."
+            )
         return [values]
     if isinstance(spec, dict):
         if not hasattr(values, "keys") or set(values) != set(spec):
@@ -247,6 +250,13 @@ def _shape_tensor(shape: Any, leaf: TensorSpec) -> Any:
             raise TypeError(
                 f"Padded shape {tensor} must be a 1-D tensor of tf.int64 values, but its element type was "
                 f"{tensor.dtype.name}."
+            )
+        rank, given = leaf.shape.rank, tensor.shape.as_list() if tensor.shape.rank == 1 else [None]
+        if rank is not None and given[0] not in (None, rank):
+            unknown = ", ".join(["?"] * given[0])
+            raise ValueError(
+                f"The padded shape ({unknown}) is not compatible with the corresponding input component "
+                f"shape {leaf.shape}."
             )
         return tensor
     if isinstance(shape, (list, tuple)):

@@ -165,7 +165,10 @@ def _result(result: Any, what: str) -> tuple[Any, Any]:
         result = tuple(result)
     try:
         value = structure.normalize(result)
-        return value, structure.spec_of(value)
+        spec = structure.spec_of(value)
+        if not structure.component_shapes(spec):
+            raise TypeError("an element has at least one component")
+        return value, spec
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"Unsupported return value from function passed to {what}: {result}."

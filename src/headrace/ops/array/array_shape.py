@@ -203,6 +203,8 @@ def _expand_shape(c: Inference) -> list[Shape]:
 
 
 def _expand_kernel(xp: Any, x: Any, dim: Any) -> Any:
+    if dim.size != 1:
+        raise invalid("'dim' input must be a tensor with a single value")
     at = dim.item()
     old = x.shape
     n = len(old) + 1

@@ -255,7 +255,9 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
             raise ValueError(
                 f"The batch_dims of tf.gather_nd must be known while the graph is built, got {batch_dims}."
             )
-        batch_dims = int(known)
+        if known.size != 1:
+            raise TypeError(f"The batch_dims of tf.gather_nd is one number, got {known}.")
+        batch_dims = known.item()
     if batch_dims:
         return _batch_gather_nd(params, indices, int(batch_dims), name)
     nd_read = getattr(params, "gather_nd", None)

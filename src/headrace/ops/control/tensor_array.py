@@ -188,6 +188,10 @@ class TensorArray:
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         value = convert_to_tensor(value, preferred_dtype=self._dtype)
         lengths = apply_op("Cast", lengths, DstT=dtypes.int64)
+        known = static_value(lengths)
+        equal = known is not None and known.ndim == 1 and known.size and (known == known[0]).all()
+        if equal and value._shape:
+            self._note_shape((int(known[0]), *value._shape[1:]))  # type: ignore[index]
         return self._with_flow(
             apply(ops.SPLIT, self._handle, value, lengths, self._flow, name=name)
         )

@@ -51,9 +51,12 @@ class ArrayState:
             raise _invalid(f"Tried to use index {i} of a TensorArray: it must not be negative")
         if i >= len(self.items):
             if not (grow and self.dynamic):
+                if not grow:
+                    raise _invalid(
+                        f"Tried to read from index {i} but array size is: {len(self.items)}"
+                    )
                 raise _invalid(
-                    f"Tried to {'write to' if grow else 'read from'} index {i} but array is not resizeable and size is: "
-                    f"{len(self.items)}"
+                    f"Tried to write to index {i} but array is not resizeable and size is: {len(self.items)}"
                 )
             more = i + 1 - len(self.items)
             self.items.extend([None] * more)
@@ -134,6 +137,10 @@ class ArrayState:
         return found
 
 
+#: What messages of TensorFlow's kernels call these types.
+_C_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
+
+
 def _invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, "TensorArray: " + text)
 
@@ -158,7 +165,10 @@ def _write(xp: Any, handle: ArrayState, index: Any, value: Any, flow: Any) -> An
     return _FLOW
 
 
-def _read(xp: Any, handle: ArrayState, index: Any, flow: Any) -> Any:
+def _read(xp: Any, handle: ArrayState, index: Any, flow: Any, *, dtype: Any) -> Any:
+    if dtype is not handle.dtype:
+        have, wanted = (_C_NAMES.get(d.name, d.name) for d in (handle.dtype, dtype))
+        raise _invalid(f"TensorArray dtype is {have} but Op requested dtype {wanted}.")
     return handle.read(index)
 
 
@@ -169,7 +179,13 @@ def _gather(
     if wanted.size == 0:
         shape = shapes.known(element_shape) or shapes.known(handle.element_shape)
         if shape is None and element_shape != ():
-            raise _invalid("has size zero, but its element shape is not known: set element_shape.")
+            raise errors.UnimplementedError(
+                None,
+                None,
+                f"TensorArray has size zero, but element shape {shapes.show(handle.element_shape)} is not fully "
+                "defined. Currently only static shapes are supported when packing zero-size "
+                "TensorArrays: set element_shape.",
+            )
         return np.zeros((0, *(shape or ())), dtype.np_dtype)
     items = [handle.read(i) for i in wanted]
     first = items[0].shape
@@ -192,17 +208,38 @@ def _concat(xp: Any, handle: ArrayState, flow: Any, *, dtype: Any) -> Any:
     items = [handle.read(i) for i in range(len(handle.items))]
     if not items:
         return np.zeros((0,), dtype.np_dtype), np.zeros((0,), np.int64)
-    if any(i.ndim == 0 for i in items):
-        raise _invalid("Concat saw a scalar shape; use stack for scalars.")
+    for at, item in enumerate(items):
+        if item.ndim == 0:
+            raise _invalid(
+                f"Concat saw a scalar shape at index {at} but requires at least vectors. "
+                "Did you mean to call stack?"
+            )
+        if item.shape[1:] != items[0].shape[1:]:
+            raise _invalid(
+                f"TensorArray has inconsistent shapes. Index 0 has (excepting dimension 0) shape: "
+                f"{shapes.show(items[0].shape[1:])} but index {at} has (excepting dimension 0) shape: "
+                f"{shapes.show(item.shape[1:])}"
+            )
     return np.concatenate(items), np.asarray([i.shape[0] for i in items], np.int64)
 
 
 def _split(xp: Any, handle: ArrayState, value: Any, lengths: Any, flow: Any) -> Any:
-    lengths = np.asarray(lengths).reshape(-1)
+    lengths = np.asarray(lengths)
+    if lengths.ndim != 1:
+        raise _invalid(
+            f"Expected lengths to be a vector, received shape: {shapes.show(lengths.shape)}"
+        )
+    if value.ndim == 0:
+        raise _invalid("Expected value to be at least a vector, but received shape: []")
     if int(lengths.sum()) != value.shape[0]:
         raise _invalid(
             f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {int(lengths.sum())} and "
             f"value's shape is: {shapes.show(value.shape)}"
+        )
+    if len(lengths) != len(handle.items) and not handle.dynamic:
+        raise _invalid(
+            f"TensorArray's size is not equal to the size of lengths ({len(handle.items)} vs. {len(lengths)}), "
+            "and the TensorArray is not marked as dynamically resizeable"
         )
     at = 0
     for i, n in enumerate(lengths):

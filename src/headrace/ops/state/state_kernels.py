@@ -236,6 +236,8 @@ def _checked_index(
         target = ref[index]
     except IndexError as error:
         raise invalid(f"slice index out of bounds: {error}") from None
+    if not np.size(target):
+        return index  # nothing is written, whatever the shape of the value (as in TF)
     if np.shape(target) != np.shape(value):
         raise errors.UnimplementedError(
             None, None,
@@ -253,7 +255,8 @@ def strided_kernel(
         "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
         "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
     }  # fmt: skip
-    return xp.index_set(ref, _checked_index(ref, value, begin, end, strides, masks), value)
+    index = _checked_index(ref, value, begin, end, strides, masks)
+    return xp.index_set(ref, index, value) if np.size(value) else ref
 
 
 def strided_inplace(
@@ -264,4 +267,6 @@ def strided_inplace(
         "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
         "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
     }  # fmt: skip
-    ref[_checked_index(ref, value, begin, end, strides, masks)] = value
+    index = _checked_index(ref, value, begin, end, strides, masks)
+    if np.size(value):
+        ref[index] = value

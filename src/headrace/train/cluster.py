@@ -1,0 +1,156 @@
+"""``tf.train.ClusterSpec`` and ``Server``: the description of a cluster, and a server that is this process.
+
+Headrace runs in one process. A server's target can be given to a session of the same process; nothing listens on the network.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from headrace import errors
+from headrace.session.placement import LOCAL_TARGETS
+
+__all__ = ["ClusterSpec", "Server"]
+
+
+class ClusterSpec:
+    """Jobs, each with its tasks' addresses: ``{"ps": ["host:1"], "worker": {0: "host:2"}}``, a ClusterDef, or another one."""
+
+    _jobs: dict[str, dict[int, str]]
+
+    def __init__(self, cluster: Any) -> None:
+        if isinstance(cluster, ClusterSpec):
+            cluster = {job: dict(tasks) for job, tasks in cluster._jobs.items()}
+        elif hasattr(cluster, "job"):  # a ClusterDef message
+            cluster = {job.name: dict(job.tasks) for job in cluster.job}
+        if not isinstance(cluster, dict):
+            raise TypeError(
+                "`cluster` must be a dictionary mapping one or more job names to lists of network addresses, or a "
+                "`ClusterDef` protocol buffer"
+            )
+        self._jobs = {job: self._tasks(job, tasks) for job, tasks in cluster.items()}
+
+    @staticmethod
+    def _tasks(job: str, tasks: Any) -> dict[int, str]:
+        if isinstance(tasks, (list, tuple)):
+            found = dict(enumerate(tasks))
+        elif isinstance(tasks, dict):
+            found = {int(i): address for i, address in tasks.items()}
+        else:
+            raise TypeError(
+                f"The tasks for job {job!r} must be a list or a dictionary from integers to strings."
+            )
+        if not all(isinstance(address, (str, bytes)) for address in found.values()):
+            raise TypeError("Task address must be bytes or unicode")
+        return {i: a.decode() if isinstance(a, bytes) else a for i, a in sorted(found.items())}
+
+    @property
+    def jobs(self) -> list[str]:
+        return list(self._jobs)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Lists of addresses where the tasks are numbered without gaps, else dictionaries."""
+        return {
+            job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
+            for job, tasks in self._jobs.items()
+        }
+
+    def as_cluster_def(self) -> Any:
+        """The ClusterDef message."""
+        from tensorboard.compat.proto import cluster_pb2
+
+        made = cluster_pb2.ClusterDef()
+        for name, tasks in sorted(self._jobs.items()):
+            job = made.job.add(name=name)
+            for i, address in tasks.items():
+                job.tasks[i] = address
+        return made
+
+    def num_tasks(self, job_name: str) -> int:
+        return len(self._of(job_name))
+
+    def task_indices(self, job_name: str) -> list[int]:
+        return list(self._of(job_name))
+
+    def task_address(self, job_name: str, task_index: int) -> str:
+        tasks = self._of(job_name)
+        if task_index not in tasks:
+            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
+        return tasks[task_index]
+
+    def job_tasks(self, job_name: str) -> list[str | None]:
+        """Addresses by number; None where a number is missing."""
+        tasks = self._of(job_name)
+        return [tasks.get(i) for i in range(max(tasks) + 1)] if tasks else []
+
+    def _of(self, job_name: str) -> dict[int, str]:
+        if job_name not in self._jobs:
+            raise ValueError(f"No such job in cluster: {job_name!r}")
+        return self._jobs[job_name]
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClusterSpec) and self._jobs == other._jobs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ClusterSpec({self.as_dict()!r})"
+
+
+class Server:
+    """A server of a cluster that is this process alone. ``join`` waits for ever, as a parameter server does."""
+
+    def __init__(
+        self, server_or_cluster_def: Any, job_name: str | None = None, task_index: int | None = None,
+        protocol: str | None = None, config: Any = None, start: bool = True,
+    ) -> None:  # fmt: skip
+        cluster = ClusterSpec(server_or_cluster_def)
+        if job_name is None:
+            if len(cluster.jobs) != 1:
+                raise ValueError("Must specify an explicit `job_name`.")
+            job_name = cluster.jobs[0]
+        if task_index is None:
+            indices = cluster.task_indices(job_name)
+            if len(indices) != 1:
+                raise ValueError("Must specify an explicit `task_index`.")
+            task_index = indices[0]
+        address = cluster.task_address(job_name, task_index)
+        others = sum(cluster.num_tasks(job) for job in cluster.jobs) - 1
+        if others:
+            raise errors.UnimplementedError(
+                None, None,
+                f"The cluster has {others} tasks beside {job_name}:{task_index}, and Headrace runs in one process. Use "
+                "tf.train.Server.create_local_server(), or leave the server out and give Session no target.",
+            )  # fmt: skip
+        self._cluster, self._job, self._task = cluster, job_name, task_index
+        self._config = config
+        self._target = f"{protocol or 'grpc'}://{address}"
+        LOCAL_TARGETS.add(self._target)
+        self._started = start
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Server:
+        """A server of a cluster with one worker."""
+        return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
+
+    def start(self) -> None:
+        self._started = True
+
+    def join(self) -> None:
+        """Wait until the process is ended."""
+        threading.Event().wait()
+
+    @property
+    def target(self) -> str:
+        """What to give to Session as its target."""
+        return self._target
+
+    @property
+    def server_def(self) -> Any:
+        raise NotImplementedError(
+            "ServerDef messages are not in Headrace; ClusterSpec.as_cluster_def() describes the cluster."
+        )

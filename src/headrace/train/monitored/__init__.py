@@ -1,0 +1,1 @@
+"""Sessions that look after training: initialization, hooks, checkpoints, threads."""

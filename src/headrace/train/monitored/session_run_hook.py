@@ -1,0 +1,68 @@
+"""``tf.train.SessionRunHook``: what is called around every run of a monitored session."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+__all__ = ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"]
+
+
+class SessionRunHook:
+    """Derive from it and override what is needed."""
+
+    def begin(self) -> None:
+        """Before the session is made; the graph may still be changed."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """After a session was made (again); the graph is final."""
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """What to fetch and feed beside what the caller asks for."""
+        return None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """With the values of what ``before_run`` asked for."""
+
+    def end(self, session: Any) -> None:
+        """Before the session is closed without an error."""
+
+
+class SessionRunArgs(collections.namedtuple("SessionRunArgs", ["fetches", "feed_dict", "options"])):
+    """What a hook adds to a run."""
+
+    __slots__ = ()
+
+    def __new__(cls, fetches: Any, feed_dict: Any = None, options: Any = None) -> SessionRunArgs:
+        return super().__new__(cls, fetches, feed_dict, options)
+
+
+class SessionRunContext:
+    """The run that hooks are called around: its arguments, its session, and a way to ask for a stop."""
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self._original_args = original_args
+        self._session = session
+        self._stop_requested = False
+
+    @property
+    def original_args(self) -> SessionRunArgs:
+        return self._original_args
+
+    @property
+    def session(self) -> Any:
+        return self._session
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """``should_stop`` of the session is true from now on."""
+        self._stop_requested = True
+
+
+#: Of one hook: the values of its fetches; the options and metadata of the run, None where nobody asked for them.
+SessionRunValues = collections.namedtuple(
+    "SessionRunValues", ["results", "options", "run_metadata"]
+)

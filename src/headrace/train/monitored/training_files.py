@@ -1,0 +1,121 @@
+"""What monitored sessions need of savers and summaries, found when it is first used.
+
+A graph without variables has no saver, and nothing to merge where there are no summaries: both are None then.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+from typing import Any
+
+from headrace.core.graph import GraphKeys
+from headrace.core.scopes import add_to_collection, get_collection
+
+__all__ = [
+    "checkpoint_state", "default_saver", "merged_summaries", "meta_graph_of", "new_saver", "only_saver", "session_log",
+    "step_summary", "summary_writer", "write_graph",
+]  # fmt: skip
+
+_log = logging.getLogger("tensorflow")
+
+
+@functools.cache
+def _module(name: str) -> Any:
+    """A module of a later room or of another part of ``train``; None (with a note) where it is not there."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+        _log.warning("%s is not in this version of Headrace: its files are not written.", name)
+        return None
+
+
+def default_saver() -> Any:
+    """The saver of the graph's collection, or a new one for all variables."""
+    found = get_collection(GraphKeys.SAVERS)
+    if found:
+        if len(found) > 1:
+            raise RuntimeError(
+                "More than one item in collection savers. Please indicate which one to use by passing it to the "
+                "constructor."
+            )
+        return found[0]
+    module = _module("headrace.train.saver")
+    if module is None:
+        return None
+    made = module.Saver(sharded=True, allow_empty=True)
+    add_to_collection(GraphKeys.SAVERS, made)
+    return made
+
+
+def new_saver() -> Any:
+    """A saver of all variables; None where savers are not there."""
+    module = _module("headrace.train.saver")
+    return None if module is None else module.Saver()
+
+
+def only_saver() -> Any:
+    """The saver of the collection; RuntimeError if there is none or more than one."""
+    found = get_collection(GraphKeys.SAVERS)
+    if not found:
+        raise RuntimeError(
+            "No items in collection savers. Please add a saver to the collection or provide a saver or scaffold."
+        )
+    return default_saver()
+
+
+def checkpoint_state(folder: str) -> Any:
+    """The CheckpointState of a folder, or None."""
+    module = _module("headrace.train.checkpoint_files")
+    return None if module is None else module.get_checkpoint_state(folder)
+
+
+def merged_summaries() -> Any:
+    """``tf.summary.merge_all()``; None without summaries."""
+    if not get_collection(GraphKeys.SUMMARIES):
+        return None
+    module = _module("headrace.api.v1.summary")
+    return None if module is None else module.merge_all()
+
+
+def summary_writer(folder: str, shared: bool = True) -> Any:
+    """A writer of event files: with ``shared`` the one that all hooks of the process use for a folder."""
+    module = _module("headrace.api.v1.summary")
+    if module is None:
+        return None
+    return module.FileWriterCache.get(folder) if shared else module.FileWriter(folder)
+
+
+def meta_graph_of(graph: Any, saver: Any) -> Any:
+    """The MetaGraphDef for event files; None where meta graphs cannot be written."""
+    module = _module("headrace.train.saver")
+    if module is None:
+        return None
+    with graph.as_default():
+        return module.export_meta_graph(
+            graph_def=graph.as_graph_def(), saver_def=saver.saver_def if saver else None
+        )
+
+
+def write_graph(graph: Any, folder: str) -> None:
+    """``graph.pbtxt`` in the folder."""
+    files = importlib.import_module("headrace.formats.graph_files")
+    files.write_graph(graph.as_graph_def(add_shapes=True), folder, "graph.pbtxt")
+
+
+def session_log(status: str, path: str | None = None) -> Any:
+    """A SessionLog message: "START", "STOP" or "CHECKPOINT"."""
+    log = importlib.import_module("tensorboard.compat.proto.event_pb2").SessionLog
+    made = log(status=getattr(log, status))
+    if path is not None:
+        made.checkpoint_path = path
+    return made
+
+
+def step_summary(tag: str, value: float) -> Any:
+    """A Summary message with one number."""
+    summary = importlib.import_module("tensorboard.compat.proto.summary_pb2").Summary
+    return summary(value=[summary.Value(tag=tag, simple_value=value)])
