@@ -51,6 +51,10 @@ LAZY_UPWARD: dict[tuple[str, str], str] = {
         "ops",
         "variables",
     ): "match_filenames_once keeps its result in a local variable",
+    (
+        "train",
+        "formats",
+    ): "a saver writes the MetaGraph of its graph beside the checkpoint; formats read what train defines",
 }
 
 #: The one module that reads environment variables.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,7 +29,9 @@ def section(namespace: str) -> str:
     messages = sorted(getattr(module, "MESSAGES", ()))
     lines += [f"    {name}: _Any\n" for name in messages]
     names = sorted({*module.LAZY_MODULES, *module.LAZY_NAMES, *messages})
-    lines += ["    __all__ += [\n", *(f'        "{name}",\n' for name in names), "    ]\n"]
+    quoted = " ".join(f'"{name}",' for name in names)
+    wrapped = textwrap.wrap(quoted, 100, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    lines += ["    __all__ += [\n", *(f"{line}\n" for line in wrapped), "    ]\n"]
     return "".join(lines)
 
 

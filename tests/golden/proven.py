@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import headrace as tf
 from headrace.compat import v2
 from headrace.core.graph import Graph
 from tests.data.data_cases import CASES, CASES_V2
-from tests.golden import flow_programs, handle_programs
+from tests.golden import flow_programs, handle_programs, make_cases
 from tests.golden.graphs import live
 
 
@@ -44,6 +45,10 @@ def ops_in_programs() -> frozenset[str]:
         for build, modes in flow_programs.PROGRAMS.values():
             if flow_programs.GRAPH in modes:
                 _attempted(functools.partial(build, tf))
+        for name in make_cases.MODULES:
+            module = importlib.import_module(f"tests.golden.{name}")
+            for case in make_cases.cases(module).values():
+                make_cases.outcome(tf, case)
         for make in CASES.values():
             with tf.Graph().as_default():
                 tf.data.make_initializable_iterator(make(tf)).get_next()

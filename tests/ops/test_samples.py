@@ -6,6 +6,7 @@ import functools
 import gzip
 import json
 import os
+import re
 from typing import Any
 
 import ml_dtypes
@@ -37,6 +38,14 @@ _LOOPS = "one part of tf.cond or tf.while_loop; test_control_flow.py"
 _HANDLES = "works on a handle that another op makes; test_handle_programs.py"
 EXEMPT: dict[str, str] = {
     "GatherTree": "an op of contrib.seq2seq's own library; tests/layers (beam search against TF 1.15)",
+    **dict.fromkeys(
+        (
+            n
+            for n in ALL_OPS
+            if re.search("HashTable|LookupTable|InitializeTable|SetOperation|SetSize", n)
+        ),
+        "works on a table or on the parts of a sparse tensor; api/test_library_cases.py",
+    ),
     "_FusedMatMul": "made by rewriting only; test_rewrites.py",
     "_FusedConv2D": "made by rewriting only; test_onednn_conv.py",
     "_InverseSize": "made by rewriting only; test_rewrites.py",
@@ -60,6 +69,10 @@ EXEMPT: dict[str, str] = {
         "made by rewriting only; test_rewrites_loop_sums.py",
     ),
     "Timestamp": "another value each time; test_handle_programs.py",
+    **dict.fromkeys(
+        (n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".checkpoint_ops")),
+        "writes or reads files, names them; test_saver.py",
+    ),
     "Placeholder": "has no value of its own: every sample is fed through it",
     **dict.fromkeys(
         ["Variable", "VariableV2", "VarHandleOp"],
@@ -76,10 +89,6 @@ EXEMPT: dict[str, str] = {
     **dict.fromkeys(
         (n for n in ALL_OPS if n.startswith("TensorList") or n == "EmptyTensorList"),
         "its value is a list; formats/test_graphdef.py",
-    ),
-    **dict.fromkeys(
-        ["MergeV2Checkpoints", "RestoreV2", "SaveV2", "ShardedFilename", "ShardedFilespec"],
-        "about files; formats/test_saved_model.py",
     ),
     "DisableCopyOnRead": "does nothing",
     **dict.fromkeys(
@@ -147,8 +156,8 @@ NOT_COMPARED: dict[str, str] = {
 #: Ops whose effect is compared with files or programs of TensorFlow's elsewhere.
 COMPARED_ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
-        ["MergeV2Checkpoints", "RestoreV2", "SaveV2", "ShardedFilename", "ShardedFilespec"],
-        "checkpoints byte for byte and SavedModels: tests/wire, tests/formats",
+        (n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".checkpoint_ops")),
+        "checkpoints byte for byte, V1 files and SavedModels: tests/wire, tests/train, tests/formats",
     ),
     "DisableCopyOnRead": "models saved by TF 2.21: tests/formats",
     "GatherTree": "beam search: tests/layers",

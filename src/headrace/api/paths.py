@@ -258,15 +258,23 @@ _inner("python.debug")
 _inner("python.debug.lib", debug_data=())
 _inner("python.debug.wrappers", hooks=())
 for _name in (
-    "confusion_matrix",
     "histogram_ops",
-    "lookup_ops",
     "summary_ops",
-    "weights_broadcast_ops",
 ):
     PATHS[f"python.ops.{_name}"] = (_V1, _GEN)
 for _name in ("metrics", "metrics_impl"):
-    PATHS[f"python.ops.{_name}"] = ("<public metrics>",)
+    PATHS[f"python.ops.{_name}"] = (
+        "headrace.api.v1.metrics",
+        "headrace.train.metrics.metric_parts",
+    )
+PATHS["python.ops.confusion_matrix"] = ("headrace.ops.nn.weights_broadcasting", _V1)
+PATHS["python.ops.weights_broadcast_ops"] = ("headrace.ops.nn.weights_broadcasting",)
+for _name in ("sets", "sets_impl"):
+    PATHS[f"python.ops.{_name}"] = ("headrace.api.v1.sets",)
+PATHS["python.ops.lookup_ops"] = (
+    "headrace.ops.state.lookup_tables", "headrace.ops.state.table_initializers",
+    "headrace.ops.state.vocabulary_tables", _V1,
+)  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
 PATHS["python.client.timeline"] = ()
 for _name in (

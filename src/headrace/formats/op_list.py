@@ -12,7 +12,7 @@ from headrace.core.opdef import Arg, Attr, OpDef
 from headrace.formats.attr_values import encode
 from headrace.formats.graphdef_nodes import op_definition
 
-__all__ = ["op_def", "stripped_op_list"]
+__all__ = ["op_def", "strip_default_attrs", "stripped_op_list"]
 
 
 def op_def(definition: OpDef) -> Any:
@@ -68,3 +68,18 @@ def stripped_op_list(graph_def: Any) -> Any:
         if definition is not None:
             out.op.append(op_def(definition))
     return out
+
+
+def strip_default_attrs(graph_def: Any) -> None:
+    """Take out attributes that have their op's default value, in functions too."""
+    defaults: dict[str, dict[str, Any]] = {}
+    for node in [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]:
+        if node.op not in defaults:
+            definition = op_definition(node.op)
+            attrs = [] if definition is None else op_def(definition).attr
+            defaults[node.op] = {
+                a.name: a.default_value for a in attrs if a.HasField("default_value")
+            }
+        for name, value in defaults[node.op].items():
+            if name in node.attr and node.attr[name] == value:
+                del node.attr[name]

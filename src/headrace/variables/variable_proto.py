@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.graph import get_default_graph
+from headrace.core.collection_protos import register_proto_function
+from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.shapes import from_plain
 from headrace.core.tensor import Tensor
 from headrace.variables.ref_variable import RefVariable
@@ -103,3 +104,15 @@ def fill_from_proto(variable: Any, message: Any, import_scope: str | None) -> No
         variable._save_slice_info = SaveSliceInfo(
             save_slice_info_def=message.save_slice_info_def, import_scope=import_scope
         )
+
+
+def _to_proto(variable: Any, export_scope: str | None = None) -> Any:
+    """A member of a collection of variables; a tensor among them (the global step may be one) has no VariableDef."""
+    return variable.to_proto(export_scope=export_scope) if hasattr(variable, "to_proto") else None
+
+
+for _key in (
+    GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.MODEL_VARIABLES, GraphKeys.GLOBAL_STEP, GraphKeys.METRIC_VARIABLES,
+):  # fmt: skip
+    register_proto_function(_key, lambda: _messages().VariableDef, _to_proto, variable_from_proto)

@@ -5,14 +5,17 @@
     reader = BundleReader("/tmp/model")
     reader.names(), reader.shape("w"), reader.read("w")
 
-Written byte for byte as TensorFlow writes it. A writer's files get their names when they are whole: the data first, the index last,
-so that a process that dies leaves the bundle that was there before. A tensor that is one part of a larger one (a partitioned
+Written byte for byte as TensorFlow writes it. A writer's files get their names when they are whole, so that a process that dies
+leaves the bundle that was there before: the data first, the index last. Where a bundle of that name is there already, both are renamed
+to ``.staged`` first; from the moment in which the index is staged, whoever opens the bundle next finishes the renaming. A tensor that is one part of a larger one (a partitioned
 variable) is added with its place; a reader puts the parts together. Nothing here knows of graphs; types are numbers of
 TensorFlow's ``DataType`` and NumPy's.
 """
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import math
 import os
 import struct
@@ -27,10 +30,13 @@ from headrace import errors
 from headrace.wire import crc
 from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
 
-__all__ = ["BundleReader", "BundleWriter", "Entry", "Slice", "bundle_exists", "data_path", "index_path"]  # fmt: skip
+__all__ = [
+    "BundleReader", "BundleWriter", "Entry", "Slice", "bundle_exists", "data_path", "finish_staged", "index_path", "merge_bundles",
+]  # fmt: skip
 
 _HEADER = b"\x08\x01\x1a\x02\x08\x01"  # one shard, little-endian, version 1
 _STRING = 7
+_STAGED = ".staged"
 _CHUNK = 16 << 20
 
 #: TensorFlow's number of each type.
@@ -73,7 +79,41 @@ def data_path(prefix: str, shard: int = 0, shards: int = 1) -> str:
 
 
 def bundle_exists(prefix: str) -> bool:
-    return os.path.exists(index_path(prefix))
+    return os.path.exists(index_path(prefix)) or os.path.exists(index_path(prefix) + _STAGED)
+
+
+# names for whole files ------------------------------------------------------------------------------
+
+
+def _install(prefix: str, data: Sequence[tuple[str, str]], index: str) -> None:
+    """Give finished files their names: ``data`` are pairs (present path, final path), ``index`` the present path of the index."""
+    final = index_path(prefix)
+    if not os.path.exists(final):
+        for source, target in data:
+            os.replace(source, target)
+        os.replace(index, final)
+        return
+    finish_staged(prefix)
+    for stale in _staged_data(prefix):
+        os.unlink(stale)
+    for source, target in data:
+        os.replace(source, target + _STAGED)
+    os.replace(index, final + _STAGED)
+    finish_staged(prefix)
+
+
+def _staged_data(prefix: str) -> list[str]:
+    return glob.glob(f"{glob.escape(prefix)}.data-?????-of-?????{_STAGED}")
+
+
+def finish_staged(prefix: str) -> None:
+    """Finish the renaming that a process which died had begun; nothing if there is none."""
+    index = index_path(prefix)
+    if not os.path.exists(index + _STAGED):
+        return
+    for path in [*_staged_data(prefix), index + _STAGED]:
+        with contextlib.suppress(FileNotFoundError):  # another process may do the same
+            os.replace(path, path.removesuffix(_STAGED))
 
 
 # entries as messages ------------------------------------------------------------------------------
@@ -299,15 +339,9 @@ class BundleWriter:
         os.fsync(self._file.fileno())
         self._file.close()
         index = index_path(self.prefix) + self._suffix
-        with open(index, "wb") as file:
-            items = [(b"", _HEADER)] + [
-                (k, encode_entry(e)) for k, e in sorted(self._entries.items())
-            ]
-            write_table(file, items)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(data_path(self.prefix) + self._suffix, data_path(self.prefix))
-        os.replace(index, index_path(self.prefix))
+        _write_index(index, _HEADER, self._entries)
+        data = data_path(self.prefix)
+        _install(self.prefix, [(data + self._suffix, data)], index)
 
     def abandon(self) -> None:
         """Leave nothing behind."""
@@ -326,6 +360,55 @@ class BundleWriter:
             self.abandon()
 
 
+def _write_index(path: str, header: bytes, entries: dict[bytes, Entry]) -> None:
+    with open(path, "wb") as file:
+        write_table(
+            file, [(b"", header), *((k, encode_entry(e)) for k, e in sorted(entries.items()))]
+        )
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def merge_bundles(prefixes: Sequence[str], prefix: str, delete_old_folders: bool = True) -> None:
+    """Make one bundle of several, whose data files it takes over: each becomes a shard."""
+    readers = [BundleReader(p) for p in prefixes]
+    total = sum(r.shards for r in readers)
+    data: list[tuple[str, str]] = []
+    entries: dict[bytes, Entry] = {}
+    for reader in readers:
+        first = len(data)
+        for key, raw in reader._raw.items():
+            _merge_entry(entries, key, decode_entry(raw), first)
+        for shard in range(reader.shards):
+            data.append((reader._path(shard), data_path(prefix, first + shard, total)))
+    folder = os.path.dirname(prefix)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    index = f"{index_path(prefix)}.tempstate{os.getpid()}"
+    _write_index(index, _field(1, total) + _HEADER[2:], entries)
+    _install(prefix, data, index)
+    for old in prefixes:
+        os.unlink(index_path(old))
+    if delete_old_folders:
+        for old_folder in {os.path.dirname(p) for p in prefixes} - {folder}:
+            with contextlib.suppress(OSError):  # there is something else in it
+                os.rmdir(old_folder)
+
+
+def _merge_entry(entries: dict[bytes, Entry], key: bytes, entry: Entry, first: int) -> None:
+    """Add an entry whose shards begin at ``first``; parts of one tensor may come from several bundles."""
+    known = entries.get(key)
+    if known is None:
+        entries[key] = entry._replace(shard=entry.shard + first) if not entry.slices else entry
+    elif not entry.slices or not known.slices:
+        name = key.decode(errors="replace")
+        raise errors.InvalidArgumentError(
+            None, None, f"Existing merged entries already have the key: {name}"
+        )
+    else:
+        entries[key] = known._replace(slices=(*known.slices, *entry.slices))
+
+
 # reading ------------------------------------------------------------------------------------------
 
 
@@ -334,6 +417,7 @@ class BundleReader:
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
+        finish_staged(prefix)
         try:
             with open(index_path(prefix), "rb") as file:
                 items = dict(read_table(file.read()))
@@ -395,6 +479,7 @@ class BundleReader:
         if not entry.slices:
             return self._read(entry, name)
         self._check_size(entry, name)
+        self._check_cover(entry, name)
         out = np.empty(entry.shape, self._type(entry, name))
         for part in entry.slices:
             data = self._raw.get(slice_key(name, part))
@@ -406,6 +491,24 @@ class BundleReader:
                 raise _damaged(f"a part of '{name}' has the shape {list(piece.shape)}")
             out[where] = piece
         return out
+
+    def read_part(self, name: str, part: Slice) -> Any:
+        """A part of a tensor; only its bytes are read if the tensor was saved in the same parts."""
+        entry = self.entry(name)
+        if part in entry.slices:
+            return self._read(decode_entry(self._raw[slice_key(name, part)]), name)
+        where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
+        return np.ascontiguousarray(self.read(name)[where])
+
+    @staticmethod
+    def _check_cover(entry: Entry, name: str) -> None:
+        """Parts do not overlap: they are the whole tensor if they have as many elements."""
+        sizes = [
+            math.prod(d if n < 0 else n for d, (_, n) in zip(entry.shape, part.extents))
+            for part in entry.slices
+        ]
+        if sum(sizes) < math.prod(entry.shape):
+            raise _damaged(f"parts of '{name}' are missing")
 
     def _check_size(self, entry: Entry, name: str) -> None:
         """A tensor in parts cannot be larger than all the data there is."""

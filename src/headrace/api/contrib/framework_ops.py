@@ -10,14 +10,14 @@ from headrace.core.convert import convert_to_tensor, is_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import rank, squeeze
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import identity
 from headrace.ops.control.assertions import assert_equal, assert_same_float_dtype
-from headrace.ops.control.control_flow import cond
 from headrace.ops.math.binary import add_n
-from headrace.ops.math.comparison import equal
 from headrace.ops.math.reductions import reduce_sum
+from headrace.ops.nn.weights_broadcasting import (
+    remove_squeezable_dimensions as squeeze_pair,
+)
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 __all__ = [
@@ -107,22 +107,5 @@ def remove_squeezable_dimensions(
     predictions: Any, labels: Any, name: str | None = None
 ) -> tuple[Any, Any]:
     """Both, the one of higher rank without its last dimension of size 1."""
-    with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
-        predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
-        ranks = predictions.shape.ndims, labels.shape.ndims
-        if None not in ranks:
-            difference = ranks[0] - ranks[1]
-            if difference == -1:
-                labels = squeeze(labels, [-1])
-            elif difference == 1:
-                predictions = squeeze(predictions, [-1])
-            return predictions, labels
-        before = labels
-        ranks_now: tuple[Any, Any] = (rank(predictions), rank(labels))
-        wide = ranks_now[0] - ranks_now[1]
-        if ranks[0] is None or predictions.shape[-1:].is_compatible_with([1]):
-            first = predictions
-            predictions = cond(equal(1, wide), lambda: squeeze(first, [-1]), lambda: first)
-        if ranks[1] is None or labels.shape[-1:].is_compatible_with([1]):
-            labels = cond(equal(-1, wide), lambda: squeeze(before, [-1]), lambda: before)
-        return predictions, labels
+    labels, predictions = squeeze_pair(labels, predictions, name=name)
+    return predictions, labels

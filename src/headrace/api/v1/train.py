@@ -34,6 +34,11 @@ __all__ = [
 ]
 
 LAZY_NAMES = late({
+    "headrace.train.checkpoint_files": (
+        "checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state "
+        "latest_checkpoint remove_checkpoint update_checkpoint_state"
+    ),
+    "headrace.train.saver": "Saver export_meta_graph import_meta_graph",
     "headrace.train.input_queues.batches": (
         "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch maybe_shuffle_batch_join "
         "shuffle_batch shuffle_batch_join"
@@ -63,7 +68,6 @@ LAZY_NAMES = late({
     "headrace.train.monitored.supervisor": "Supervisor",
     "headrace.train.input_queues.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
     "headrace.formats.graph_files": "write_graph",
-    "headrace.formats.metagraph": "export_meta_graph import_meta_graph",
     "headrace.ops.io.file_ops": "match_filenames_once",
 })
 

@@ -213,31 +213,10 @@ if _TYPE_CHECKING:
     from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
     from headrace.functions.function import function as function
     __all__ += [
-        "autodiff",
-        "autograph",
-        "compat",
-        "config",
-        "data",
-        "experimental",
-        "function",
-        "get_logger",
-        "graph_util",
-        "image",
-        "initializers",
-        "io",
-        "keras",
-        "make_ndarray",
-        "make_tensor_proto",
-        "nest",
-        "optimizers",
-        "py_function",
-        "raw_ops",
-        "saved_model",
-        "summary",
-        "sysconfig",
-        "test",
-        "train",
-        "version",
+        "autodiff", "autograph", "compat", "config", "data", "experimental", "function",
+        "get_logger", "graph_util", "image", "initializers", "io", "keras", "make_ndarray",
+        "make_tensor_proto", "nest", "optimizers", "py_function", "raw_ops", "saved_model",
+        "summary", "sysconfig", "test", "train", "version",
     ]
 # static names: end
 

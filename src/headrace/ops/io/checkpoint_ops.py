@@ -1,157 +1,313 @@
-"""Checkpoints as operations: SaveV2, RestoreV2 and their like, over tensor bundles (wire/tensor_bundle.py).
+"""The operations behind savers: writing tensors to a checkpoint, reading them, and putting shards together.
 
-A saver's part of a graph is these operations; graphs that TensorFlow wrote have them, and run them here.
+Both formats are read by RestoreV2: a bundle (``prefix.index``) where there is one, else V1 files that fit the prefix.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace import errors
-from headrace.core import dtypes
+from headrace.core.build import apply
+from headrace.core.dtypes import DType, as_dtype
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
-from headrace.core.shape_fns import no_outputs, scalar
 from headrace.core.shapes import Shape
-from headrace.wire.tensor_bundle import BundleReader, BundleWriter, Slice, data_path, index_path
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.strings.string_ops import object_array
+from headrace.wire.slice_files import SliceFileReader, slice_files_exist, write_slice_file
+from headrace.wire.tensor_bundle import (  # fmt: skip
+    BundleReader,
+    BundleWriter,
+    Slice,
+    bundle_exists,
+    merge_bundles,
+)
 
-__all__ = ["MERGE_V2_CHECKPOINTS", "RESTORE_V2", "SAVE_V2", "SHARDED_FILENAME", "parse_slice"]
+__all__ = [
+    "CheckpointFile", "merge_v2_checkpoints", "open_checkpoint", "restore_v2", "save_slices", "save_v2", "sharded_filename",
+    "sharded_filespec",
+]  # fmt: skip
+
+CheckpointFile = BundleReader | SliceFileReader
+
+
+def open_checkpoint(prefix: str) -> CheckpointFile:
+    """A reader of the checkpoint at ``prefix``; NotFoundError if there is none."""
+    if not bundle_exists(prefix) and slice_files_exist(prefix):
+        return SliceFileReader(prefix)
+    return BundleReader(prefix)
+
+
+# kernels ------------------------------------------------------------------------------------------
+
+
+def _text(array: Any) -> str:
+    return os.fsdecode(array.item())
 
 
 def _texts(array: Any) -> list[str]:
-    return [v.decode() for v in np.asarray(array).reshape(-1).tolist()]
+    return [os.fsdecode(v) for v in array.reshape(-1).tolist()]
 
 
-def parse_slice(text: str) -> tuple[tuple[int, ...], Slice]:
-    """``"10 3 0,4:-"``: the full shape, and the part of it (``start,length`` of each dimension, ``-`` for all)."""
-    *dims, parts = text.split(" ")
+def parse_slice_spec(text: str) -> tuple[tuple[int, ...], Slice]:
+    """The shape of the whole and the part, from TensorFlow's text ``4 3 0,2:0,3``."""
+    words = text.split()
     try:
-        shape = tuple(int(d) for d in dims)
-        extents = tuple((0, n) if p == "-" else (int(p.split(",")[0]), int(p.split(",")[1])) for n, p in zip(shape, parts.split(":")))  # fmt: skip
-    except (ValueError, IndexError):
+        shape = tuple(int(w) for w in words[:-1])
+        extents = [
+            (0, -1) if w == "-" else tuple(int(n) for n in w.split(","))
+            for w in words[-1].split(":")
+        ]
+        if len(extents) != len(shape) or any(len(e) != 2 for e in extents):
+            raise ValueError
+    except ValueError:
         raise errors.InvalidArgumentError(
-            None, None, f"invalid shape_and_slice: '{text}'"
+            None, None, f"Expected 'shape slice' ('4 3 0,2:0,3') in shape_and_slices, got: {text!r}"
         ) from None
-    if len(extents) != len(shape):
-        raise errors.InvalidArgumentError(None, None, f"invalid shape_and_slice: '{text}'")
-    return shape, Slice(extents)
+    return shape, Slice(tuple((s, n) for s, n in extents))
 
 
-def _save_kernel(xp: Any, prefix: Any, names: Any, slices: Any, *tensors: Any, dtypes: Any) -> None:
+def _check_counts(names: list[str], slices: list[str], tensors: Sequence[Any]) -> None:
+    if not len(names) == len(slices) == len(tensors):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"Got {len(names)} tensor names, {len(slices)} shapes and slices and {len(tensors)} tensors: there must be one of "
+            "each for every tensor",
+        )  # fmt: skip
+
+
+def _make_folder(prefix: str) -> None:
+    """As TensorFlow: one new folder is made, not a whole path."""
+    folder = os.path.dirname(prefix)
+    if folder and not os.path.isdir(folder):
+        try:
+            os.mkdir(folder)
+        except OSError as error:
+            raise errors.os_error(folder, error) from None
+
+
+def _save_v2_kernel(xp: Any, prefix: Any, names: Any, slices: Any, *tensors: Any, dtypes: Any) -> tuple[()]:  # fmt: skip
+    path, listed, specs = _text(prefix), _texts(names), _texts(slices)
+    _check_counts(listed, specs, tensors)
+    _make_folder(path)
+    order = sorted(range(len(listed)), key=lambda i: listed[i].encode())
     try:
-        with BundleWriter(os.fspath(prefix.item().decode())) as writer:
-            for name, text, tensor, kind in zip(_texts(names), _texts(slices), tensors, dtypes):
-                if text:
-                    shape, part = parse_slice(text)
-                    writer.add_slice(name, shape, part, tensor)
+        with BundleWriter(path) as writer:
+            for i in order:
+                array = np.asarray(tensors[i])
+                if specs[i]:
+                    shape, part = parse_slice_spec(specs[i])
+                    writer.add_slice(listed[i], shape, part, array)
                 else:
-                    writer.add(name, tensor, kind.as_datatype_enum)
+                    writer.add(listed[i], array, as_dtype(dtypes[i])._base._enum)
     except OSError as error:
-        raise errors.os_error(prefix.item(), error) from None
+        raise errors.os_error(error.filename or path, error) from None
+    return ()
+
+
+def _save_v1_kernel(xp: Any, filename: Any, names: Any, slices: Any, *tensors: Any) -> tuple[()]:
+    path, listed, specs = _text(filename), _texts(names), _texts(slices)
+    _check_counts(listed, specs, tensors)
+    items = []
+    for name, spec, value in zip(listed, specs, tensors):
+        shape, part = parse_slice_spec(spec) if spec else (np.shape(value), None)
+        items.append((name, shape, part, value))
+    try:
+        write_slice_file(path, items)
+    except OSError as error:
+        raise errors.os_error(error.filename or path, error) from None
+    return ()
+
+
+def _save_plain_kernel(xp: Any, filename: Any, names: Any, *tensors: Any) -> tuple[()]:
+    return _save_v1_kernel(xp, filename, names, object_array([b""] * names.size, (-1,)), *tensors)
 
 
 def _restore_kernel(xp: Any, prefix: Any, names: Any, slices: Any, *, dtypes: Any) -> Any:
-    reader = BundleReader(prefix.item().decode())
-    out = []
-    for name, text, kind in zip(_texts(names), _texts(slices), dtypes):
-        have = reader.dtype(name)
-        if have != kind.as_datatype_enum:
-            raise errors.InvalidArgumentError(
-                None, None,
-                f"tensor_name = {name}; expected dtype {kind.name} does not equal original dtype {_name_of(have)}",
-            )  # fmt: skip
+    listed, specs = _texts(names), _texts(slices)
+    _check_counts(listed, specs, dtypes)
+    reader = open_checkpoint(_text(prefix))
+    for name in listed:
+        if name not in reader:
+            raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
+    found = [_restored(reader, n, s, d) for n, s, d in zip(listed, specs, dtypes)]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _restored(reader: CheckpointFile, name: str, spec: str, dtype: Any) -> Any:
+    want = as_dtype(dtype)._base
+    have = as_dtype(reader.dtype(name))._base
+    if have is not want:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"tensor_name = {name}; expected dtype {_c_name(want)} does not equal original dtype {_c_name(have)}",
+        )  # fmt: skip
+    if not spec:
         value = reader.read(name)
-        if text:
-            shape, part = parse_slice(text)
-            if value.shape != shape:
-                raise errors.InvalidArgumentError(
-                    None, None,
-                    f"tensor_name = {name}; shape in shape_and_slice spec {list(shape)} does not match the shape stored in "
-                    f"checkpoint: {list(value.shape)}",
-                )  # fmt: skip
-            value = value[tuple(slice(s, s + n) for s, n in part.extents)]
-        out.append(value.view(kind.np_dtype) if kind._kind == "q" else value)
-    return tuple(out) if len(out) > 1 else out[0]
+        return value.view(want.np_dtype) if want._kind == "q" else value
+    shape, part = parse_slice_spec(spec)
+    if shape != reader.shape(name):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"tensor_name = {name}; shape in shape_and_slice spec {_dims(shape)} does not match the shape stored in "
+            f"checkpoint: {_dims(reader.shape(name))}",
+        )  # fmt: skip
+    return reader.read_part(name, part)
 
 
-def _name_of(number: int) -> str:
+def _c_name(dtype: DType) -> str:
+    """TensorFlow's name of a type in messages of its kernels."""
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+
+
+def _dims(shape: Sequence[int]) -> str:
+    return f"[{','.join(map(str, shape))}]"
+
+
+def _restore_one_kernel(xp: Any, pattern: Any, name: Any, *, dt: Any) -> Any:
+    return _restored(open_checkpoint(_text(pattern)), _text(name), "", dt)
+
+
+def _restore_slice_kernel(xp: Any, pattern: Any, name: Any, spec: Any, *, dt: Any) -> Any:
+    return _restored(open_checkpoint(_text(pattern)), _text(name), _text(spec), dt)
+
+
+def _merge_kernel(xp: Any, prefixes: Any, destination: Any, *, delete_old_dirs: bool) -> tuple[()]:
     try:
-        return dtypes.as_dtype(number).name
-    except TypeError:
-        return str(number)
-
-
-def _restore_shapes(c: Inference) -> list[Shape]:
-    """What a part of a partitioned variable says of its shape."""
-    slices = c.value(2)
-    n = len(c.attr("dtypes"))
-    if slices is None or slices.size != n:
-        return [None] * n
-    return [tuple(k for _, k in parse_slice(t)[1].extents) if t else None for t in _texts(slices)]
-
-
-def _sharded_name(xp: Any, basename: Any, shard: Any, num_shards: Any) -> Any:
-    out = np.empty((), object)
-    out[()] = b"%s-%05d-of-%05d" % (basename.item(), int(shard), int(num_shards))
-    return out
-
-
-def _sharded_spec(xp: Any, basename: Any, num_shards: Any) -> Any:
-    out = np.empty((), object)
-    out[()] = b"%s-?????-of-%05d" % (basename.item(), int(num_shards))
-    return out
-
-
-def _merge_kernel(xp: Any, prefixes: Any, destination: Any, *, delete_old_dirs: bool) -> None:
-    """Shards that were written apart become one bundle."""
-    target = destination.item().decode()
-    sources = list(dict.fromkeys(_texts(prefixes)))
-    try:
-        with BundleWriter(target) as writer:
-            for source in sources:
-                writer.add_all(BundleReader(source))
-        if delete_old_dirs:
-            _remove_shards(sources)
+        merge_bundles(_texts(prefixes), _text(destination), delete_old_dirs)
     except OSError as error:
-        raise errors.os_error(destination.item(), error) from None
+        raise errors.os_error(error.filename or _text(destination), error) from None
+    return ()
 
 
-def _remove_shards(sources: list[str]) -> None:
-    for source in sources:
-        for path in (index_path(source), data_path(source)):
-            if os.path.exists(path):
-                os.unlink(path)
-    for folder in dict.fromkeys(os.path.dirname(s) for s in sources):
-        with contextlib.suppress(OSError):  # something else may be in it
-            os.rmdir(folder)
+def _string(value: str) -> Any:
+    out = np.empty((), object)
+    out[()] = os.fsencode(value)
+    return out
 
 
-_IO: dict[str, Any] = {"grad": NOT_DIFFERENTIABLE, "stateful": True, "host_only": True}
+def _sharded_name_kernel(xp: Any, basename: Any, shard: Any, count: Any) -> Any:
+    return _string(f"{_text(basename)}-{int(shard):05d}-of-{int(count):05d}")
 
+
+def _filespec_kernel(xp: Any, basename: Any, count: Any) -> Any:
+    return _string(f"{_text(basename)}-?????-of-{int(count):05d}")
+
+
+# shapes -------------------------------------------------------------------------------------------
+
+
+def _nothing(c: Inference) -> list[Shape]:
+    c.require_rank(0, 0)
+    return []
+
+
+def _merge_shape(c: Inference) -> list[Shape]:
+    c.require_rank(0, 1)
+    c.require_rank(1, 0)
+    return []
+
+
+def _restore_shape(c: Inference) -> list[Shape]:
+    """Parts have the shapes that their descriptions tell; whole tensors may have any."""
+    c.require_rank(0, 0)
+    specs = c.value(2)
+    count = len(c.attr("dtypes"))
+    if specs is None:
+        return [None] * count
+    return [
+        tuple(n for _, n in parse_slice_spec(s)[1].extents) if s else None for s in _texts(specs)
+    ]
+
+
+def _any_shape(c: Inference) -> list[Shape]:
+    return [None]
+
+
+def _scalar(c: Inference) -> list[Shape]:
+    for i in range(c.n_inputs):
+        c.require_rank(i, 0)
+    return [()]
+
+
+# A file may change between two runs: nothing here is folded or shared.
 SAVE_V2 = define(
-    "SaveV2",
-    "prefix: string, tensor_names: string, shape_and_slices: string, tensors: *dtypes ->; dtypes: list(type)",
-    shape=no_outputs, kernel=_save_kernel, **_IO,
+    "SaveV2", "prefix: string, tensor_names: string, shape_and_slices: string, tensors: *dtypes -> ; dtypes: list(type)",
+    shape=_nothing, kernel=_save_v2_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
 )  # fmt: skip
 RESTORE_V2 = define(
-    "RestoreV2",
-    "prefix: string, tensor_names: string, shape_and_slices: string -> tensors: *dtypes; dtypes: list(type)",
-    shape=_restore_shapes, kernel=_restore_kernel, **_IO,
+    "RestoreV2", "prefix: string, tensor_names: string, shape_and_slices: string -> tensors: *dtypes; dtypes: list(type)",
+    shape=_restore_shape, kernel=_restore_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
 )  # fmt: skip
 MERGE_V2_CHECKPOINTS = define(
-    "MergeV2Checkpoints",
-    "checkpoint_prefixes: string, destination_prefix: string ->; delete_old_dirs: bool=True",
-    shape=no_outputs, kernel=_merge_kernel, **_IO,
+    "MergeV2Checkpoints", "checkpoint_prefixes: string, destination_prefix: string -> ; delete_old_dirs: bool=True",
+    shape=_merge_shape, kernel=_merge_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
+)  # fmt: skip
+SAVE = define(
+    "Save", "filename: string, tensor_names: string, data: *T -> ; T: list(type)",
+    shape=_nothing, kernel=_save_plain_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
+)  # fmt: skip
+SAVE_SLICES = define(
+    "SaveSlices", "filename: string, tensor_names: string, shapes_and_slices: string, data: *T -> ; T: list(type)",
+    shape=_nothing, kernel=_save_v1_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
+)  # fmt: skip
+RESTORE = define(
+    "Restore", "file_pattern: string, tensor_name: string -> tensor: dt; dt: type, preferred_shard: int=-1",
+    shape=_any_shape, kernel=_restore_one_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
+)  # fmt: skip
+RESTORE_SLICE = define(
+    "RestoreSlice",
+    "file_pattern: string, tensor_name: string, shape_and_slice: string -> tensor: dt; dt: type, preferred_shard: int=-1",
+    shape=_any_shape, kernel=_restore_slice_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
 )  # fmt: skip
 SHARDED_FILENAME = define(
     "ShardedFilename", "basename: string, shard: int32, num_shards: int32 -> filename: string",
-    shape=scalar, kernel=_sharded_name, grad=NOT_DIFFERENTIABLE, host_only=True,
+    shape=_scalar, kernel=_sharded_name_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
 )  # fmt: skip
 SHARDED_FILESPEC = define(
     "ShardedFilespec", "basename: string, num_shards: int32 -> filename: string",
-    shape=scalar, kernel=_sharded_spec, grad=NOT_DIFFERENTIABLE, host_only=True,
+    shape=_scalar, kernel=_filespec_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
 )  # fmt: skip
+
+
+# functions ----------------------------------------------------------------------------------------
+
+
+def save_v2(prefix: Any, tensor_names: Any, shape_and_slices: Any, tensors: Any, name: str | None = None) -> Operation:  # fmt: skip
+    """Writes tensors to a V2 checkpoint; ``shape_and_slices`` has "" or the place of a part ("4 3 0,2:0,3") for each."""
+    return apply(SAVE_V2, prefix, tensor_names, shape_and_slices, tensors, name=name)  # type: ignore[no-any-return]
+
+
+def save_slices(filename: Any, tensor_names: Any, tensors: Any, tensor_slices: Any, name: str = "save") -> Operation:  # fmt: skip
+    """Writes tensors to a V1 file."""
+    return apply(SAVE_SLICES, filename, tensor_names, tensor_slices, tensors, name=name)  # type: ignore[no-any-return]
+
+
+def restore_v2(prefix: Any, tensor_names: Any, shape_and_slices: Any, dtypes: Any, name: str | None = None) -> list[Tensor]:  # fmt: skip
+    """Reads tensors of a checkpoint, V2 or V1."""
+    found = apply(
+        RESTORE_V2, prefix, tensor_names, shape_and_slices, dtypes=tuple(as_dtype(d)._base for d in dtypes), name=name
+    )  # fmt: skip
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def merge_v2_checkpoints(checkpoint_prefixes: Any, destination_prefix: Any, delete_old_dirs: bool = True, name: str | None = None) -> Operation:  # fmt: skip
+    """Makes one checkpoint of shards that SaveV2 wrote."""
+    return apply(  # type: ignore[no-any-return]
+        MERGE_V2_CHECKPOINTS, checkpoint_prefixes, destination_prefix, delete_old_dirs=delete_old_dirs, name=name
+    )  # fmt: skip
+
+
+def sharded_filename(basename: Any, shard: Any, num_shards: Any, name: str | None = None) -> Tensor:
+    """``basename-00000-of-00002``."""
+    return apply(SHARDED_FILENAME, basename, shard, num_shards, name=name)  # type: ignore[no-any-return]
+
+
+def sharded_filespec(basename: Any, num_shards: Any, name: str | None = None) -> Tensor:
+    """The pattern that fits all shards."""
+    return apply(SHARDED_FILESPEC, basename, num_shards, name=name)  # type: ignore[no-any-return]

@@ -21,7 +21,7 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.strings.string_ops import object_array
 
-__all__ = ["match_filenames_once", "matching_files", "read_file", "write_file"]
+__all__ = ["match_filenames_once", "matching_files", "read_bytes", "read_file", "write_file"]
 
 
 def _contents(path: bytes) -> bytes:
@@ -40,13 +40,18 @@ def _contents(path: bytes) -> bytes:
         os.close(file)
 
 
+def read_bytes(path: bytes) -> bytes:
+    """What a file holds; TensorFlow's error classes."""
+    try:
+        return _contents(path)
+    except OSError as error:
+        raise errors.os_error(path, error) from None
+
+
 def _read_kernel(xp: Any, filename: Any) -> Any:
     path = filename.item()
     out = np.empty((), object)
-    try:
-        out[()] = _contents(path)
-    except OSError as error:
-        raise errors.os_error(path, error) from None
+    out[()] = read_bytes(path)
     return out
 
 

@@ -1,0 +1,114 @@
+"""``tf.contrib.lookup``: tables under their older names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.api.missing import module_getattr
+from headrace.core import dtypes
+from headrace.core.convert import convert_to_tensor
+from headrace.core.scopes import name_scope
+from headrace.ops.state import vocabulary_tables
+from headrace.ops.state.lookup_tables import ContribHashTable as HashTable
+from headrace.ops.state.lookup_tables import DenseHashTable as MutableDenseHashTable
+from headrace.ops.state.lookup_tables import (
+    InitializableLookupTableBase,
+    LookupInterface,
+    MutableHashTable,
+)
+from headrace.ops.state.table_initializers import (
+    KeyValueTensorInitializer,
+    TableInitializerBase,
+    TextFileIdTableInitializer,
+    TextFileIndex,
+    TextFileInitializer,
+    TextFileStringTableInitializer,
+)
+from headrace.ops.state.vocabulary_tables import (
+    FastHashSpec,
+    HasherSpec,
+    IdTableWithHashBuckets,
+    StrongHashSpec,
+    index_table_from_file,
+    index_to_string_table_from_file,
+)
+
+__all__ = [
+    "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets", "InitializableLookupTableBase",
+    "KeyValueTensorInitializer", "LookupInterface", "MutableDenseHashTable", "MutableHashTable", "StrongHashSpec",
+    "TableInitializerBase", "TextFileIdTableInitializer", "TextFileIndex", "TextFileInitializer",
+    "TextFileStringTableInitializer", "index_table_from_file", "index_table_from_tensor", "index_to_string",
+    "index_to_string_table_from_file", "index_to_string_table_from_tensor", "string_to_index",
+    "string_to_index_table_from_file", "string_to_index_table_from_tensor",
+]  # fmt: skip
+
+
+def index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    dtype: Any = dtypes.string,
+    name: str | None = None,
+) -> Any:
+    """A table from the words of a vector to their indices."""
+    if mapping is None:
+        raise ValueError("mapping must be specified.")
+    return vocabulary_tables.index_table_from_tensor(
+        mapping, num_oov_buckets, default_value, hasher_spec, dtype, name
+    )
+
+
+def index_to_string_table_from_tensor(
+    mapping: Any, default_value: str | bytes = "UNK", name: str | None = None
+) -> Any:
+    """A table from indices to the words of a vector."""
+    if mapping is None:
+        raise ValueError("mapping must be specified.")
+    return vocabulary_tables.index_to_string_table_from_tensor(mapping, default_value, name)
+
+
+def string_to_index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """The older name of :func:`index_table_from_file`."""
+    return index_table_from_file(
+        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, dtypes.string, name
+    )  # fmt: skip
+
+
+def string_to_index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """The older name of :func:`index_table_from_tensor`, for strings."""
+    with name_scope(name, "string_to_index") as scope:
+        mapping = convert_to_tensor(mapping)
+    if mapping.dtype.base_dtype != dtypes.string:
+        raise ValueError("string_to_index_table_from_tensor requires string.")
+    return index_table_from_tensor(mapping, num_oov_buckets, default_value, hasher_spec, name=scope)
+
+
+def string_to_index(
+    tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
+) -> Any:
+    """The indices of words in ``mapping``; tables_initializer must have run."""
+    return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
+
+
+def index_to_string(
+    tensor: Any, mapping: Any, default_value: str | bytes = "UNK", name: str | None = None
+) -> Any:
+    """The words of ``mapping`` at indices; tables_initializer must have run."""
+    return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)
+
+
+__getattr__ = module_getattr("contrib.lookup", __name__)

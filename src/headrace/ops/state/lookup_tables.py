@@ -1,0 +1,314 @@
+"""``tf.lookup`` and ``tf.contrib.lookup``: hash tables, static ones and ones that can be changed.
+
+>>> table = tf.contrib.lookup.HashTable(tf.contrib.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
+>>> sess.run(tf.tables_initializer()); sess.run(table.lookup(tf.constant(["a", "b"])))  # [1, -1]
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, NamedTuple
+
+from headrace.core import dtypes
+from headrace.core.build import apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.scopes import add_to_collection, init_scope, name_scope
+from headrace.core.tensor import Tensor
+from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.state import table_ops
+
+__all__ = [
+    "ContribHashTable", "DenseHashTable", "HashTable", "InitializableLookupTableBase", "LookupInterface",
+    "MutableHashTable", "StaticHashTable", "TableSaveable",
+]  # fmt: skip
+
+_LOADED = table_ops  # defines the ops below
+
+
+class LookupInterface:
+    """A table from keys to values."""
+
+    _resource_handle: Any = None
+    _table_name: str | None = None
+
+    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    @property
+    def key_dtype(self) -> dtypes.DType:
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> dtypes.DType:
+        return self._value_dtype
+
+    @property
+    def resource_handle(self) -> Any:
+        return self._resource_handle
+
+    @property
+    def name(self) -> str | None:
+        return self._table_name
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of entries, int64."""
+        with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
+            return apply_op("LookupTableSizeV2", self.resource_handle)  # type: ignore[no-any-return]
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        raise NotImplementedError
+
+    def _made(self, op_type: str, *inputs: Any, name: str, **attrs: Any) -> Any:
+        handle = apply_op(op_type, *inputs, name=name, **attrs)
+        eager = get_default_graph()._is_eager
+        self._table_name = None if eager else handle.op.name.split("/")[-1]
+        return handle
+
+
+class InitializableLookupTableBase(LookupInterface):
+    """A table that an initializer fills once."""
+
+    def __init__(self, default_value: Any, initializer: Any) -> None:
+        super().__init__(initializer.key_dtype, initializer.value_dtype)
+        self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype)
+        self._default_value.shape.merge_with([])
+        self._initializer = initializer
+        with init_scope():
+            self._resource_handle = self._create_resource()
+        if get_default_graph()._get_control_flow_context() is not None:
+            with init_scope():
+                self._init_op = initializer.initialize(self)
+        else:
+            self._init_op = initializer.initialize(self)
+
+    def _create_resource(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def default_value(self) -> Tensor:
+        return self._default_value
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that fills the table."""
+        return self._init_op
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of ``keys`` (a tensor or a sparse tensor), the default value where there is none."""
+        if not isinstance(keys, (Tensor, SparseTensor)):
+            keys = convert_to_tensor(keys, dtype=self._key_dtype)
+        given = keys.values if isinstance(keys, SparseTensor) else keys
+        if keys.dtype.base_dtype != self._key_dtype:
+            raise TypeError(
+                f"Signature mismatch. Keys must be dtype {self._key_dtype}, got {keys.dtype}."
+            )
+        inputs = self.resource_handle, given, self._default_value
+        with name_scope(name, f"{self.name}_Lookup", inputs):
+            values = apply_op("LookupTableFindV2", *inputs)
+        values.set_shape(given.shape)
+        if isinstance(keys, SparseTensor):
+            return SparseTensor(keys.indices, values, keys.dense_shape)
+        return values
+
+
+class StaticHashTable(InitializableLookupTableBase):
+    """``tf.lookup.StaticHashTable``: a table that is filled once."""
+
+    def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
+        self._shared_name = initializer._shared_name or f"hash_table_{uuid.uuid4()}"
+        self._name = name or "hash_table"
+        super().__init__(default_value, initializer)
+        self._value_shape = self._default_value.shape
+
+    def _create_resource(self) -> Any:
+        return self._made(
+            "HashTableV2", shared_name=self._shared_name, key_dtype=self._key_dtype, value_dtype=self._value_dtype,
+            name=self._name,
+        )  # fmt: skip
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys, and their values in the same order."""
+        with name_scope(name, f"{self.name}_Export", [self.resource_handle]):
+            keys, values = apply_op(
+                "LookupTableExportV2", self.resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
+            )  # fmt: skip
+        values.set_shape(keys.shape.concatenate(self._value_shape))
+        return keys, values
+
+
+class HashTable(StaticHashTable):
+    """``tensorflow.python.ops.lookup_ops.HashTable``."""
+
+    @property
+    def init(self) -> Any:
+        """The older name of ``initializer``."""
+        return self._init_op
+
+
+class ContribHashTable(HashTable):
+    """``tf.contrib.lookup.HashTable``: as StaticHashTable, with a ``shared_name`` (none by default: the node's name)."""
+
+    def __init__(
+        self,
+        initializer: Any,
+        default_value: Any,
+        shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._given_name = shared_name
+        super().__init__(initializer, default_value, name)
+
+    def _create_resource(self) -> Any:
+        self._shared_name = self._given_name or ""
+        return super()._create_resource()
+
+
+class TableSaveable:
+    """What a Saver writes of a table, ``<name>-keys`` and ``<name>-values``, and how it reads it back."""
+
+    class Spec(NamedTuple):
+        """One tensor of a checkpoint."""
+
+        tensor: Tensor
+        slice_spec: str
+        name: str
+
+        @property
+        def dtype(self) -> dtypes.DType:
+            return self.tensor.dtype
+
+        @property
+        def device(self) -> str:
+            return self.tensor.device
+
+    def __init__(self, table: _ChangingTable, name: str) -> None:
+        parts = zip(table.export(), ("keys", "values"), strict=True)
+        self.op, self.name = table, name
+        self.specs = [self.Spec(tensor, "", f"{name}-{part}") for tensor, part in parts]
+        self.device = ""
+
+    @property
+    def optional_restore(self) -> bool:
+        return False
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any, name: str | None = None) -> Any:
+        """An operation that replaces the entries. The shapes are those of the tensors: they are not needed."""
+        with name_scope(name, f"{self.name}_table_restore"):
+            return apply_op("LookupTableImportV2", self.op.resource_handle, *restored_tensors)
+
+
+class _ChangingTable(LookupInterface):
+    _default_value: Tensor
+    _name: str
+
+    def _add_saveable(self) -> None:
+        """A default Saver takes the table in too."""
+        if not get_default_graph()._is_eager:
+            saveable = TableSaveable(self, self._name)
+            add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return {"table": lambda name: TableSaveable(self, name)}
+
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
+        """The values of ``keys``, the default value where there is none."""
+        inputs = [self.resource_handle, keys]
+        with name_scope(name, f"{self.name}_lookup_table_find", inputs):
+            keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
+            return apply_op(  # type: ignore[no-any-return]
+                "LookupTableFindV2", self.resource_handle, keys, self._default_value
+            )
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+        """An operation that adds entries, or replaces them."""
+        inputs = [self.resource_handle, keys, values]
+        with name_scope(name, f"{self.name}_lookup_table_insert", inputs):
+            keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
+            values = convert_to_tensor(values, dtype=self._value_dtype, name="values")
+            return apply_op("LookupTableInsertV2", self.resource_handle, keys, values)
+
+    def remove(self, keys: Any, name: str | None = None) -> Any:
+        """An operation that removes entries; keys that are not there are ignored."""
+        if keys.dtype != self._key_dtype:
+            raise TypeError(
+                f"Signature mismatch. Keys must be dtype {self._key_dtype}, got {keys.dtype}."
+            )
+        inputs = (self.resource_handle, keys, self._default_value)
+        with name_scope(name, f"{self.name}_lookup_table_remove", inputs):
+            return apply_op("LookupTableRemoveV2", self.resource_handle, keys)
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys, and their values in the same order."""
+        with name_scope(name, f"{self.name}_lookup_table_export_values", [self.resource_handle]):
+            keys, values = apply_op(
+                "LookupTableExportV2", self.resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
+            )  # fmt: skip
+            return keys, values
+
+
+class MutableHashTable(_ChangingTable):
+    """A table that takes new entries at any time; values have the shape of ``default_value``."""
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        name: str = "MutableHashTable",
+        checkpoint: bool = True,
+    ) -> None:
+        super().__init__(key_dtype, value_dtype)
+        self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype)
+        self._checkpoint, self._name = checkpoint, name
+        attrs: dict[str, Any] = {
+            "use_node_name_sharing": checkpoint, "key_dtype": self._key_dtype, "value_dtype": self._value_dtype,
+        }  # fmt: skip
+        op_type = "MutableHashTableV2"
+        if self._default_value.shape.ndims != 0:
+            op_type = "MutableHashTableOfTensorsV2"
+            attrs["value_shape"] = self._default_value.shape
+        self._resource_handle = self._made(op_type, name=name, **attrs)
+        if checkpoint:
+            self._add_saveable()
+
+
+class DenseHashTable(_ChangingTable):
+    """A table that takes new entries; ``empty_key`` and ``deleted_key`` are reserved, keys may be vectors like them."""
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        empty_key: Any,
+        deleted_key: Any,
+        initial_num_buckets: int | None = None,
+        name: str = "MutableDenseHashTable",
+        checkpoint: bool = True,
+    ) -> None:
+        super().__init__(key_dtype, value_dtype)
+        self._default_value = convert_to_tensor(
+            default_value, dtype=self._value_dtype, name="default_value"
+        )
+        self._checkpoint, self._name = checkpoint, name
+        empty = convert_to_tensor(empty_key, dtype=self._key_dtype, name="empty_key")
+        deleted = convert_to_tensor(deleted_key, dtype=self._key_dtype, name="deleted_key")
+        buckets = (
+            {} if initial_num_buckets is None else {"initial_num_buckets": initial_num_buckets}
+        )
+        self._resource_handle = self._made(
+            "MutableDenseHashTableV2", empty, deleted, use_node_name_sharing=checkpoint, value_dtype=self._value_dtype,
+            value_shape=self._default_value.shape, name=name, **buckets,
+        )  # fmt: skip
+        if checkpoint:
+            self._add_saveable()
+
+    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
+        """As :meth:`insert`."""
+        return self.insert(keys, values, name)
+
+    def erase(self, keys: Any, name: str | None = None) -> Any:
+        """As :meth:`remove`."""
+        return self.remove(keys, name)

@@ -1,0 +1,359 @@
+"""``tf.metrics``: counts of true and false positives and negatives, at one threshold or many, and ratios of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.scopes import control_dependencies
+from headrace.ops.array.array_shape import expand_dims, rank, reshape, transpose
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.basic import constant, identity
+from headrace.ops.array.casting import cast
+from headrace.ops.array.joining import stack, tile
+from headrace.ops.array.selecting import where
+from headrace.ops.control.assertions import (
+    assert_greater_equal,
+    assert_less_equal,
+    assert_rank_in,
+    assert_type,
+)
+from headrace.ops.math.binary import div, multiply
+from headrace.ops.math.comparison import equal, greater, logical_and, logical_not
+from headrace.ops.math.reductions import reduce_sum
+from headrace.ops.nn.weights_broadcasting import broadcast_weights
+from headrace.ops.state.ref_state import assign_add
+from headrace.train.metrics.metric_parts import (
+    Metric,
+    align,
+    align_bool,
+    metric_variable,
+    refuse_eager,
+    registered,
+)
+from headrace.variables.variable_scope import variable_scope
+
+__all__ = [
+    "COUNTS", "confusion_at_thresholds", "false_negatives", "false_negatives_at_thresholds", "false_positives",
+    "false_positives_at_thresholds", "precision", "precision_at_thresholds", "recall", "recall_at_thresholds",
+    "true_negatives", "true_negatives_at_thresholds", "true_positives", "true_positives_at_thresholds",
+]  # fmt: skip
+
+#: Count -> (the variable's name, whether the label is positive, whether the prediction is), in the order of creation.
+COUNTS = {
+    "tp": ("true_positives", True, True),
+    "fn": ("false_negatives", True, False),
+    "tn": ("true_negatives", False, False),
+    "fp": ("false_positives", False, True),
+}
+
+
+def _count(kind: str, labels: Any, predictions: Any, weights: Any, ours: Any, theirs: Any,
+           name: str | None) -> Metric:  # fmt: skip
+    variable_name, label, prediction = COUNTS[kind]
+    refuse_eager(f"tf.metrics.{variable_name}")
+    with variable_scope(name, variable_name, (predictions, labels, weights)):
+        predictions, labels, weights = align_bool(predictions, labels, weights)
+        found = logical_and(equal(labels, label), equal(predictions, prediction))
+        assert_type(found, dtypes.bool)
+        count = metric_variable([], dtypes.float32, name="count")
+        values = cast(found, dtypes.float32)
+        if weights is not None:
+            with control_dependencies((assert_rank_in(weights, (0, rank(values))),)):
+                values = multiply(values, cast(weights, dtypes.float32))
+        value = identity(count)
+        update = assign_add(count, reduce_sum(values))
+        return registered(value, update, ours, theirs)
+
+
+def true_positives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The (weighted) number of positive labels that were predicted positive."""
+    return _count(
+        "tp", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def false_negatives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The (weighted) number of positive labels that were predicted negative."""
+    return _count(
+        "fn", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def true_negatives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The (weighted) number of negative labels that were predicted negative."""
+    return _count(
+        "tn", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def false_positives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The (weighted) number of negative labels that were predicted positive."""
+    return _count(
+        "fp", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def _share(part: Any, rest: Any, name: str) -> Any:
+    return where(greater(part + rest, 0), div(part, part + rest), 0, name)
+
+
+def precision(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """True positives among all that was predicted positive."""
+    refuse_eager("tf.metrics.precision")
+    with variable_scope(name, "precision", (predictions, labels, weights)):
+        predictions, labels, weights = align_bool(predictions, labels, weights)
+        right, more_right = true_positives(labels, predictions, weights)
+        wrong, more_wrong = false_positives(labels, predictions, weights)
+        value = _share(right, wrong, "value")
+        update = _share(more_right, more_wrong, "update_op")
+        return registered(value, update, metrics_collections, updates_collections)
+
+
+def recall(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """True positives among all positive labels."""
+    refuse_eager("tf.metrics.recall is not supported")
+    with variable_scope(name, "recall", (predictions, labels, weights)):
+        predictions, labels, weights = align_bool(predictions, labels, weights)
+        right, more_right = true_positives(labels, predictions, weights)
+        missed, more_missed = false_negatives(labels, predictions, weights)
+        value = _share(right, missed, "value")
+        update = _share(more_right, more_missed, "update_op")
+        return registered(value, update, metrics_collections, updates_collections)
+
+
+# many thresholds --------------------------------------------------------------------------------
+
+
+def confusion_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    includes: Sequence[str] = tuple(COUNTS),
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Variables (one number per threshold) and updates by count: "tp", "fn", "tn", "fp"."""
+    for key in includes:
+        if key not in COUNTS:
+            raise ValueError(f"Invalid key: {key}.")
+    low, high = cast(0.0, predictions.dtype), cast(1.0, predictions.dtype)
+    message = "predictions must be in [0, 1]"
+    checks = [
+        assert_greater_equal(predictions, low, message=message),
+        assert_less_equal(predictions, high, message=message),
+    ]
+    with control_dependencies(checks):
+        predictions = cast(predictions, dtypes.float32)
+        predictions, labels, weights = align(predictions, cast(labels, dtypes.bool), weights)
+    number = len(thresholds)
+    column = reshape(predictions, [-1, 1])
+    row = reshape(cast(labels, dtypes.bool), [1, -1])
+    length: Any = column.shape.as_list()[0]
+    if length is None:
+        length = shape_of(column)[0]
+    limits = tile(expand_dims(constant(thresholds), [1]), stack([1, length]))
+    predicted = greater(tile(transpose(column), [number, 1]), limits)
+    predicted_not = logical_not(predicted) if {"fn", "tn"} & set(includes) else None
+    label = tile(row, [number, 1])
+    label_not = logical_not(label) if {"fp", "tn"} & set(includes) else None
+    if weights is not None:
+        weights = broadcast_weights(cast(weights, dtypes.float32), predictions)
+        weights = tile(reshape(weights, [1, -1]), [number, 1])
+        limits.shape.assert_is_compatible_with(weights.shape)
+    values: dict[str, Any] = {}
+    updates: dict[str, Any] = {}
+    for key, (name, positive, said) in COUNTS.items():
+        if key not in includes:
+            continue
+        values[key] = metric_variable([number], dtypes.float32, name=name)
+        pair = (label if positive else label_not, predicted if said else predicted_not)
+        found = cast(logical_and(*pair), dtypes.float32)
+        if weights is not None:
+            found *= weights
+        updates[key] = assign_add(values[key], reduce_sum(found, 1))
+    return values, updates
+
+
+def _count_at(kind: str, labels: Any, predictions: Any, thresholds: Any, weights: Any, ours: Any, theirs: Any,
+              name: str | None) -> Metric:  # fmt: skip
+    variable_name = COUNTS[kind][0]
+    refuse_eager(f"tf.metrics.{variable_name}_at_thresholds")
+    with variable_scope(name, variable_name, (predictions, labels, weights)):
+        values, updates = confusion_at_thresholds(labels, predictions, thresholds, weights, (kind,))
+        return registered(identity(values[kind]), updates[kind], ours, theirs)
+
+
+def true_positives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """:func:`true_positives` for each threshold of predictions in [0, 1]."""
+    return _count_at(
+        "tp",
+        labels,
+        predictions,
+        thresholds,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name,
+    )
+
+
+def false_negatives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """:func:`false_negatives` for each threshold of predictions in [0, 1]."""
+    return _count_at(
+        "fn",
+        labels,
+        predictions,
+        thresholds,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name,
+    )
+
+
+def true_negatives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """:func:`true_negatives` for each threshold of predictions in [0, 1]."""
+    return _count_at(
+        "tn",
+        labels,
+        predictions,
+        thresholds,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name,
+    )
+
+
+def false_positives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """:func:`false_positives` for each threshold of predictions in [0, 1]."""
+    return _count_at(
+        "fp",
+        labels,
+        predictions,
+        thresholds,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name,
+    )
+
+
+def _ratio_at(what: str, other: str, labels: Any, predictions: Any, thresholds: Any, weights: Any, ours: Any,
+              theirs: Any, name: str | None) -> Metric:  # fmt: skip
+    """True positives over true positives and another count, per threshold."""
+    refuse_eager(f"tf.metrics.{what}_at_thresholds")
+    with variable_scope(name, f"{what}_at_thresholds", (predictions, labels, weights)):
+        kinds = ("tp", other)
+        values, updates = confusion_at_thresholds(labels, predictions, thresholds, weights, kinds)
+
+        def ratio(counts: dict[str, Any], part: str) -> Any:
+            right = counts["tp"]
+            return div(right, 1e-7 + right + counts[other], name=f"{what}_{part}")
+
+        return registered(ratio(values, "value"), ratio(updates, "update_op"), ours, theirs)
+
+
+def precision_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """:func:`precision` for each threshold of predictions in [0, 1]."""
+    return _ratio_at(
+        "precision", "fp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
+    )  # fmt: skip
+
+
+def recall_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """:func:`recall` for each threshold of predictions in [0, 1]."""
+    return _ratio_at(
+        "recall", "fn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
+    )  # fmt: skip

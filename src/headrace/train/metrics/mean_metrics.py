@@ -1,0 +1,296 @@
+"""``tf.metrics``: means over batches, and errors and accuracies that are means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.scopes import control_dependencies
+from headrace.ops.array.array_shape import ones, ones_like, reshape, size, zeros_like
+from headrace.ops.array.casting import cast
+from headrace.ops.array.ranges import confusion_matrix
+from headrace.ops.array.selecting import where
+from headrace.ops.linalg.diagonals import diag_part
+from headrace.ops.math.binary import (
+    div,
+    div_no_nan,
+    maximum,
+    multiply,
+    squared_difference,
+    subtract,
+)
+from headrace.ops.math.comparison import equal, greater, less, not_equal
+from headrace.ops.math.reductions import reduce_mean, reduce_sum
+from headrace.ops.math.unary import abs as abs_of
+from headrace.ops.math.unary import sqrt
+from headrace.ops.nn.weights_broadcasting import broadcast_weights, remove_squeezable_dimensions
+from headrace.ops.state.ref_state import assign_add, scatter_add
+from headrace.train.metrics.metric_parts import (
+    Metric,
+    align,
+    metric_variable,
+    refuse_eager,
+    registered,
+)
+from headrace.variables.variable_scope import variable_scope
+
+__all__ = [
+    "accuracy", "mean", "mean_absolute_error", "mean_cosine_distance", "mean_iou", "mean_per_class_accuracy",
+    "mean_relative_error", "mean_squared_error", "mean_tensor", "percentage_below", "root_mean_squared_error",
+]  # fmt: skip
+
+
+def _weighted(values: Any, weights: Any) -> tuple[Any, Any]:
+    """Values times weights, and the weights in the shape of the values."""
+    values, _, weights = align(values, None, weights)
+    weights = broadcast_weights(cast(weights, dtypes.float32), values)
+    return multiply(values, weights), weights
+
+
+def _ratio(total: Any, count: Any, name: str | None) -> Any:
+    return div_no_nan(total, maximum(count, 0), name=name)
+
+
+def mean(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The (weighted) mean of all elements seen so far, in variables ``total`` and ``count``."""
+    refuse_eager("tf.metrics.mean")
+    with variable_scope(name, "mean", (values, weights)):
+        values = cast(values, dtypes.float32)
+        total = metric_variable([], dtypes.float32, name="total")
+        count = metric_variable([], dtypes.float32, name="count")
+        if weights is None:
+            number = cast(size(values), dtypes.float32)
+        else:
+            values, weights = _weighted(values, weights)
+            number = reduce_sum(weights)
+        new_total = assign_add(total, reduce_sum(values))
+        with control_dependencies([values]):
+            new_count = assign_add(count, number)
+        value = _ratio(total, count, "value")
+        update = _ratio(new_total, new_count, "update_op")
+        return registered(value, update, metrics_collections, updates_collections)
+
+
+def mean_tensor(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The (weighted) mean of each element over batches; the shape of ``values`` must be known."""
+    refuse_eager("tf.metrics.mean_tensor")
+    with variable_scope(name, "mean", (values, weights)):
+        values = cast(values, dtypes.float32)
+        total = metric_variable(values.shape, dtypes.float32, name="total_tensor")
+        count = metric_variable(values.shape, dtypes.float32, name="count_tensor")
+        number = ones_like(values)
+        if weights is not None:
+            values, weights = _weighted(values, weights)
+            number = multiply(number, weights)
+        new_total = assign_add(total, values)
+        with control_dependencies([values]):
+            new_count = assign_add(count, number)
+        value = _ratio(total, count, "value")
+        update = _ratio(new_total, new_count, "update_op")
+        return registered(value, update, metrics_collections, updates_collections)
+
+
+def accuracy(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How often predictions equal labels."""
+    refuse_eager("tf.metrics.accuracy")
+    predictions, labels, weights = align(predictions, labels, weights)
+    predictions.shape.assert_is_compatible_with(labels.shape)
+    if labels.dtype != predictions.dtype:
+        predictions = cast(predictions, labels.dtype)
+    correct = cast(equal(predictions, labels), dtypes.float32)
+    return mean(correct, weights, metrics_collections, updates_collections, name or "accuracy")
+
+
+def mean_absolute_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean of ``|predictions - labels|``."""
+    refuse_eager("tf.metrics.mean_absolute_error")
+    predictions, labels, weights = align(predictions, labels, weights)
+    error = abs_of(predictions - labels)
+    name = name or "mean_absolute_error"
+    return mean(error, weights, metrics_collections, updates_collections, name)
+
+
+def mean_cosine_distance(
+    labels: Any,
+    predictions: Any,
+    dim: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """One minus the mean cosine similarity along ``dim``; both inputs are unit vectors there."""
+    refuse_eager("tf.metrics.mean_cosine_distance")
+    predictions, labels, weights = align(predictions, labels, weights)
+    products = reduce_sum(multiply(predictions, labels), axis=[dim], keepdims=True)
+    value, update = mean(products, weights, None, None, name or "mean_cosine_distance")
+    value, update = subtract(1.0, value), subtract(1.0, update)
+    return registered(value, update, metrics_collections, updates_collections)
+
+
+def mean_relative_error(
+    labels: Any,
+    predictions: Any,
+    normalizer: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean of ``|labels - predictions| / normalizer``, zero where the normalizer is."""
+    refuse_eager("tf.metrics.mean_relative_error")
+    predictions, labels, weights = align(predictions, labels, weights)
+    predictions, normalizer = remove_squeezable_dimensions(predictions, normalizer)
+    predictions.shape.assert_is_compatible_with(normalizer.shape)
+    is_zero = equal(normalizer, 0.0)
+    error = where(is_zero, zeros_like(labels), div(abs_of(labels - predictions), normalizer))
+    name = name or "mean_relative_error"
+    return mean(error, weights, metrics_collections, updates_collections, name)
+
+
+def mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean of ``(predictions - labels)²``."""
+    refuse_eager("tf.metrics.mean_squared_error")
+    predictions, labels, weights = align(predictions, labels, weights)
+    error = squared_difference(labels, predictions)
+    name = name or "mean_squared_error"
+    return mean(error, weights, metrics_collections, updates_collections, name)
+
+
+def root_mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The root of :func:`mean_squared_error`."""
+    refuse_eager("tf.metrics.root_mean_squared_error")
+    predictions, labels, weights = align(predictions, labels, weights)
+    name = name or "root_mean_squared_error"
+    value, update = mean_squared_error(labels, predictions, weights, None, None, name)
+    return registered(sqrt(value), sqrt(update), metrics_collections, updates_collections)
+
+
+def percentage_below(
+    values: Any,
+    threshold: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of values below the threshold."""
+    refuse_eager("tf.metrics.percentage_below")
+    below = cast(less(values, threshold), dtypes.float32)
+    name = name or "percentage_below_threshold"
+    return mean(below, weights, metrics_collections, updates_collections, name)
+
+
+def _flat(tensor: Any) -> Any:
+    return reshape(tensor, [-1]) if tensor.shape.ndims > 1 else tensor
+
+
+def mean_per_class_accuracy(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over classes of the accuracy in each; the update gives the accuracy per class."""
+    refuse_eager("tf.metrics.mean_per_class_accuracy")
+    with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
+        labels, predictions = _flat(cast(labels, dtypes.int64)), _flat(predictions)
+        predictions.shape.assert_is_compatible_with(labels.shape)
+        total = metric_variable([num_classes], dtypes.float32, name="total")
+        count = metric_variable([num_classes], dtypes.float32, name="count")
+        seen = ones([size(labels)], dtypes.float32)
+        if labels.dtype != predictions.dtype:
+            predictions = cast(predictions, labels.dtype)
+        correct = cast(equal(predictions, labels), dtypes.float32)
+        if weights is not None:
+            weights = cast(_flat(weights), dtypes.float32)
+            correct *= weights
+            seen *= weights
+        new_total = scatter_add(total, labels, seen)
+        new_count = scatter_add(count, labels, correct)
+        value = reduce_mean(_ratio(count, total, None), name="mean_accuracy")
+        update = _ratio(new_count, new_total, "update_op")
+        return registered(value, update, metrics_collections, updates_collections)
+
+
+def _streaming_confusion_matrix(
+    labels: Any, predictions: Any, num_classes: Any, weights: Any
+) -> tuple[Any, Any]:
+    """The variable with the confusion matrix so far (row: label), and its update."""
+    total = metric_variable(
+        [num_classes, num_classes], dtypes.float64, name="total_confusion_matrix"
+    )
+    predictions, labels = cast(predictions, dtypes.int64), cast(labels, dtypes.int64)
+    number = cast(num_classes, dtypes.int64)
+    predictions, labels = _flat(predictions), _flat(labels)
+    weights = None if weights is None else _flat(weights)
+    batch = confusion_matrix(labels, predictions, number, weights=weights, dtype=dtypes.float64)
+    return total, assign_add(total, batch)
+
+
+def mean_iou(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over classes of intersection over union; the update gives the confusion matrix."""
+    refuse_eager("tf.metrics.mean_iou")
+    with variable_scope(name, "mean_iou", (predictions, labels, weights)):
+        predictions.shape.assert_is_compatible_with(labels.shape)
+        total, update = _streaming_confusion_matrix(labels, predictions, num_classes, weights)
+        by_column = cast(reduce_sum(total, 0), dtypes.float32)
+        by_row = cast(reduce_sum(total, 1), dtypes.float32)
+        both = cast(diag_part(total), dtypes.float32)
+        union = by_column + by_row - both
+        valid = reduce_sum(cast(not_equal(union, 0), dtypes.float32))
+        union = where(greater(union, 0), union, ones_like(union))
+        ratio = div(both, union)
+        value = where(greater(valid, 0), reduce_sum(ratio, name="mean_iou") / valid, 0)
+        return registered(value, update, metrics_collections, updates_collections)

@@ -1,0 +1,233 @@
+"""V1 checkpoints: the files of TF before 1.0 (``SaverDef.V1``), each one sorted table of slices of tensors.
+
+    write_slice_file("/tmp/model", [("w", array.shape, None, array)])
+    reader = SliceFileReader("/tmp/model")         # or a pattern: /tmp/model-?????-of-00002
+    reader.names(), reader.shape("w"), reader.read("w")
+
+The first entry (an empty key) lists the tensors, every other one holds a slice as a TensorProto. Types are TensorFlow's numbers.
+"""
+
+from __future__ import annotations
+
+import glob
+import math
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from headrace import errors
+from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
+from headrace.wire.tensor_bundle import (  # fmt: skip
+    _NUMBERS,
+    _TYPES,
+    Slice,
+    _decode_slice,
+    _fields,
+    _part,
+    slice_key,
+)
+
+__all__ = ["SliceFileReader", "slice_files_exist", "write_slice_file"]
+
+_STRING = 7
+#: Field of a TensorProto by number of the type, and how elements are stored there.
+_VARINTS = {3: 7, 4: 7, 5: 7, 6: 7, 9: 10, 10: 11, 11: 7, 12: 7, 13: 7, 15: 7, 16: 7, 17: 7, 19: 13, 14: 13, 22: 16, 23: 17}  # fmt: skip
+_FIXED = {1: (5, "<f4"), 2: (6, "<f8"), 8: (9, "<f4"), 18: (12, "<f8")}
+_HALVES = {19: np.dtype(np.float16), 14: np.dtype(ml_dtypes.bfloat16)}
+
+
+class _Known(NamedTuple):
+    dtype: int
+    shape: tuple[int, ...]
+    parts: dict[Slice, tuple[int, bytes]]  # the file, the key in it
+
+
+def slice_files_exist(pattern: str) -> bool:
+    return bool(_files(pattern))
+
+
+def _files(pattern: str) -> list[str]:
+    if os.path.isfile(pattern):
+        return [pattern]
+    return sorted(p for p in glob.glob(pattern) if os.path.isfile(p))
+
+
+class SliceFileReader:
+    """Reads the files that fit a pattern as one checkpoint."""
+
+    def __init__(self, pattern: str) -> None:
+        self.prefix = pattern
+        files = _files(pattern)
+        if not files:
+            raise errors.NotFoundError(
+                None, None,
+                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {pattern}",
+            )  # fmt: skip
+        self._tables: list[dict[bytes, bytes]] = []
+        self._known: dict[str, _Known] = {}
+        for number, path in enumerate(files):
+            with open(path, "rb") as file:
+                self._tables.append(dict(read_table(file.read())))
+            self._read_list(number)
+
+    def _read_list(self, number: int) -> None:
+        head = dict(_fields(self._tables[number].get(b"", b"")))
+        for field, data in _fields(head.get(1, b"")):
+            if field != 1:
+                continue
+            name, dtype, parts = "", 0, []
+            shape: tuple[int, ...] = ()
+            for key, value in _fields(data):
+                if key == 1:
+                    name = value.decode("utf-8", "replace")
+                elif key == 2:
+                    shape = _shape(value)
+                elif key == 3:
+                    dtype = value
+                elif key == 4:
+                    parts.append(_decode_slice(value))
+            known = self._known.setdefault(name, _Known(dtype, shape, {}))
+            known.parts.update((p, (number, slice_key(name, p))) for p in parts)
+
+    def names(self) -> list[str]:
+        return sorted(self._known)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def _entry(self, name: str) -> _Known:
+        found = self._known.get(name)
+        if found is None:
+            raise errors.NotFoundError(
+                None, None, f'Tensor name "{name}" not found in checkpoint files {self.prefix}'
+            )
+        return found
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self._entry(name).shape
+
+    def dtype(self, name: str) -> int:
+        return self._entry(name).dtype
+
+    def read(self, name: str) -> Any:
+        """A tensor, put together from its parts."""
+        known = self._entry(name)
+        pieces = [(p, self._piece(name, known, p)) for p in known.parts]
+        if sum(piece.size for _, piece in pieces) != math.prod(known.shape):
+            raise errors.DataLossError(None, None, f"The checkpoint has not all of '{name}'")
+        if len(pieces) == 1:
+            return pieces[0][1].reshape(known.shape)
+        out = np.empty(known.shape, pieces[0][1].dtype)
+        for part, piece in pieces:
+            where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
+            out[where] = piece.reshape(out[where].shape)
+        return out
+
+    def read_part(self, name: str, part: Slice) -> Any:
+        known = self._entry(name)
+        if part in known.parts:
+            return self._piece(name, known, part).reshape([n for _, n in part.extents])
+        where = tuple(slice(None) if n < 0 else slice(s, s + n) for s, n in part.extents)
+        return np.ascontiguousarray(self.read(name)[where])
+
+    def _piece(self, name: str, known: _Known, part: Slice) -> Any:
+        number, key = known.parts[part]
+        for field, value in _fields(self._tables[number].get(key, b"")):
+            if field == 2:
+                data = dict(_fields(value)).get(3, b"")
+                return _elements(data, known.dtype, name)
+        raise errors.DataLossError(None, None, f"A slice of '{name}' is missing in the checkpoint")
+
+
+def _shape(data: bytes) -> tuple[int, ...]:
+    dims = [dict(_fields(v)).get(1, 0) for n, v in _fields(data) if n == 2]
+    return tuple(int(d) for d in dims)
+
+
+def _elements(data: bytes, dtype: int, name: str) -> Any:
+    """The elements of a TensorProto, flat."""
+    kind = _TYPES.get(dtype)
+    if kind is None:
+        raise errors.UnimplementedError(
+            None, None, f"'{name}' has the type number {dtype}, which cannot be read"
+        )
+    if dtype == _STRING:
+        items = [v for n, v in _fields(data) if n == 8]
+        out = np.empty(len(items), object)
+        out[:] = items
+        return out
+    if dtype in _FIXED:
+        field, code = _FIXED[dtype]
+        raw = b"".join(v for n, v in _fields(data) if n == field)
+        return np.frombuffer(raw, code).view(kind).copy()
+    values: list[int] = []
+    for number, value in _fields(data):
+        if number == _VARINTS[dtype]:
+            values.extend(_varints(value) if isinstance(value, bytes) else [value])
+    wide = np.array(values, np.uint64).view(np.int64)
+    if dtype in _HALVES:
+        return wide.astype(np.uint16).view(kind)
+    return wide.astype(kind)
+
+
+def _varints(data: bytes) -> list[int]:
+    values, at = [], 0
+    while at < len(data):
+        value, at = take_varint(data, at)
+        values.append(value)
+    return values
+
+
+# writing ------------------------------------------------------------------------------------------
+
+
+def _slice_message(part: Slice) -> bytes:
+    out = b""
+    for start, length in part.extents:
+        fields = (b"\x08" + put_varint(start) if start else b"") + (b"\x10" + put_varint(length) if length >= 0 else b"")  # fmt: skip
+        out += _part(1, fields)
+    return out
+
+
+def _tensor_message(array: Any, dtype: int) -> bytes:
+    out = b"\x08" + put_varint(dtype) + _part(2, b"")
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if dtype == _STRING:
+        items = [v if isinstance(v, bytes) else str(v).encode() for v in flat.tolist()]
+        return out + b"".join(_part(8, v) for v in items)
+    if dtype in _FIXED:
+        field, code = _FIXED[dtype]
+        return out + _part(field, flat.view(code).tobytes())
+    if dtype in _HALVES:
+        flat = flat.view(np.uint16)
+    values = flat.astype(np.int64).view(np.uint64).tolist()
+    return out + _part(_VARINTS[dtype], b"".join(put_varint(v) for v in values))
+
+
+def write_slice_file(path: str, tensors: Iterable[tuple[str, tuple[int, ...], Slice | None, Any]]) -> None:  # fmt: skip
+    """Write one file of (name, shape of the whole tensor, which slice of it, values)."""
+    listed: dict[str, tuple[tuple[int, ...], int, list[Slice]]] = {}
+    items: dict[bytes, bytes] = {}
+    for name, shape, part, value in tensors:
+        array = np.asarray(value)
+        dtype = _NUMBERS[array.dtype]
+        part = part or Slice(tuple((0, -1) for _ in shape))
+        known = listed.setdefault(name, (shape, dtype, []))
+        known[2].append(part)
+        body = _part(1, name.encode()) + _part(2, _slice_message(part))
+        items[slice_key(name, part)] = _part(2, body + _part(3, _tensor_message(array, dtype)))
+    metas = b""
+    for name, (shape, dtype, parts) in listed.items():
+        dims = b"".join(_part(2, b"\x08" + put_varint(d)) for d in shape)
+        meta = _part(1, name.encode()) + _part(2, dims) + b"\x18" + put_varint(dtype)
+        metas += _part(1, meta + b"".join(_part(4, _slice_message(p)) for p in parts))
+    items[b""] = _part(1, metas + _part(2, b"\x08\x01"))
+    temporary = f"{path}.tempstate{os.getpid()}"
+    with open(temporary, "wb") as file:
+        write_table(file, sorted(items.items()))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
