@@ -460,9 +460,7 @@ def tensor_lists(tf, folder):
             num_elements=-1,
         )
 
-    scattered = raw(
-        tf, "TensorListScatter", tensor=rows, indices=[2, 0, 1], element_shape=shape
-    )
+    scattered = raw(tf, "TensorListScatter", tensor=rows, indices=[2, 0, 1], element_shape=shape)
     sized = raw(
         tf,
         "TensorListScatterV2",

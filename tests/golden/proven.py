@@ -14,7 +14,7 @@ import headrace as tf
 from headrace.compat import v2
 from headrace.core.graph import Graph
 from tests.data.data_cases import CASES, CASES_V2
-from tests.golden import flow_programs, handle_programs, make_cases
+from tests.golden import flow_programs, handle_programs, make_cases, queue_programs
 from tests.golden.graphs import live
 
 
@@ -49,6 +49,9 @@ def ops_in_programs() -> frozenset[str]:
             module = importlib.import_module(f"tests.golden.{name}")
             for case in make_cases.cases(module).values():
                 make_cases.outcome(tf, case)
+        for run in queue_programs.PROGRAMS:
+            with tf.Graph().as_default(), tempfile.TemporaryDirectory() as own:
+                run(tf, own)
         for make in CASES.values():
             with tf.Graph().as_default():
                 tf.data.make_initializable_iterator(make(tf)).get_next()

@@ -267,7 +267,6 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         batch = require(
             batch,
             lambda: [
-                not_empty(batch),
                 (target_width > 0, "target_width must be > 0."),
                 (target_height > 0, "target_height must be > 0."),
             ],
