@@ -173,10 +173,6 @@ NOT_COMPARED: dict[str, str] = {
         _OLD_NAME,
     ),
     **dict.fromkeys(["RefEnter", "RefExit", "RefNextIteration"], _FRAMES),
-    **dict.fromkeys(
-        ["LoadDataset", "SnapshotDatasetV2"],
-        "is compared eagerly (test_data_golden.py), where ops are not recorded",
-    ),
     "MaxPoolGradGradWithArgmax": "TensorFlow has a GPU kernel only",
     "TileGrad": "TensorFlow 1.15 has no kernel for it",
     **dict.fromkeys(
@@ -191,6 +187,10 @@ COMPARED_ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
         (n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".checkpoint_ops")),
         "checkpoints byte for byte, V1 files and SavedModels: tests/wire, tests/train, tests/formats",
+    ),
+    **dict.fromkeys(
+        ["LoadDataset", "SnapshotDatasetV2"],
+        "is compared eagerly (test_data_golden.py), where ops are not recorded",
     ),
     "DisableCopyOnRead": "models saved by TF 2.21: tests/formats",
     "GatherTree": "beam search: tests/layers",
