@@ -16,7 +16,7 @@ __all__ = ["machine_rows", "missing_parts"]
 
 #: What an absent part costs, measured with a small conv net on 2 cores with AVX-512 (training 112 -> 280 ms, inference 12 -> 60 ms).
 NO_LIBRARY = (
-    "everything works on NumPy; conv nets take 2.5 times (training) to 5 times (inference) as long, "
+    "everything works on NumPy; inference of conv nets takes 5 times as long, their training 2.5 times, "
     "and weights=\"int8\" has no effect"
 )  # fmt: skip
 NO_TURBO = (

@@ -194,6 +194,7 @@ LAZY_MODULES = {
     "sparse": "headrace.api.v1.sparse",
     "spectral": "headrace.api.v1.spectral",
     "strings": "headrace.api.v1.strings",
+    "summary": "headrace.api.v1.summary",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.platform.test",
     "train": "headrace.api.v1.train",
@@ -426,6 +427,7 @@ if _TYPE_CHECKING:
     from headrace.api.v1 import sparse as sparse
     from headrace.api.v1 import spectral as spectral
     from headrace.api.v1 import strings as strings
+    from headrace.api.v1 import summary as summary
     from headrace.api.v1 import train as train
     from headrace.core.specs import IndexedSlicesSpec as IndexedSlicesSpec
     from headrace.core.specs import SparseTensorSpec as SparseTensorSpec
@@ -621,8 +623,9 @@ if _TYPE_CHECKING:
         "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
         "sparse_to_indicator", "sparse_transpose", "spectral", "string_join", "string_split",
         "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
-        "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "svd", "sysconfig",
-        "test", "timestamp", "train", "variable_axis_size_partitioner", "write_file", "zeta",
+        "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "summary", "svd",
+        "sysconfig", "test", "timestamp", "train", "variable_axis_size_partitioner", "write_file",
+        "zeta",
     ]
 # static names: end
 

@@ -39,6 +39,7 @@ LAZY_NAMES = late({
         "latest_checkpoint remove_checkpoint update_checkpoint_state"
     ),
     "headrace.train.saver": "Saver export_meta_graph import_meta_graph",
+    "headrace.train.summaries.event_files": "summary_iterator SummaryWriter=FileWriter",
     "headrace.train.input_queues.batches": (
         "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch maybe_shuffle_batch_join "
         "shuffle_batch shuffle_batch_join"

@@ -1,0 +1,33 @@
+"""``tf.summary`` of TF 1: summary ops and event files."""
+
+from headrace.api.missing import module_getattr
+from headrace.train.summaries.event_files import FileWriter, FileWriterCache
+from headrace.train.summaries.summary_functions import (
+    histogram,
+    merge,
+    merge_all,
+    scalar,
+    tensor_summary,
+    text,
+)
+
+MESSAGES = {
+    "Event": "event_pb2",
+    "SessionLog": "event_pb2",
+    "Summary": "summary_pb2",
+    "SummaryDescription": "summary_pb2",
+    "TaggedRunMetadata": "event_pb2",
+}
+
+__all__ = [
+    "FileWriter",
+    "FileWriterCache",
+    "histogram",
+    "merge",
+    "merge_all",
+    "scalar",
+    "tensor_summary",
+    "text",
+]
+
+__getattr__ = module_getattr("summary", __name__, messages=MESSAGES)

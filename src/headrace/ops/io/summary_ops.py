@@ -1,0 +1,163 @@
+"""Summary ops: tensors to serialized ``Summary`` messages, as TensorBoard reads them.
+
+The histogram has TensorFlow's buckets: limits that grow by a tenth from 1e-12 to 1e20 on both sides of zero; runs of empty
+buckets are written as one.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core.annotations import Array, ArrayNamespace
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.shapes import Shape
+
+__all__ = ["HISTOGRAM_SUMMARY", "MERGE_SUMMARY", "SCALAR_SUMMARY", "TENSOR_SUMMARY"]
+
+
+def _message() -> Any:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    return Summary()
+
+
+def _scalar(_: Inference) -> list[Shape]:
+    return [()]
+
+
+def _text(tag: Any) -> str:
+    value = tag.item() if isinstance(tag, np.ndarray) else tag
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _scalar_kernel(xp: ArrayNamespace, tags: Array, values: Array) -> bytes:
+    tags, values = np.asarray(tags, object), np.asarray(values)
+    if tags.shape != values.shape and not (tags.size == 1 and values.size == 1):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"tags and values not the same shape: {list(tags.shape)} != {list(values.shape)}",
+        )
+    summary = _message()
+    for tag, value in zip(tags.ravel(), values.ravel()):
+        summary.value.add(tag=_text(tag), simple_value=float(value))
+    return summary.SerializeToString()  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _limits() -> Array:
+    limits, limit = [], 1e-12
+    while limit < 1e20:
+        limits.append(limit)
+        limit *= 1.1
+    limits.append(sys.float_info.max)
+    return np.array([*(-x for x in reversed(limits)), 0.0, *limits])
+
+
+def histogram_of(values: Array) -> Any:
+    """A HistogramProto of finite values, in TensorFlow's buckets."""
+    from tensorboard.compat.proto.summary_pb2 import HistogramProto
+
+    flat = np.asarray(values, np.float64).ravel()
+    limits = _limits()
+    counts = np.bincount(np.searchsorted(limits, flat, side="right"), minlength=len(limits))
+    kept_limits, kept_counts = [], []
+    i = 0
+    while i < len(limits):
+        end, count = limits[i], counts[i]
+        i += 1
+        while count <= 0 and i < len(limits) and counts[i] <= 0:
+            end = limits[i]
+            i += 1
+        kept_limits.append(float(end))
+        kept_counts.append(float(count))
+    largest = sys.float_info.max
+    return HistogramProto(
+        min=float(flat.min()) if flat.size else largest,
+        max=float(flat.max()) if flat.size else -largest,
+        num=float(flat.size),
+        sum=float(sum(flat.tolist())),
+        sum_squares=float(sum(x * x for x in flat.tolist())),
+        bucket_limit=kept_limits,
+        bucket=kept_counts,
+    )
+
+
+def _histogram_kernel(xp: ArrayNamespace, tag: Array, values: Array) -> bytes:
+    name, numbers = _text(tag), np.asarray(values).astype(np.float64)
+    if np.isnan(numbers).any():
+        raise errors.InvalidArgumentError(None, None, f"Nan in summary histogram for: {name}")
+    if np.isinf(numbers).any():
+        raise errors.InvalidArgumentError(None, None, f"Infinity in summary histogram for: {name}")
+    summary = _message()
+    summary.value.add(tag=name).histo.CopyFrom(histogram_of(numbers))
+    return summary.SerializeToString()  # type: ignore[no-any-return]
+
+
+def _tensor_kernel(
+    xp: ArrayNamespace, tag: Array, tensor: Array, serialized_summary_metadata: Array
+) -> bytes:
+    from tensorboard.util.tensor_util import make_tensor_proto
+
+    summary = _message()
+    value = summary.value.add(tag=_text(tag))
+    value.tensor.CopyFrom(make_tensor_proto(np.asarray(tensor)))
+    given = serialized_summary_metadata
+    value.metadata.ParseFromString(given.item() if isinstance(given, np.ndarray) else given)
+    return summary.SerializeToString()  # type: ignore[no-any-return]
+
+
+def _merge_kernel(xp: ArrayNamespace, *inputs: Array) -> bytes:
+    merged, seen = _message(), set()
+    for serialized in inputs:
+        for text in np.asarray(serialized, object).ravel():
+            part = _message()
+            part.ParseFromString(text)
+            for value in part.value:
+                if value.tag and value.tag in seen:
+                    raise errors.InvalidArgumentError(
+                        None, None, f"Duplicate tag {value.tag} found in summary inputs"
+                    )
+                seen.add(value.tag)
+                merged.value.add().CopyFrom(value)
+    return merged.SerializeToString()  # type: ignore[no-any-return]
+
+
+SCALAR_SUMMARY = define(
+    "ScalarSummary",
+    "tags: string, values: T -> summary: string; T: type(real)",
+    shape=_scalar,
+    kernel=_scalar_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
+HISTOGRAM_SUMMARY = define(
+    "HistogramSummary",
+    "tag: string, values: T -> summary: string; T: type(real)=float32",
+    shape=_scalar,
+    kernel=_histogram_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
+MERGE_SUMMARY = define(
+    "MergeSummary",
+    "inputs: N*string -> summary: string",
+    shape=_scalar,
+    kernel=_merge_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
+TENSOR_SUMMARY = define(
+    "TensorSummaryV2",
+    "tag: string, tensor: T, serialized_summary_metadata: string -> summary: string; T: type",
+    shape=_scalar,
+    kernel=_tensor_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)

@@ -1,0 +1,207 @@
+"""``tf.summary.FileWriter``: event files that TensorBoard shows, and ``tf.train.summary_iterator``."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from headrace.core.graph import get_default_graph
+from headrace.wire.tfrecord import TFRecordWriter, tf_record_iterator
+
+__all__ = ["FileWriter", "FileWriterCache", "summary_iterator"]
+
+
+def _event(**fields: Any) -> Any:
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    return Event(wall_time=time.time(), **fields)
+
+
+class FileWriter:
+    """Writes summaries and graphs into an event file of ``logdir``.
+
+    Args:
+      logdir: the folder; made if it is not there.
+      graph: a graph to write at once.
+      max_queue: how many events may wait before they are flushed.
+      flush_secs: after how many seconds waiting events are flushed with the next one.
+      graph_def: the old form of ``graph``.
+      filename_suffix: the end of the file's name.
+      session: refused unless None: summaries as ops of TF 2's kind are not there.
+    """
+
+    def __init__(
+        self,
+        logdir: str,
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        if session is not None:
+            raise NotImplementedError(
+                "FileWriter(session=...) is for summary ops of TF 2's kind, which Headrace does not have; leave it out"
+            )
+        self._logdir = os.fspath(logdir)
+        self._max_queue, self._flush_secs = max_queue, flush_secs
+        self._suffix = filename_suffix or ""
+        self._seen: set[str] = set()
+        self._lock = threading.Lock()
+        self._file: TFRecordWriter | None = None
+        self._waiting, self._flushed = 0, time.time()
+        self._open()
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph=graph, graph_def=graph_def)
+
+    def _open(self) -> None:
+        os.makedirs(self._logdir, exist_ok=True)
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}{self._suffix}"
+        path = os.path.join(self._logdir, name)
+        number = 0
+        while os.path.exists(path):
+            number += 1
+            path = os.path.join(self._logdir, f"{name}.{number}")
+        self._file = TFRecordWriter(path)
+        self._file.write(_event(file_version="brain.Event:2").SerializeToString())
+        self._file.flush()
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def get_logdir(self) -> str:
+        """The folder of the event file."""
+        return self._logdir
+
+    def add_event(self, event: Any) -> None:
+        """Write an Event message."""
+        with self._lock:
+            if self._file is None:
+                raise ValueError("the FileWriter is closed; reopen() opens it again")
+            self._file.write(event.SerializeToString())
+            self._waiting += 1
+            late = time.time() - self._flushed > self._flush_secs
+            if self._waiting >= self._max_queue or late:
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+        self._waiting, self._flushed = 0, time.time()
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Write what a summary op gave (bytes) or a Summary message, for a step."""
+        if isinstance(summary, bytes):
+            from tensorboard.compat.proto.summary_pb2 import Summary
+
+            parsed = Summary()
+            parsed.ParseFromString(summary)
+            summary = parsed
+        for value in summary.value:
+            if not value.metadata:
+                continue
+            if value.tag in self._seen:
+                value.ClearField("metadata")
+            self._seen.add(value.tag)
+        self._add(_event(summary=summary), global_step)
+
+    def add_graph(self, graph: Any = None, global_step: Any = None, graph_def: Any = None) -> None:
+        """Write a Graph (or a GraphDef) for TensorBoard's graph page."""
+        if graph is None and graph_def is None:
+            raise ValueError("The argument must be a graph or a graph_def.")
+        if hasattr(graph, "as_graph_def"):
+            graph_def = graph.as_graph_def(add_shapes=True)
+        elif graph is not None:
+            graph_def = graph
+        if not hasattr(graph_def, "SerializeToString"):
+            raise TypeError(f"The passed graph must be a Graph or a GraphDef, not {graph_def!r}")
+        self._add(_event(graph_def=graph_def.SerializeToString()), global_step)
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Write a MetaGraphDef."""
+        self._add(_event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
+
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+        """Write a SessionLog: start, checkpoint or stop of a session."""
+        self._add(_event(session_log=session_log), global_step)
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Write a RunMetadata message under a tag, which may be used once."""
+        if tag in self._seen:
+            raise ValueError("The provided tag was already used for this event type")
+        self._seen.add(tag)
+        event = _event()
+        event.tagged_run_metadata.tag = tag
+        event.tagged_run_metadata.run_metadata = run_metadata.SerializeToString()
+        self._add(event, global_step)
+
+    def _add(self, event: Any, global_step: Any) -> None:
+        if global_step is not None:
+            event.step = int(global_step)
+        self.add_event(event)
+
+    def flush(self) -> None:
+        """Everything that was added is in the file when this returns."""
+        with self._lock:
+            self._flush()
+
+    def close(self) -> None:
+        """Flush and close the file."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    def reopen(self) -> None:
+        """Go on after ``close``, in a new file."""
+        with self._lock:
+            if self._file is None:
+                self._open()
+
+
+class FileWriterCache:
+    """One FileWriter for each folder."""
+
+    _writers: dict[str, FileWriter] = {}
+    _lock = threading.Lock()
+
+    @staticmethod
+    def get(logdir: str) -> FileWriter:
+        """The writer of a folder, made when it is first asked for."""
+        with FileWriterCache._lock:
+            if logdir not in FileWriterCache._writers:
+                graph = get_default_graph()
+                FileWriterCache._writers[logdir] = FileWriter(logdir, graph=graph)
+            return FileWriterCache._writers[logdir]
+
+    @staticmethod
+    def clear() -> None:
+        """Close all writers and forget them."""
+        with FileWriterCache._lock:
+            for writer in FileWriterCache._writers.values():
+                writer.close()
+            FileWriterCache._writers = {}
+
+
+def summary_iterator(path: str) -> Iterator[Any]:
+    """The Event messages of an event file."""
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    for record in tf_record_iterator(path):
+        event = Event()
+        event.ParseFromString(record)
+        yield event

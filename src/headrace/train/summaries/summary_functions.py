@@ -1,0 +1,129 @@
+"""``tf.summary.scalar``, ``histogram``, ``text``, ``tensor_summary``, ``merge``, ``merge_all``."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from headrace.core.annotations import TensorLike
+from headrace.core.build import apply
+from headrace.core.graph import GraphKeys
+from headrace.core.scopes import add_to_collection, get_collection, name_scope
+from headrace.core.tensor import Tensor
+from headrace.ops.io import summary_ops
+
+__all__ = ["clean_tag", "histogram", "merge", "merge_all", "scalar", "tensor_summary", "text"]
+
+
+def clean_tag(name: str) -> str:
+    """A name as part of a node's name: other characters become ``_``, a leading ``/`` goes."""
+    return re.sub(r"[^-/\w\.]", "_", name).lstrip("/")
+
+
+@contextlib.contextmanager
+def _scope(
+    name: str, family: str | None, default: str | None, values: Sequence[Any]
+) -> Iterator[tuple[str, str]]:
+    """The tag, which is the unique name of the op's scope, and the name for the op."""
+    base = clean_tag(name)
+    if family is not None:
+        family = clean_tag(family)
+        base = f"{family}/{base}"
+    with name_scope(base, default, values) as scope:
+        unique = scope.rstrip("/")
+        yield (unique if family is None else f"{family}/{unique}"), scope
+
+
+def _collect(summary: Tensor, collections: Sequence[str] | None, default: Sequence[str]) -> Tensor:
+    for key in default if collections is None else collections:
+        add_to_collection(key, summary)
+    return summary
+
+
+def scalar(
+    name: str,
+    tensor: TensorLike,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
+) -> Tensor:
+    """A summary op of one number.
+
+    Args:
+      name: the tag (below ``family``, if that is given).
+      tensor: a real number.
+      collections: graph collections for the op; ``[GraphKeys.SUMMARIES]`` without this.
+      family: a prefix of the tag, by which TensorBoard groups.
+    """
+    with _scope(name, family, None, [tensor]) as (tag, scope):
+        made = apply(summary_ops.SCALAR_SUMMARY, tag, tensor, name=scope)
+    return _collect(made, collections, [GraphKeys.SUMMARIES])
+
+
+def histogram(
+    name: str,
+    values: TensorLike,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
+) -> Tensor:
+    """A summary op of the distribution of ``values`` (any shape). NaN and infinities are errors."""
+    with _scope(name, family, "HistogramSummary", [values]) as (tag, scope):
+        made = apply(summary_ops.HISTOGRAM_SUMMARY, tag, values, name=scope)
+    return _collect(made, collections, [GraphKeys.SUMMARIES])
+
+
+def tensor_summary(
+    name: str,
+    tensor: TensorLike,
+    summary_description: str | None = None,
+    collections: Sequence[str] | None = None,
+    summary_metadata: Any = None,
+    family: str | None = None,
+    display_name: str | None = None,
+) -> Tensor:
+    """A summary op with a tensor as it is, for a TensorBoard plugin named in ``summary_metadata``."""
+    from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+
+    metadata = summary_metadata if summary_metadata is not None else SummaryMetadata()
+    if display_name is not None:
+        metadata.display_name = display_name
+    if summary_description is not None:
+        metadata.summary_description = summary_description
+    serialized = metadata.SerializeToString()
+    with _scope(name, family, None, [tensor]) as (tag, scope):
+        made = apply(summary_ops.TENSOR_SUMMARY, tag, tensor, serialized, name=scope)
+    return _collect(made, collections, [GraphKeys.SUMMARIES])
+
+
+def text(name: str, tensor: Tensor, collections: Sequence[str] | None = None) -> Tensor:
+    """A summary op of strings, which TensorBoard shows as Markdown."""
+    from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+
+    from headrace.core.dtypes import string
+
+    if tensor.dtype != string:
+        raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}")
+    data = SummaryMetadata.PluginData(plugin_name="text", content=b"")
+    return tensor_summary(
+        name, tensor, collections=collections, summary_metadata=SummaryMetadata(plugin_data=data)
+    )
+
+
+def merge(
+    inputs: Sequence[Tensor], collections: Sequence[str] | None = None, name: str | None = None
+) -> Tensor:
+    """One summary op that gives the values of several. The same tag twice is an error of the run."""
+    if name is not None:
+        name = clean_tag(name)
+    with name_scope(name, "Merge", list(inputs)):
+        made = apply(summary_ops.MERGE_SUMMARY, list(inputs), name=name)
+    return _collect(made, collections, [])
+
+
+def merge_all(
+    key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
+) -> Tensor | None:
+    """All summaries of a collection as one op; None if there are none."""
+    found = get_collection(key, scope)
+    return merge(found, name=name) if found else None
