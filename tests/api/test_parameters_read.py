@@ -62,6 +62,8 @@ BY_FUNCTION = {
     ("__init__", "caching_device"): "an eager variable's value is where it is read", ("__init__", "distribute_strategy"): _DEVICE,
     ("__init__", "expected_shape"): "TensorFlow ignores it, too", ("__init__", "import_scope"): "nothing is imported in eager code",
     ("__init__", "validate_shape"): "an eager variable has a value, so its shape is known",
+    ("apply_gradients", "experimental_aggregate_gradients"): "one replica: there is nothing to aggregate",
+    ("from_config", "custom_objects"): "a configuration has numbers and schedules, no classes to look up",
     ("load_v2", "options"): "options of devices and remote file systems; there are none",
     ("save", "options"): "options of devices and remote file systems; there are none",
     ("snapshot", "name"): _EAGER, ("with_options", "name"): _EAGER,

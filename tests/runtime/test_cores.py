@@ -102,6 +102,7 @@ def test_a_number_with_its_reason() -> None:
 
 
 def test_settings_of_the_process_and_of_a_session() -> None:
+    tf.config.threading.set_intra_op_parallelism_threads(0)  # whatever other tests left
     before = pool.chosen_threads()
     tf.config.threading.set_intra_op_parallelism_threads(3)
     try:
