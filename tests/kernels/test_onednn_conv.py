@@ -133,6 +133,15 @@ def test_any_geometry(
     close(windowed.conv_filter_grad(x, w.shape, d, g), im2col.conv_filter_grad(x, w.shape, d, g))
 
 
+def test_filter_gradient_of_windows_that_skip_pixels(onednn: Any) -> None:
+    """oneDNN's AVX2 code gave wrong sums for one channel and nine filters."""
+    for channels, width, strides in ((1, 9, (1, 2)), (1, 9, (2, 2)), (3, 17, (3, 1))):
+        g = im2col.geometry((6, 10), (1, 1), strides, (1, 1), SAME)
+        x, d = normal(1, 6, 10, channels), normal(1, *g.out, width)
+        shape = (1, 1, channels, width)
+        close(windowed.conv_filter_grad(x, shape, d, g), im2col.conv_filter_grad(x, shape, d, g))
+
+
 @pytest.mark.parametrize("multiplier", [1, 2, 3])
 @pytest.mark.parametrize(
     ("channels", "strides", "dilations", "padding"),
