@@ -40,7 +40,7 @@ _EAGER = (
     "config.run_functions_eagerly",
     "data.AUTOTUNE",
 )
-_EAGER_METHODS = ("numpy", "assign_add_eager")
+_EAGER_METHODS = ("numpy",)
 #: A program that calls one of these starts eager execution itself, with TensorFlow 1's names.
 _EAGER_SWITCHES = (
     "enable_eager_execution",
