@@ -1,7 +1,9 @@
-"""Training steps while other processes want the same cores, many processes at once, many threads on one session.
+"""Training steps while other processes want the same cores, many processes at once, many threads on
+one session.
 
-Other work is a Python loop for each core (``busy``) or one alone (``neighbour``), with the worker's own affinity. Rows show the
-median and the 90th percentile of a step: the best of many is the one that nobody disturbed.
+Other work is a Python loop for each core (``busy``) or one alone (``neighbour``), with the worker's
+own affinity. Rows show the median and the 90th percentile of a step: the best of many is the one
+that nobody disturbed.
 """
 
 from __future__ import annotations
@@ -134,11 +136,26 @@ def cases(library: str) -> dict[str, Case]:
 CASES = {library: cases(library) for library in ("headrace", "tf")}
 _LEVEL = {"must": Target({"tf": 1})}
 ROWS = [
-    Row(f"{program.upper()}, {_WORDS[load]}: {text}", f"{program}.{load}", Quantile("step", q), _LEVEL)
+    Row(
+        f"{program.upper()}, {_WORDS[load]}: {text}",
+        f"{program}.{load}",
+        Quantile("step", q),
+        _LEVEL,
+    )
     for load in _LOADS
     for program in PROGRAMS
     for q, text in ((0.5, "median"), (0.9, "90th percentile"))
 ] + [
-    Row(f"MLP in {PROCESSES} processes at once, a step of all", "mlp.processes", Quantile("step", 0.5), _LEVEL),
-    Row(f"MLP by {THREADS} threads on one session, a step of all", "mlp.threads", Quantile("step", 0.5), _LEVEL),
-]  # fmt: skip
+    Row(
+        f"MLP in {PROCESSES} processes at once, a step of all",
+        "mlp.processes",
+        Quantile("step", 0.5),
+        _LEVEL,
+    ),
+    Row(
+        f"MLP by {THREADS} threads on one session, a step of all",
+        "mlp.threads",
+        Quantile("step", 0.5),
+        _LEVEL,
+    ),
+]

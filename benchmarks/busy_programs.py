@@ -1,11 +1,14 @@
-"""Training loops of small products, as TensorFlow-1 programs: what shares of a core, and other threads, show in first.
+"""Training loops of small products, as TensorFlow-1 programs: what shares of a core, and other
+threads, show in first.
 
-A GAN (784-128-1 and 100-128-784), a variational autoencoder (784-512-32) and the MLP of the models; Adam, batches of 128.
+A GAN (784-128-1 and 100-128-784), a variational autoencoder (784-512-32) and the MLP of the models;
+Adam, batches of 128.
 
     step = make_step(tf, "gan", session)
     step()
 
-As a program it is one of many processes: it says "ready", waits for a line, and answers with how many steps it made:
+As a program it is one of many processes: it says "ready", waits for a line, and answers with how
+many steps it made:
 
     python -m benchmarks.busy_programs headrace mlp 3.0
 """

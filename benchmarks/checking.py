@@ -1,4 +1,7 @@
-"""Whether all libraries train and run the same models: losses and logits of the tiny ones, side by side."""
+"""Whether all libraries train and run the same models.
+
+Losses and logits of the tiny ones, side by side.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ def _group() -> Group:
 
 
 def differing(results: Results) -> list[tuple[str, str]]:
-    """The libraries and checks that are away from the first library that has the check, or failed."""
+    """The libraries and checks that are away from the first library that has the check, or
+    failed.
+    """
     away = [key for key in results.failures if key[1] in CHECKS]
     for check in CHECKS:
         for library in results.libraries(check):
@@ -41,7 +46,9 @@ def _apart(a: list[float], b: list[float]) -> float:
 
 
 def check_table(results: Results) -> Table:
-    """The last loss in the first library, and how far each other is from all of its losses and logits."""
+    """The last loss in the first library, and how far each other is from all of its losses and
+    logits.
+    """
     names = [n for n in _group().libraries() if any(key[0] == n for key in _keys(results))]
     cells: list[list[str]] = []
     for check in CHECKS:

@@ -1,7 +1,8 @@
 """Input pipelines as functions of TensorFlow 2's module: one text for Headrace and TensorFlow.
 
-A case makes the dataset once; a sample is one pass over all of it in Python. ``input_loop`` trains from an iterator in a
-graph and session instead, and gives besides the times of the input alone and of the model alone.
+A case makes the dataset once; a sample is one pass over all of it in Python. ``input_loop`` trains
+from an iterator in a graph and session instead, and gives besides the times of the input alone and
+of the model alone.
 """
 
 from __future__ import annotations
@@ -28,13 +29,43 @@ _ALL = {"must": Target({"tf": 1, "torch": 1})}
 _TORCH = {"must": Target({"torch": 1})}
 
 ROWS = [
-    Row("60,000x784 floats: slices, shuffle, batch, prefetch", "slices", Best("epoch"), _ALL, short="slices"),
+    Row(
+        "60,000x784 floats: slices, shuffle, batch, prefetch",
+        "slices",
+        Best("epoch"),
+        _ALL,
+        short="slices",
+    ),
     Row("256 JPEG files: read, decode, resize, batch", "jpeg", Best("epoch"), _TORCH, short="JPEG"),
-    Row("20,000 TFRecords of floats: parse each, batch", "records", Best("epoch"), _ALL, short="TFRecord"),
+    Row(
+        "20,000 TFRecords of floats: parse each, batch",
+        "records",
+        Best("epoch"),
+        _ALL,
+        short="TFRecord",
+    ),
     Row("… batch, parse together", "records_batched", Best("epoch"), _ALL, short="batched"),
-    Row("… of bytes: parse and decode each, batch", "records_bytes", Best("epoch"), _ALL, short="bytes"),
-    Row("10,000 rows of a Python generator, batch", "generator", Best("epoch"), _TORCH, short="generator"),
-    Row("10,000 calls of a Python function, batch", "python_map", Best("epoch"), _TORCH, short="Python map"),
+    Row(
+        "… of bytes: parse and decode each, batch",
+        "records_bytes",
+        Best("epoch"),
+        _ALL,
+        short="bytes",
+    ),
+    Row(
+        "10,000 rows of a Python generator, batch",
+        "generator",
+        Best("epoch"),
+        _TORCH,
+        short="generator",
+    ),
+    Row(
+        "10,000 calls of a Python function, batch",
+        "python_map",
+        Best("epoch"),
+        _TORCH,
+        short="Python map",
+    ),
     Row("training from JPEG files with prefetch, a pass", "input_loop", Best("loop"), short="loop"),
     Row(
         "… over the slower of input and model alone",
@@ -42,7 +73,7 @@ ROWS = [
         Quotient("loop", "alone"),
         {"must": Target(at_most=1.1)},
     ),
-]  # fmt: skip
+]
 
 
 def slices_arrays(scale: Scale) -> tuple[Any, Any]:

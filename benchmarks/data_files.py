@@ -25,7 +25,9 @@ EXAMPLES = 20_000
 
 @dataclass(frozen=True)
 class Files:
-    """``floats`` and ``bytes`` are TFRecords of Examples with an int64 label and 784 floats, or 784 bytes."""
+    """``floats`` and ``bytes`` are TFRecords of Examples with an int64 label and 784 floats, or
+    784 bytes.
+    """
 
     directory: Path
 
@@ -55,7 +57,9 @@ def make_files(directory: Path, scale: Scale) -> Files:
 
 
 def _make_images(directory: Path, count: int) -> None:
-    """Smooth colours with some noise, 256×192: about 20 kB each, as a photograph of that size has."""
+    """Smooth colours with some noise, 256×192: about 20 kB each, as a photograph of that size
+    has.
+    """
     from PIL import Image
 
     random = np.random.RandomState(0)

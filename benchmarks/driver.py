@@ -1,4 +1,5 @@
-"""Asks the workers of a group in turn, round after round. A case that fails in one library leaves the others alone.
+"""Asks the workers of a group in turn, round after round. A case that fails in one library leaves
+the others alone.
 
 driver = Driver(pythons, Settings(rounds=5))
 driver.measure(GROUPS["engine"], ["scalar_add"])
@@ -58,7 +59,8 @@ class Driver:
             stack.callback(workers.close)
             for case in cases:
                 self._measure(workers, group, case)
-                # one library works at a time, on at most this many threads: what is above that is not ours
+                # one library works at a time, on at most this many threads: what is above that is
+                # not ours
                 self.results.load = max(self.results.load, load() - self.settings.threads)
 
     @contextmanager

@@ -1,4 +1,5 @@
-"""Eager execution and ``tf.function`` as functions of TensorFlow 2's module: one text for Headrace and TensorFlow.
+"""Eager execution and ``tf.function`` as functions of TensorFlow 2's module: one text for Headrace
+and TensorFlow.
 
 Below them the same for PyTorch, NumPy and jax, where they have it.
 """
@@ -83,7 +84,8 @@ def _retraced(make: Callable[[], Callable[[Any], Any]], scale: Scale) -> Measure
     return measure
 
 
-# TensorFlow's API ---------------------------------------------------------------------------------------
+# TensorFlow's API
+# ---------------------------------------------------------------------------------------
 
 
 def _forward(tf: Any, weights: list[Any], x: Any) -> Any:
@@ -142,7 +144,8 @@ def retrace(tf: Any, scale: Scale) -> Measure:
     return _retraced(make, scale)
 
 
-# the others ---------------------------------------------------------------------------------------------
+# the others
+# ---------------------------------------------------------------------------------------------
 
 
 def _numpy_forward(weights: list[Any], x: Any) -> Any:

@@ -1,6 +1,7 @@
 """The rows of the group "engine": small graphs, long graphs, memory, the first heavy ops.
 
-Two columns of targets: what the engine had to reach when it was made, and what it has to reach since it is to be fast.
+Two columns of targets: what the engine had to reach when it was made, and what it has to reach
+since it is to be fast.
 """
 
 from __future__ import annotations

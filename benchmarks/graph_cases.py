@@ -1,7 +1,9 @@
-"""The cases about size: long graphs and changing batch sizes, as functions of ``tf`` (see session_cases).
+"""The cases about size: long graphs and changing batch sizes, as functions of ``tf`` (see
+session_cases).
 
-The graph of many ops is a chain that alternates ``y * x`` and ``y + z`` with ``x`` and ``z`` fed: it has no constants to
-fold, no two equal ops to share and no run of additions to gather, so that whoever runs it has to do 5,000 small operations.
+The graph of many ops is a chain that alternates ``y * x`` and ``y + z`` with ``x`` and ``z`` fed:
+it has no constants to fold, no two equal ops to share and no run of additions to gather, so that
+whoever runs it has to do 5,000 small operations.
 """
 
 from __future__ import annotations
@@ -84,7 +86,10 @@ def build_long(tf: Any, scale: Scale) -> Measure:
 
 
 def first_run_size(tf: Any, scale: Scale) -> Measure:
-    """The first run, per op that it needs: of 5,000, of 20,000, and of 5,000 in a graph that has 50,000."""
+    """The first run, per op that it needs.
+
+    Of 5,000, of 20,000, and of 5,000 in a graph that has 50,000.
+    """
     count = scale.count(OPS)
 
     def first(needed: int, beside: int = 0) -> float:
@@ -128,7 +133,10 @@ def long_graph(tf: Any, scale: Scale) -> Measure:
 
 
 def new_sizes(tf: Any, scale: Scale) -> Measure:
-    """A training step with a batch size not seen before, a thousand times; and each size when it has settled."""
+    """A training step with a batch size not seen before, a thousand times.
+
+    And each size when it has settled.
+    """
     sizes = _sizes(scale)
     rows = np.random.rand(max(sizes), 10).astype(np.float32)
     classes = np.random.randint(0, 2, max(sizes)).astype(np.int32)

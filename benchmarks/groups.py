@@ -32,7 +32,10 @@ _SHORT = {
 
 @dataclass(frozen=True)
 class Group:
-    """``targets`` are the headings of their columns; ``most_rounds`` for cases that take long and hardly differ."""
+    """``targets`` are the headings of their columns.
+
+    ``most_rounds`` for cases that take long and hardly differ.
+    """
 
     name: str
     title: str
@@ -95,7 +98,8 @@ GROUPS = {
         Group("models", "A training step of whole models", _training_rows(), _TRAINERS),
         Group(
             "inference",
-            "Inference of the same models, variables not frozen (frozen in ONNX Runtime and OpenVINO)",
+            "Inference of the same models, variables not frozen (frozen in ONNX Runtime "
+            "and OpenVINO)",
             _inference_rows(),
             (*_TRAINERS, "ort", "openvino"),
         ),

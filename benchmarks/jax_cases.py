@@ -1,6 +1,7 @@
 """The cases that can be said with ``jax.jit``: the same work, with arrays instead of a session.
 
-The figures are kind to jax: a result counts as there when it is ready, without making it a NumPy array as ``run`` does.
+The figures are kind to jax: a result counts as there when it is ready, without making it a NumPy
+array as ``run`` does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The libraries that are compared: what a table calls them, and the environment that their Python is in.
+"""The libraries that are compared: what a table calls them, and the environment that their Python
+is in.
 
 LIBRARIES["xla"].label                        # "TF jit_compile"
 ENVIRONMENTS["tf"].variable                   # "HEADRACE_PEER_TF2"
@@ -16,7 +17,10 @@ OWN = "headrace"
 
 @dataclass(frozen=True)
 class Environment:
-    """``variable`` may name its Python; ``choices`` are what to install otherwise, the first that can be."""
+    """``variable`` may name its Python.
+
+    ``choices`` are what to install otherwise, the first that can be.
+    """
 
     variable: str
     choices: list[list[str]]
@@ -44,8 +48,9 @@ ENVIRONMENTS = {
 
 @dataclass(frozen=True)
 class Library:
-    """``environment`` is None if Headrace's own Python has it. ``statement`` imports it as a user would (and uses a
-    name, so that a lazy import does its work)."""
+    """``environment`` is None if Headrace's own Python has it. ``statement`` imports it as a user
+    would (and uses a name, so that a lazy import does its work).
+    """
 
     label: str
     environment: str | None

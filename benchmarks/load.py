@@ -1,4 +1,7 @@
-"""Whether other programs keep the machine busy: then figures, and ratios too, are not to be trusted."""
+"""Whether other programs keep the machine busy.
+
+Then figures, and ratios too, are not to be trusted.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,23 @@ from pathlib import Path
 
 __all__ = ["BUSY", "busy_cores", "load"]
 
-#: A load by others from which a library that wakes many threads loses more than one that works in a single thread.
+#: A load by others from which a library that wakes many threads loses more than one that works in a
+#: single thread.
 BUSY = 0.5
 
 
 def load() -> float:
-    """How many threads wanted a processor over the last minute; 0 where the system does not tell."""
+    """How many threads wanted a processor over the last minute; 0 where the system does not
+    tell.
+    """
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def busy_cores(seconds: float = 1.0) -> float:
-    """How many processors others keep busy right now, before anything of ours runs; 0 where the system does not tell."""
+    """How many processors others keep busy right now, before anything of ours runs.
+
+    0 where the system does not tell.
+    """
     before = _processor_times()
     time.sleep(seconds)
     after = _processor_times()

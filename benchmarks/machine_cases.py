@@ -1,6 +1,7 @@
 """What the machine can do: the rate of large matrix products, and of copies in memory and in cache.
 
-The best of all libraries is the machine's rate; no model can be faster than its floating-point operations at that rate.
+The best of all libraries is the machine's rate; no model can be faster than its floating-point
+operations at that rate.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The cases about memory, as functions of ``tf`` (see session_cases). Each wants a process of its own.
+"""The cases about memory, as functions of ``tf`` (see session_cases). Each wants a process of its
+own.
 
-They give the resident memory after a warm-up of a tenth (at most a thousand) of the work, and at the end.
+They give the resident memory after a warm-up of a tenth (at most a thousand) of the work, and at
+the end.
 """
 
 from __future__ import annotations

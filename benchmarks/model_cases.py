@@ -1,4 +1,5 @@
-"""The cases of whole models, made from ``benchmarks.models`` for each library: a training step, inference, a check.
+"""The cases of whole models, made from ``benchmarks.models`` for each library: a training step,
+inference, a check.
 
 A check trains the tiny model for some steps: every library must see the same losses and logits.
 
@@ -39,7 +40,8 @@ ADAPTERS: dict[str, tuple[str, dict[str, Any]]] = {
     "ort": ("in_onnx", {}),
     "openvino": ("in_onnx", {}),
 }
-#: What a library does not have: PyTensor no convolution for images, and one way only to write a loop.
+#: What a library does not have: PyTensor no convolution for images, and one way only to write a
+#: loop.
 MISSING = {"pytensor": {"lenet", "resnet", "lstm"}, "ort": {"lstm_loop"}, "openvino": {"lstm_loop"}}
 
 

@@ -1,5 +1,6 @@
-"""Writes what was measured into docs/benchmarks.md and its pictures. The page's own text stays; a group's part is what lies
-between its marks, and is left alone when the run did not measure the group.
+"""Writes what was measured into docs/benchmarks.md and its pictures. The page's own text stays; a
+group's part is what lies between its marks, and is left alone when the run did not measure the
+group.
 
     <!-- measured: engine -->
     ...
@@ -51,7 +52,8 @@ def _part(group: Group, results: Results, pictures: list[Path]) -> str:
     limits = limits_table(group, results, machine) if machine is not None else None
     if machine is not None and limits is not None:
         parts.append(
-            f"The limit is the work at {machine.flops / 1e9:.0f} GFlop/s, the rate of large float32 products measured "
+            f"The limit is the work at {machine.flops / 1e9:.0f} GFlop/s, the rate of "
+            "large float32 products measured "
             "in the same run; the shares are of that limit:"
         )
         parts.append(markdown(limits).rstrip())

@@ -28,7 +28,10 @@ class WorkerError(Exception):
 
 
 def set_up_peers(directory: Path) -> dict[str, str]:
-    """Makes each environment in ``directory`` unless it is there; gives the Pythons of those that could be made."""
+    """Makes each environment in ``directory`` unless it is there.
+
+    Gives the Pythons of those that could be made.
+    """
     pythons: dict[str, str] = {}
     for name in ENVIRONMENTS:
         try:

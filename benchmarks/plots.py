@@ -1,6 +1,8 @@
-"""The pictures: bars of each library's speed relative to TensorFlow, and the roofline. Needs matplotlib.
+"""The pictures: bars of each library's speed relative to TensorFlow, and the roofline. Needs
+matplotlib.
 
-draw(results, Path("docs/benchmarks"))        # {"models": [Path("docs/benchmarks/models.png"), ...], ...}
+draw(results, Path("docs/benchmarks"))        # {"models": [Path("docs/benchmarks/models.png"),
+...], ...}
 """
 
 from __future__ import annotations

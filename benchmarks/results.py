@@ -1,4 +1,5 @@
-"""What a run has measured: enough to make tables, plots and pages from it, now or later from its JSON file.
+"""What a run has measured: enough to make tables, plots and pages from it, now or later from its
+JSON file.
 
 results = Results.from_json(Path("out.json").read_text())
 results.rounds["tf", "scalar_add"]            # [{"run": [...]}, ...]
@@ -16,8 +17,9 @@ __all__ = ["Results"]
 
 @dataclass
 class Results:
-    """``rounds``: samples of every round by library and case; ``failures``: the reason, likewise; ``load``: how many
-    processors other programs wanted."""
+    """``rounds``: samples of every round by library and case; ``failures``: the reason, likewise;
+    ``load``: how many processors other programs wanted.
+    """
 
     versions: dict[str, str] = field(default_factory=dict)
     rounds: dict[tuple[str, str], list[Samples]] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """The limits of the machine, and how far a library is from them.
 
 machine = Machine.of(results, min)            # None if the machine was not measured
-machine.seconds(work)                         # the products and convolutions at the rate of large products
+machine.seconds(work)                         # the products and convolutions at the rate of large
+products
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ __all__ = ["Machine"]
 
 @dataclass(frozen=True)
 class Machine:
-    """Rates in a second: floating-point operations of large products; bytes copied in memory and in cache."""
+    """Rates in a second.
+
+    Floating-point operations of large products; bytes copied in memory and in cache.
+    """
 
     flops: float
     bytes: float
@@ -37,5 +41,8 @@ class Machine:
         return cls(*rates)
 
     def seconds(self, work: Work) -> float:
-        """No time is below this: caches may make the bytes cheaper than memory does, but not the operations."""
+        """No time is below this.
+
+        Caches may make the bytes cheaper than memory does, but not the operations.
+        """
         return work.flops / self.flops

@@ -1,4 +1,5 @@
-"""What a row of a table is: a figure worked out from the samples of a case, with what it has to reach.
+"""What a row of a table is: a figure worked out from the samples of a case, with what it has to
+reach.
 
 row = Row("scalar add", "scalar_add", Best("run"), {"must": Target({"tf": 40, "jax": 1})})
 row.figure.value(rounds, min)                # 3.0e-06
@@ -35,7 +36,10 @@ Statistic = Callable[[list[float]], float]
 
 
 class Figure(Protocol):
-    """Something to show for a case; ``unit`` is "s", "/s" (a rate), "x" (a ratio) or "B" (a growth of memory)."""
+    """Something to show for a case.
+
+    ``unit`` is "s", "/s" (a rate), "x" (a ratio) or "B" (a growth of memory).
+    """
 
     @property
     def unit(self) -> str: ...
@@ -61,7 +65,9 @@ class Best:
 
 @dataclass(frozen=True)
 class Quantile:
-    """A time that a share of the samples of all rounds keeps to, whatever the statistic of the table is."""
+    """A time that a share of the samples of all rounds keeps to, whatever the statistic of the
+    table is.
+    """
 
     name: str
     share: float
@@ -111,8 +117,9 @@ class Quotient:
 class Worst:
     """The worst step of a series beside the same step when settled.
 
-    Every round takes the same steps in the same order; of each step the statistic over the rounds counts. So what another
-    process disturbed in one round drops out, and what is slow in every round stays.
+    Every round takes the same steps in the same order; of each step the statistic over the rounds
+    counts. So what another process disturbed in one round drops out, and what is slow in every
+    round stays.
     """
 
     new: str
@@ -168,8 +175,9 @@ LEVEL = 1.02
 
 @dataclass(frozen=True)
 class Target:
-    """``over``: how many times faster than a peer; ``of_best``: the same for the fastest of the peers; ``at_most``: the
-    limit of a ratio."""
+    """``over``: how many times faster than a peer; ``of_best``: the same for the fastest of the
+    peers; ``at_most``: the limit of a ratio.
+    """
 
     over: dict[str, float] = field(default_factory=dict)
     of_best: float | None = None
@@ -187,7 +195,9 @@ class Target:
         return ", ".join(parts)
 
     def met(self, value: float, ratios: dict[str, float]) -> str:
-        """ "yes", "NO", "unsure" if the figure cannot be right; "" without the peer that is named."""
+        """ "yes", "NO", "unsure" if the figure cannot be right; "" without the peer that is
+        named.
+        """
         if self.at_most == FLAT and value < 1 / FLAT:
             return "unsure"  # going on cannot make it cheaper: the early figure was disturbed
         if any(name not in ratios for name in self.over):
@@ -200,8 +210,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """``targets`` by the heading of their column; ``peers`` other than the group's; ``work`` for the roofline; ``short``
-    for a plot."""
+    """``targets`` by the heading of their column; ``peers`` other than the group's; ``work`` for
+    the roofline; ``short`` for a plot.
+    """
 
     title: str
     case: str

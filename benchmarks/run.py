@@ -1,10 +1,10 @@
 """The command: measures groups of cases, prints their tables, and writes them into the docs.
 
-python -m benchmarks                                          # Headrace, and the peers that can be found
-python -m benchmarks --setup-peers ~/.cache/headrace-peers    # makes environments for the peers first
-python -m benchmarks --group models --case mlp.train --rounds 10 --json out.json
-python -m benchmarks --group models --isa avx2                # as on a CPU without AVX-512
-python -m benchmarks --from out.json --docs docs              # tables and plots of an earlier run
+python -m benchmarks                                          # Headrace, and the peers that can be
+found python -m benchmarks --setup-peers ~/.cache/headrace-peers    # makes environments for the
+peers first python -m benchmarks --group models --case mlp.train --rounds 10 --json out.json python
+-m benchmarks --group models --isa avx2                # as on a CPU without AVX-512 python -m
+benchmarks --from out.json --docs docs              # tables and plots of an earlier run
 """
 
 from __future__ import annotations

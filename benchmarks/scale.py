@@ -1,4 +1,6 @@
-"""How much of a case to do: the full measure, or a quick one that only shows that everything runs."""
+"""How much of a case to do: the full measure, or a quick one that only shows that everything
+runs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The cases as TensorFlow-1 programs: functions of the module ``tf``, the same text for Headrace and TensorFlow.
+"""The cases as TensorFlow-1 programs: functions of the module ``tf``, the same text for Headrace
+and TensorFlow.
 
-A case is called with ``tf`` and a :class:`~benchmarks.scale.Scale` once in a process and returns what measures a round:
+A case is called with ``tf`` and a :class:`~benchmarks.scale.Scale` once in a process and returns
+what measures a round:
 
     measure = scalar_add(tf, FULL)
     measure()                                     # {"run": [3.1e-06, 3.0e-06, ...]}
@@ -97,7 +99,9 @@ def _lenet(scale: Scale) -> LeNet:
 
 
 def anew(tf: Any, scale: Scale) -> Measure:
-    """Three new ops and a new session in every one of 1,000 iterations, all in one default graph."""
+    """Three new ops and a new session in every one of 1,000 iterations, all in one default
+    graph.
+    """
     count = scale.count(1_000)
 
     def measure() -> Samples:
@@ -135,7 +139,10 @@ def _iterations_anew(tf: Any, count: int) -> list[float]:
 
 
 def classifier_step(tf: Any, sizes: tuple[int, ...], optimizer: Any) -> tuple[Any, Any, list[Any]]:
-    """A classifier with relu layers of these sizes: the placeholders of rows and labels, and what a step fetches."""
+    """A classifier with relu layers of these sizes.
+
+    The placeholders of rows and labels, and what a step fetches.
+    """
     x = tf.placeholder(tf.float32, (None, sizes[0]))
     labels = tf.placeholder(tf.int32, (None,))
     y = x

@@ -3,7 +3,8 @@
     python -m benchmarks.soak                  100,000 runs on 4 threads; prints what it saw
     python -m benchmarks.soak --runs 5000
 
-Every result is compared with one that NumPy computes; resident memory at the end is put beside that after the warm-up.
+Every result is compared with one that NumPy computes; resident memory at the end is put beside that
+after the warm-up.
 """
 
 from __future__ import annotations
@@ -39,8 +40,14 @@ class Account:
         return self.end_bytes / self.warm_bytes
 
     def __str__(self) -> str:
-        memory = f"{self.warm_bytes / 1e6:.0f} MB after the warm-up, {self.end_bytes / 1e6:.0f} MB at the end"
-        return f"{self.runs:,} runs in {self.seconds:.0f} s, {self.wrong} wrong; {memory} ({self.growth:.3f}x)"
+        memory = (
+            f"{self.warm_bytes / 1e6:.0f} MB after the warm-up, {self.end_bytes / 1e6:.0f} MB "
+            "at the end"
+        )
+        return (
+            f"{self.runs:,} runs in {self.seconds:.0f} s, {self.wrong} wrong; {memory} "
+            f"({self.growth:.3f}x)"
+        )
 
 
 def _checks(tf: Any, session: Any) -> list[Check]:
@@ -59,9 +66,11 @@ def _checks(tf: Any, session: Any) -> list[Check]:
     gradient = tf.gradients(tf.reduce_sum(tf.square(tf.matmul(x, w))), x)[0]
     conv = tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "SAME")
     grown = tf.while_loop(
-        lambda i, v: i < count, lambda i, v: (i + 1, tf.concat([v, v[-1:] + 1], 0)), [0, vector],
+        lambda i, v: i < count,
+        lambda i, v: (i + 1, tf.concat([v, v[-1:] + 1], 0)),
+        [0, vector],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
-    )[1]  # fmt: skip
+    )[1]
     branch = tf.cond(tf.reduce_sum(vector) > 0, lambda: vector * 2, lambda: vector - 1)
     session.run(tf.global_variables_initializer())
     fixed_w, fixed_kernel = session.run([w, kernel])
@@ -109,8 +118,14 @@ def _checks(tf: Any, session: Any) -> list[Check]:
         )
 
     return [
-        check_product, check_gradient, check_chain, check_conv, check_grown, check_branch, check_state,
-    ]  # fmt: skip
+        check_product,
+        check_gradient,
+        check_chain,
+        check_conv,
+        check_grown,
+        check_branch,
+        check_state,
+    ]
 
 
 def soak(runs: int, threads: int, warm_up: int) -> Account:

@@ -22,7 +22,10 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class Line:
-    """A row with its figures by library: the best, the median, the ratio of a peer's time to ours, and texts."""
+    """A row with its figures by library.
+
+    The best, the median, the ratio of a peer's time to ours, and texts.
+    """
 
     row: Row
     best: dict[str, float]
@@ -109,7 +112,10 @@ def _failures(group: Group, results: Results) -> list[str]:
 def limits_table(
     group: Group, results: Results, machine: Machine, statistic: Statistic = min
 ) -> Table | None:
-    """For the rows whose work is counted: the limit, and the share of it that each library reaches."""
+    """For the rows whose work is counted.
+
+    The limit, and the share of it that each library reaches.
+    """
     lines = [line for line in make_lines(group, results, statistic) if line.row.work is not None]
     if not lines:
         return None

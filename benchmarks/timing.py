@@ -1,4 +1,5 @@
-"""How long a call takes and how much memory the process has. Needs only Python: workers of every library use it.
+"""How long a call takes and how much memory the process has. Needs only Python: workers of every
+library use it.
 
 samples = per_call(lambda: sess.run(c, feed), seconds=0.3)
 min(samples)
@@ -16,7 +17,8 @@ from typing import Any
 
 __all__ = ["each_call", "per_call", "resident_bytes", "seconds_after_collecting", "seconds_of"]
 
-#: A sample is as many calls as take about this long, so that reading the clock costs nothing beside them.
+#: A sample is as many calls as take about this long, so that reading the clock costs nothing beside
+#: them.
 SAMPLE_SECONDS = 0.005
 MIN_SAMPLES = 3
 
@@ -35,7 +37,10 @@ def seconds_after_collecting(function: Callable[..., Any], *arguments: Any) -> f
 
 
 def per_call(function: Callable[[], Any], seconds: float) -> list[float]:
-    """Samples of the time of a call, taken for about ``seconds``. The first calls, which may plan or compile, do not count."""
+    """Samples of the time of a call, taken for about ``seconds``.
+
+    The first calls, which may plan or compile, do not count.
+    """
     function()
     function()
     number = max(1, int(SAMPLE_SECONDS / max(seconds_of(function), 1e-7)))
@@ -47,7 +52,10 @@ def per_call(function: Callable[[], Any], seconds: float) -> list[float]:
 
 
 def each_call(function: Callable[[], Any], count: int) -> list[float]:
-    """The times of some calls that are long enough to be timed one by one; the caller has warmed up."""
+    """The times of some calls that are long enough to be timed one by one.
+
+    The caller has warmed up.
+    """
     return [seconds_after_collecting(function) for _ in range(count)]
 
 

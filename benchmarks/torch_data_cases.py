@@ -1,7 +1,8 @@
-"""The input pipelines with PyTorch's ``DataLoader``: without workers or with two, whichever is faster here.
+"""The input pipelines with PyTorch's ``DataLoader``: without workers or with two, whichever is
+faster here.
 
-PyTorch itself reads neither TFRecords nor JPEG files: the package ``tfrecord`` does the one, and Pillow the other, as in
-torchvision's datasets.
+PyTorch itself reads neither TFRecords nor JPEG files: the package ``tfrecord`` does the one, and
+Pillow the other, as in torchvision's datasets.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def _passes(
     shared: bool = False,
     **options: Any,
 ) -> Measure:
-    """The faster of the two ways to load, after a pass that starts the workers. Workers would each yield all of an
-    iterable dataset, unless it is ``shared``."""
+    """The faster of the two ways to load, after a pass that starts the workers. Workers would each
+    yield all of an iterable dataset, unless it is ``shared``.
+    """
     load = torch.utils.data.DataLoader
     runs = [_run(load(dataset, batch, **options))]
     if shared or not isinstance(dataset, torch.utils.data.IterableDataset):

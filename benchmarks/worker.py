@@ -1,4 +1,5 @@
-"""A worker: one library in one process, which measures what it is asked over stdin and stdout, a JSON value a line.
+"""A worker: one library in one process, which measures what it is asked over stdin and stdout, a
+JSON value a line.
 
 It begins with a line about itself, then answers every request:
 
@@ -63,7 +64,10 @@ def _own_stdout() -> TextIO:
 
 
 def _limit_processors(count: int) -> None:
-    """Threads over more processors than the others have would not be compared fairly. Not every system can do this."""
+    """Threads over more processors than the others have would not be compared fairly.
+
+    Not every system can do this.
+    """
     with contextlib.suppress(AttributeError):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 

@@ -1,4 +1,7 @@
-"""What the examples share: timing two ways of doing the same thing, and the line that each example ends with."""
+"""What the examples share.
+
+Timing two ways of doing the same thing, and the line that each example ends with.
+"""
 
 import os
 from collections.abc import Callable

@@ -1,6 +1,7 @@
 """Batching: a thousand rows through a layer, a call for each row or one call for all.
 
-A call has a cost of its own beside its work. A placeholder whose first dimension is None takes one row or all of them.
+A call has a cost of its own beside its work. A placeholder whose first dimension is None takes one
+row or all of them.
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
 """Changed variables: a new value by a new op each time, or by one assignment that is fed.
 
-``tf.assign(w, array)`` in a loop adds a constant and an op to the graph at every turn and needs a new plan for them. One
-assignment from a placeholder is made once. What Headrace keeps between runs because it depends only on variables is
-computed again after one of them was written, so a changed value is never answered with an old result.
+``tf.assign(w, array)`` in a loop adds a constant and an op to the graph at every turn and needs a
+new plan for them. One assignment from a placeholder is made once. What Headrace keeps between runs
+because it depends only on variables is computed again after one of them was written, so a changed
+value is never answered with an old result.
 """
 
 import numpy as np

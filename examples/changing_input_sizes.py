@@ -1,7 +1,8 @@
 """Changing input sizes: a graph for each size, or one graph with a dimension left open.
 
-A placeholder of shape (None, 100) takes every number of rows, and a size that was not seen before needs no new plan.
-The values fed first are themselves tensors: Headrace evaluates them in the same session (TensorFlow refuses them).
+A placeholder of shape (None, 100) takes every number of rows, and a size that was not seen before
+needs no new plan. The values fed first are themselves tensors: Headrace evaluates them in the same
+session (TensorFlow refuses them).
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """Closing sessions: what sessions that stay open hold on to.
 
-Every session has its own copy of the variables. ``close()``, or the end of a ``with`` block, gives it back. (A session that
-nobody refers to any more is given back too; these here are still referred to, as they are in a server that forgets them.)
+Every session has its own copy of the variables. ``close()``, or the end of a ``with`` block, gives
+it back. (A session that nobody refers to any more is given back too; these here are still referred
+to, as they are in a server that forgets them.)
 """
 
 import tracemalloc

@@ -1,7 +1,9 @@
-"""Changed variables in eager code: a new variable for every new value, or one variable that is assigned.
+"""Changed variables in eager code: a new variable for every new value, or one variable that is
+assigned.
 
-Nothing that Headrace keeps can be out of date: a plan knows the variable, not its value, so a product costs the same after
-``assign`` as before. What does cost is a new variable each time, because a function that captures it has to be traced again.
+Nothing that Headrace keeps can be out of date: a plan knows the variable, not its value, so a
+product costs the same after ``assign`` as before. What does cost is a new variable each time,
+because a function that captures it has to be traced again.
 """
 
 import logging
@@ -57,6 +59,7 @@ unchanged, _ = timed(op_by_op, False)
 changed, _ = timed(op_by_op, True)
 print(f"{CHANGES} changes, the last result {fast_results[-1]:.4f}")
 print(
-    f"op by op: unchanged {unchanged / CHANGES * 1e6:.1f} µs, with an assignment before {changed / CHANGES * 1e6:.1f} µs"
+    f"op by op: unchanged {unchanged / CHANGES * 1e6:.1f} µs, with an assignment before "
+    f"{changed / CHANGES * 1e6:.1f} µs"
 )
 finish(slow, fast)

@@ -1,7 +1,9 @@
-"""The graph belongs before the loop: a loop that adds ops and opens sessions, one that only runs, and no loop at all.
+"""The graph belongs before the loop: a loop that adds ops and opens sessions, one that only runs,
+and no loop at all.
 
-In TensorFlow the first loop also becomes slower as it goes on, because every new session takes in the whole graph. In
-Headrace an iteration costs the same however many there were; but making ops still costs more than running them.
+In TensorFlow the first loop also becomes slower as it goes on, because every new session takes in
+the whole graph. In Headrace an iteration costs the same however many there were; but making ops
+still costs more than running them.
 """
 
 import numpy as np

@@ -1,9 +1,10 @@
 """Grouping: updates that belong together in one call instead of a call for each.
 
-Two running averages follow a stream of numbers. ``tf.group`` makes one operation of the two updates. An operation has
-no value: fetching it gives None. To see an average as well, fetch ``[update, average]`` in the same call. Headrace gives a
-variable that is fetched beside its update the value from after the update; where a program should also run on TensorFlow,
-which leaves that to chance, fetch the result of ``tf.assign`` instead.
+Two running averages follow a stream of numbers. ``tf.group`` makes one operation of the two
+updates. An operation has no value: fetching it gives None. To see an average as well, fetch
+``[update, average]`` in the same call. Headrace gives a variable that is fetched beside its update
+the value from after the update; where a program should also run on TensorFlow, which leaves that to
+chance, fetch the result of ``tf.assign`` instead.
 """
 
 import numpy as np

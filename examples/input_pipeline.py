@@ -1,7 +1,9 @@
-"""Input: pictures prepared one by one in a Python loop, or by a dataset that works ahead of the training step.
+"""Input: pictures prepared one by one in a Python loop, or by a dataset that works ahead of the
+training step.
 
-Both train on the same batches. The dataset batches first and prepares whole batches, and ``prefetch`` does so on a thread
-while the step computes. ``headrace.data.stats`` tells how long the loop had to wait for input.
+Both train on the same batches. The dataset batches first and prepares whole batches, and
+``prefetch`` does so on a thread while the step computes. ``headrace.data.stats`` tells how long the
+loop had to wait for input.
 """
 
 from collections.abc import Iterator
@@ -65,7 +67,8 @@ assert np.isclose(slow_loss, fast_loss, rtol=1e-5), (slow_loss, fast_loss)
 stats = headrace.data.stats(iterator)
 print(f"{stats['elements']} batches of {BATCH}, the last loss {fast_loss:.4f}")
 print(
-    f"the dataset: waited {stats['waiting_seconds'] * 1e3:.1f} ms for input, computed {stats['between_seconds'] * 1e3:.1f} ms "
+    f"the dataset: waited {stats['waiting_seconds'] * 1e3:.1f} ms for input, computed "
+    f"{stats['between_seconds'] * 1e3:.1f} ms "
     f"({stats['waiting_share']:.0%} of the time was waiting)"
 )
 finish(slow, fast)

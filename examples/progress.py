@@ -1,8 +1,9 @@
 """Progress: a line for a long loop that says how much of the time went into waiting for input.
 
-The source gives a batch every few milliseconds, as a disk or a network would; the work of a step takes about as long. Without
-``prefetch`` the loop waits for every batch, with it reading and computing overlap. On a terminal ``headrace.progress``
-shows a line while the loop runs; elsewhere it shows nothing and counts all the same.
+The source gives a batch every few milliseconds, as a disk or a network would; the work of a step
+takes about as long. Without ``prefetch`` the loop waits for every batch, with it reading and
+computing overlap. On a terminal ``headrace.progress`` shows a line while the loop runs; elsewhere
+it shows nothing and counts all the same.
 """
 
 import time

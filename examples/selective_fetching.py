@@ -1,8 +1,9 @@
-"""Selective fetching: a metric that is looked at every tenth step need not be computed at every step.
+"""Selective fetching: a metric that is looked at every tenth step need not be computed at every
+step.
 
-Only what the fetches need is computed. The accuracy on rows that were held back is the dearest thing here.
-Fetched beside the training step it is that from before the step; fetched after it, that from after it: hence the
-different first figures.
+Only what the fetches need is computed. The accuracy on rows that were held back is the dearest
+thing here. Fetched beside the training step it is that from before the step; fetched after it, that
+from after it: hence the different first figures.
 """
 
 import numpy as np

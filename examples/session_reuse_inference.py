@@ -1,6 +1,7 @@
 """Session reuse for inference: the model is put into a session once and answers many requests.
 
-A session holds the values of the variables. A new one for every request has to be given them again each time.
+A session holds the values of the variables. A new one for every request has to be given them again
+each time.
 """
 
 import numpy as np

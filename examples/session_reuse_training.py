@@ -1,7 +1,8 @@
 """Session reuse for training: a line fitted in one session, or with a new session for every epoch.
 
-Variables live in their session: what an epoch has learnt is there for the next one if the session is. With a new session
-the values must be fetched from the old one and loaded into the new one, or training starts over.
+Variables live in their session: what an epoch has learnt is there for the next one if the session
+is. With a new session the values must be fetched from the old one and loaded into the new one, or
+training starts over.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
-"""Several graphs: two models side by side, each with its graph and session, or one graph that is built again at each change.
+"""Several graphs: two models side by side, each with its graph and session, or one graph that is
+built again at each change.
 
-Graphs know nothing of each other, and neither do their sessions: going from one to the other costs nothing.
+Graphs know nothing of each other, and neither do their sessions: going from one to the other costs
+nothing.
 """
 
 import numpy as np

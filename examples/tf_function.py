@@ -1,8 +1,9 @@
 """tf.function: traced once, or traced again at every call.
 
-A call with a Python number is a new kind of call for every number: the function is traced (its Python code is run and a plan
-is made) each time. A tensor of the same type and shape is not. Building the function inside of the loop has the same price.
-``explain_retracing()`` says which argument made each trace necessary; from the sixth trace on a warning says so unasked.
+A call with a Python number is a new kind of call for every number: the function is traced (its
+Python code is run and a plan is made) each time. A tensor of the same type and shape is not.
+Building the function inside of the loop has the same price. ``explain_retracing()`` says which
+argument made each trace necessary; from the sixth trace on a warning says so unasked.
 """
 
 import logging
@@ -49,7 +50,8 @@ slow, slow_sum = timed(python_numbers)
 assert np.allclose([slow_sum, fast_sum], eager_sum, rtol=1e-5)
 
 print(
-    f"{STEPS} calls with tensors: no trace; with Python numbers: {traced.experimental_get_tracing_count() - before}"
+    f"{STEPS} calls with tensors: no trace; with Python numbers: "
+    f"{traced.experimental_get_tracing_count() - before}"
 )
 print(traced.explain_retracing().splitlines()[-1])
 print(

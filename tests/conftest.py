@@ -26,7 +26,10 @@ def fresh_graph() -> Iterator[None]:
 
 @pytest.fixture
 def any_float_type() -> Iterator[None]:
-    """Lifts TensorFlow's limits on types: finite differences are taken in float64, which some ops are not registered for."""
+    """Lifts TensorFlow's limits on types.
+
+    Finite differences are taken in float64, which some ops are not registered for.
+    """
     kept = {}
     for name, opdef in ALL_OPS.items():
         kept[name] = opdef.attrs, opdef.without_kernel
@@ -38,7 +41,10 @@ def any_float_type() -> Iterator[None]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Modules that import ``headrace.compat.v2`` switch to TF 2's behaviour; tests begin with TF 1's."""
+    """Modules that import ``headrace.compat.v2`` switch to TF 2's behaviour.
+
+    Tests begin with TF 1's.
+    """
     from headrace.api.v1.context import disable_v2_behavior
 
     disable_v2_behavior()

@@ -1,6 +1,8 @@
-"""Settings that make this machine compute like one with fewer instructions; each needs a process of its own.
+"""Settings that make this machine compute like one with fewer instructions; each needs a process of
+its own.
 
-The variables are read when NumPy, OpenBLAS and oneDNN are loaded. Used by ``tools/check``, tests and benchmarks:
+The variables are read when NumPy, OpenBLAS and oneDNN are loaded. Used by ``tools/check``, tests
+and benchmarks:
 
     python -m tests.instruction_sets avx2                          # the numeric tests
     python -m tests.instruction_sets avx2 pytest tests/ops/test_nn.py  # any module's main program
@@ -23,12 +25,18 @@ _LIBRARY = """
     test_reproducible test_settled test_settled_graphs test_settled_training test_threads test_training_patterns
     test_update_groups
 """
-_NUMPY = "test_closing_reductions test_gradients test_linalg test_math test_random test_random_graphs test_samples"
+_NUMPY = (
+    "test_closing_reductions test_gradients test_linalg test_math test_random "
+    "test_random_graphs test_samples"
+)
 NUMERIC = [*_LIBRARY.split(), *_NUMPY.split()]
 
 
 def numeric_files(setting: str) -> list[str]:
-    """The files to run with a setting. Without VNNI only oneDNN's code is another, so NumPy's tests would show nothing new."""
+    """The files to run with a setting.
+
+    Without VNNI only oneDNN's code is another, so NumPy's tests would show nothing new.
+    """
     wanted = _LIBRARY.split() if setting == "avx512" else NUMERIC
     files = []
     for name in wanted:
@@ -40,7 +48,9 @@ def numeric_files(setting: str) -> list[str]:
 
 
 def _numpy_features() -> str:
-    """The names of what lies above AVX2 in the installed NumPy, which differ between its versions."""
+    """The names of what lies above AVX2 in the installed NumPy, which differ between its
+    versions.
+    """
     from numpy._core import _multiarray_umath as umath
 
     above = [f for f in umath.__cpu_dispatch__ if "AVX512" in f or f == "X86_V4"]

@@ -1,8 +1,10 @@
-"""Random calls of the public API against TensorFlow 1.15's outcomes: values, dtypes, static shapes, errors.
+"""Random calls of the public API against TensorFlow 1.15's outcomes: values, dtypes, static shapes,
+errors.
 
-golden/differential.json.gz holds some hundreds of cases with TensorFlow's outcomes, as tools/differential_fuzz.py wrote them:
-``python tools/differential_fuzz.py --tf1-python PATH --cases 900 --seed 11 --golden tests/golden/differential.json.gz``.
-DIFFERENT lists the cases that are known to differ, each with the reason; the tool finds more with other seeds.
+golden/differential.json.gz holds some hundreds of cases with TensorFlow's outcomes, as
+tools/differential_fuzz.py wrote them: ``python tools/differential_fuzz.py --tf1-python PATH --cases
+900 --seed 11 --golden tests/golden/differential.json.gz``. DIFFERENT lists the cases that are known
+to differ, each with the reason; the tool finds more with other seeds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Programs with tapes, gradients and control flow give what TensorFlow 1.15 gives, in graphs, functions and eagerly.
+"""Programs with tapes, gradients and control flow give what TensorFlow 1.15 gives, in graphs,
+functions and eagerly.
 
-The programs are in golden/flow_programs.py, TensorFlow's answers in golden/flow_programs.json (make_flow_programs.py).
+The programs are in golden/flow_programs.py, TensorFlow's answers in golden/flow_programs.json
+(make_flow_programs.py).
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ LAZY_UPWARD: dict[tuple[str, str], str] = {
     (
         "ops",
         "autodiff",
-    ): "a gradient that is itself the gradient of a subgraph; autodiff reads gradients from the ops",
+    ): "a gradient that is itself the gradient of a subgraph; autodiff reads gradients from "
+    "the ops",
     (
         "ops",
         "variables",
@@ -54,7 +55,8 @@ LAZY_UPWARD: dict[tuple[str, str], str] = {
     (
         "train",
         "formats",
-    ): "a saver writes the MetaGraph of its graph beside the checkpoint; formats read what train defines",
+    ): "a saver writes the MetaGraph of its graph beside the checkpoint; formats read what "
+    "train defines",
 }
 
 #: The one module that reads environment variables.
@@ -110,7 +112,10 @@ def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
 
 
 def from_targets(path: Path, node: ast.ImportFrom) -> list[str]:
-    """``from headrace import core`` names the submodules that it imports; any other form names the module."""
+    """``from headrace import core`` names the submodules that it imports.
+
+    Any other form names the module.
+    """
     base = node.module or ""
     if node.level:
         parts = dotted(path).split(".")

@@ -1,8 +1,9 @@
 """A program gives the same after any other programs of its structure as it gives first.
 
-Each family below is one structure; its members differ in constants, attributes, types or shapes. Whatever an engine keeps
-(compiled functions, plans, settled runs, kernel library primitives) is keyed on some of that: a key that leaves out what
-matters makes a member answer with another member's result.
+Each family below is one structure; its members differ in constants, attributes, types or shapes.
+Whatever an engine keeps (compiled functions, plans, settled runs, kernel library primitives) is
+keyed on some of that: a key that leaves out what matters makes a member answer with another
+member's result.
 """
 
 from __future__ import annotations
@@ -31,47 +32,93 @@ FAMILIES: dict[str, tuple[Maker, list[Any], Any]] = {
     **{
         f"{name} axis": (lambda x, a, f=f: f(x, a), [0, 1, 2, -1, -2, (0, 1), (0, 2), (1, 2)], X)
         for name, f in [
-            ("sum", tf.reduce_sum), ("mean", tf.reduce_mean), ("max", tf.reduce_max), ("min", tf.reduce_min),
-            ("prod", tf.reduce_prod), ("logsumexp", tf.reduce_logsumexp),
+            ("sum", tf.reduce_sum),
+            ("mean", tf.reduce_mean),
+            ("max", tf.reduce_max),
+            ("min", tf.reduce_min),
+            ("prod", tf.reduce_prod),
+            ("logsumexp", tf.reduce_logsumexp),
         ]
     },
     "sum of a chain": (lambda x, a: tf.reduce_sum(tf.tanh(x * 2.0) + 1.0, a), [0, 1, 2, -1], X),
-    "cumsum": (lambda x, a: tf.cumsum(x, a[0], exclusive=a[1], reverse=a[2]),
-               list(itertools.product([0, 1, -1], [False, True], [False, True])), X),
+    "cumsum": (
+        lambda x, a: tf.cumsum(x, a[0], exclusive=a[1], reverse=a[2]),
+        list(itertools.product([0, 1, -1], [False, True], [False, True])),
+        X,
+    ),
     "argmax": (lambda x, a: tf.argmax(x, a), [0, 1, 2, -1], X),
     "expand": (lambda x, a: tf.expand_dims(x, a), [0, 1, 2, 3, -1, -2], X),
     "concat": (lambda x, a: tf.concat([x, x * 2.0], a), [0, 1, 2, -1], X),
     "stack": (lambda x, a: tf.stack([x, -x], a), [0, 1, 2, -1], X),
     "split": (lambda x, a: tf.split(x, a[0], a[1])[0], [(2, 0), (2, 1), (3, 2), (1, 0)], X),
     "transpose": (lambda x, a: tf.transpose(x, a), list(itertools.permutations(range(3))), X),
-    "reshape": (lambda x, a: tf.reduce_sum(tf.reshape(x, a), 1), [(3, 4), (4, 3), (2, -1), (-1, 2), (6, 2)], X),
+    "reshape": (
+        lambda x, a: tf.reduce_sum(tf.reshape(x, a), 1),
+        [(3, 4), (4, 3), (2, -1), (-1, 2), (6, 2)],
+        X,
+    ),
     "slice": (lambda x, a: tf.slice(x, [0, a, 0], [-1, 1, 2]), [0, 1], X),
     "strided": (lambda x, a: x[:, a:, ::2] * 1.0, [0, 1, -1], X),
-    "gather": (lambda x, a: tf.gather(x, a[0], axis=a[1]), [([0, 1], 0), ([1, 0], 0), ([1, 0], 1), ([2, 0], 2)], X),
+    "gather": (
+        lambda x, a: tf.gather(x, a[0], axis=a[1]),
+        [([0, 1], 0), ([1, 0], 0), ([1, 0], 1), ([2, 0], 2)],
+        X,
+    ),
     "tile": (lambda x, a: tf.tile(x, a), [(1, 2, 1), (2, 1, 1), (1, 1, 3)], X),
-    "pad": (lambda x, a: tf.pad(x, [[0, 0], [a[0], 1], [0, a[1]]], constant_values=a[2]),
-            [(0, 0, 0), (1, 0, 0), (1, 2, 7)], X),
+    "pad": (
+        lambda x, a: tf.pad(x, [[0, 0], [a[0], 1], [0, a[1]]], constant_values=a[2]),
+        [(0, 0, 0), (1, 0, 0), (1, 2, 7)],
+        X,
+    ),
     "reverse": (lambda x, a: tf.reverse(x, [a]), [0, 1, 2, -1], X),
-    "one hot": (lambda x, a: tf.one_hot(tf.cast(x, tf.int32), a[0], a[1], a[2]), [(3, 1.0, 0.0), (3, 5.0, 2.0), (12, 1.0, 0.0)], X),
-    "scalars": (lambda x, a: (x * a[0] + a[1]) / a[2], [(1.0, 0.0, 1.0), (2.0, 3.0, 4.0), (0.0, -0.0, 3.0), (-1.0, 1.0, 0.5)], X),
+    "one hot": (
+        lambda x, a: tf.one_hot(tf.cast(x, tf.int32), a[0], a[1], a[2]),
+        [(3, 1.0, 0.0), (3, 5.0, 2.0), (12, 1.0, 0.0)],
+        X,
+    ),
+    "scalars": (
+        lambda x, a: (x * a[0] + a[1]) / a[2],
+        [(1.0, 0.0, 1.0), (2.0, 3.0, 4.0), (0.0, -0.0, 3.0), (-1.0, 1.0, 0.5)],
+        X,
+    ),
     "signed zero": (lambda x, a: tf.zeros_like(x) * a, [0.0, -0.0, 1.0, -1.0], X),
     "power": (lambda x, a: x**a, [0.0, 1.0, 2.0, 0.5, -1.0, 3.0], X),
     "clip": (lambda x, a: tf.clip_by_value(x, *a), [(2.0, 5.0), (0.0, 3.0), (1.0, 1.0)], X),
     "leaky relu": (lambda x, a: tf.nn.leaky_relu(x, a), [0.0, -0.0, 0.25, 1.0, 2.0], SPECIAL),
-    "cast": (lambda x, a: tf.cast(x * 100.5, a), [tf.int32, tf.uint8, tf.float64, tf.int8, tf.bool], X),
+    "cast": (
+        lambda x, a: tf.cast(x * 100.5, a),
+        [tf.int32, tf.uint8, tf.float64, tf.int8, tf.bool],
+        X,
+    ),
     "shape of another": (lambda x, a: x + tf.reduce_sum(tf.ones(a)), [(2,), (3,), (2, 2), ()], X),
     "matmul": (lambda x, a: tf.matmul(x, x, transpose_a=a, transpose_b=not a), [True, False], X[0]),
     "where": (lambda x, a: tf.where(x > a, x, -x), [3.0, 6.0, -1.0], X),
     "fill": (lambda x, a: x + tf.fill([2, 2, 3], a), [1.0, 2.0, 0.0, -0.0], X),
-    "range": (lambda x, a: x + tf.range(a[0], a[0] + 3 * a[1], a[1]), [(0.0, 1.0), (2.0, 3.0), (0.0, -1.0)], X),
+    "range": (
+        lambda x, a: x + tf.range(a[0], a[0] + 3 * a[1], a[1]),
+        [(0.0, 1.0), (2.0, 3.0), (0.0, -1.0)],
+        X,
+    ),
     "softmax": (lambda x, a: tf.nn.softmax(x, a), [0, 1, 2, -1], X),
-    "broadcast": (lambda x, a: tf.broadcast_to(x[:1, :1, :1], a), [(2, 2, 3), (1, 4, 1), (3, 1, 2)], X),
+    "broadcast": (
+        lambda x, a: tf.broadcast_to(x[:1, :1, :1], a),
+        [(2, 2, 3), (1, 4, 1), (3, 1, 2)],
+        X,
+    ),
     "string": (lambda x, a: tf.strings.join([tf.as_string(x), a]), ["a", "b", "", "ab"], X),
-    "norm": (lambda x, a: tf.norm(x, a[0], axis=a[1]), [("euclidean", 0), (1, 0), (1, 1), (np.inf, 1)], X),
+    "norm": (
+        lambda x, a: tf.norm(x, a[0], axis=a[1]),
+        [("euclidean", 0), (1, 0), (1, 1), (np.inf, 1)],
+        X,
+    ),
     "gradient": (lambda x, a: tf.gradients(tf.reduce_sum(x * x, a) * 3.0, x)[0], [0, 1, 2, -1], X),
     "top k": (lambda x, a: tf.nn.top_k(x, a).values, [1, 2, 3], X),
-    "pool": (lambda x, a: tf.nn.max_pool(x[..., None], [1, *a, 1], [1, *a, 1], "VALID"), [(1, 1), (2, 1), (1, 3), (2, 3)], X),
-}  # fmt: skip
+    "pool": (
+        lambda x, a: tf.nn.max_pool(x[..., None], [1, *a, 1], [1, *a, 1], "VALID"),
+        [(1, 1), (2, 1), (1, 3), (2, 3)],
+        X,
+    ),
+}
 
 
 def fresh() -> None:
@@ -159,11 +206,15 @@ def test_a_structure_whose_values_never_repeat_is_planned_each_time() -> None:
     assert all(f is None or f.count <= templates.MAX_VARIANTS for f in templates._families.values())
 
 
-# other things that are kept -------------------------------------------------------------------------
+# other things that are kept
+# -------------------------------------------------------------------------
 
 
 def test_plans_follow_changes_of_the_graph() -> None:
-    """A session that has run an operation may not see that it was changed (as in TensorFlow); a new one does."""
+    """A session that has run an operation may not see that it was changed (as in TensorFlow).
+
+    A new one does.
+    """
     v = tf.Variable(1.0)
     y = tf.identity(v + 1.0)
     s = tf.Session()
@@ -195,7 +246,9 @@ def test_attributes_that_compare_equal_are_not_shared() -> None:
 
 @pytest.mark.parametrize("kind", ["variable", "constant"])
 def test_kept_values_follow_their_variables(kind: str) -> None:
-    """What depends on variables alone is kept between runs: it changes with them, in each session."""
+    """What depends on variables alone is kept between runs: it changes with them, in each
+    session.
+    """
     w = tf.Variable(tf.ones([64, 64]))
     x = tf.placeholder(tf.float32, [None, 64])
     scale = tf.Variable(1.0) if kind == "variable" else tf.constant(2.0)

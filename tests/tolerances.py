@@ -1,7 +1,7 @@
 """How far a result may be from TensorFlow's, per dtype: (relative, absolute).
 
-One table for every test. A sample that needs more says why (``Sample(tol=..., why=...)``). Integers, bools and strings
-must be equal.
+One table for every test. A sample that needs more says why (``Sample(tol=..., why=...)``).
+Integers, bools and strings must be equal.
 """
 
 from typing import Any
@@ -17,8 +17,8 @@ TOLERANCES: dict[str, tuple[float, float]] = {
     "complex128": (1e-12, 1e-12),
 }
 
-#: Gradients against central differences: (step, relative, absolute). In float64 truncation and rounding are about 1e-9
-#: each; in float32, for ops that have no float64, the step must be coarse.
+#: Gradients against central differences: (step, relative, absolute). In float64 truncation and
+#: rounding are about 1e-9 each; in float32, for ops that have no float64, the step must be coarse.
 FINITE_DIFFERENCES: dict[str, tuple[float, float, float]] = {
     "float64": (1e-6, 1e-5, 1e-6),
     "float32": (1e-2, 2e-2, 2e-3),

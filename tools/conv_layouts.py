@@ -1,10 +1,12 @@
-"""Which convolutions are faster with channels in blocks than with channels last, copies to and fro included, on this CPU.
+"""Which convolutions are faster with channels in blocks than with channels last, copies to and fro
+included, on this CPU.
 
     python -m tools.conv_layouts                                      # this CPU
     python -m tests.instruction_sets avx2 tools.conv_layouts         # as if it had AVX2 only
 
-Prints one line a case (one thread, the best of many calls), and the rule for kernels/onednn/conv_layouts.py: the fewest
-channels from which blocks win, by the largest number of pixels along a side.
+Prints one line a case (one thread, the best of many calls), and the rule for
+kernels/onednn/conv_layouts.py: the fewest channels from which blocks win, by the largest number of
+pixels along a side.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ MARGIN = 0.95
 
 
 def fastest(calls: list[tuple[Any, list[Any]]], seconds: float = 0.8) -> list[float]:
-    """The shortest time of each call; they take turns, so that other work on the machine disturbs all alike."""
+    """The shortest time of each call.
+
+    They take turns, so that other work on the machine disturbs all alike.
+    """
     found = [float("inf")] * len(calls)
     end, rounds = time.perf_counter() + seconds, 0
     while time.perf_counter() < end or rounds < 5:
@@ -81,7 +86,8 @@ def main() -> None:
                 gains[side][channels] = last / blocks
                 times = f"last {last * 1e3:7.2f} ms, blocks {blocks * 1e3:7.2f} ms"
                 print(
-                    f"{what:8} {side:2} x {side:<2} {channels:3} channels: {times} ({last / blocks:.2f}x)"
+                    f"{what:8} {side:2} x {side:<2} {channels:3} channels: {times} "
+                    f"({last / blocks:.2f}x)"
                 )
         print(f"{library.name}, {what}: fewest channels by side: {rule_of(gains)}", flush=True)
 

@@ -4,9 +4,10 @@
     python tools/differential_fuzz.py --tf1-python … --only reduce_sum,nn.conv2d --report report.txt
     python tools/differential_fuzz.py --tf1-python … --cases 600 --seed 7 --golden tests/golden/differential.json.gz
 
-Each library runs in processes of its own, a batch of cases each; a case that kills or hangs one is isolated. The report
-lists, by kind of difference, each case with a program that shows it. ``--keep FILE`` keeps TensorFlow's outcomes for the
-next run with the same cases. ``--golden`` writes the cases with TensorFlow's outcomes for tests/test_differential.py.
+Each library runs in processes of its own, a batch of cases each; a case that kills or hangs one is
+isolated. The report lists, by kind of difference, each case with a program that shows it. ``--keep
+FILE`` keeps TensorFlow's outcomes for the next run with the same cases. ``--golden`` writes the
+cases with TensorFlow's outcomes for tests/test_differential.py.
 """
 
 from __future__ import annotations

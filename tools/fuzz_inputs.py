@@ -1,4 +1,5 @@
-"""Inputs for fuzz_readers.py: good files of each kind, what a mutation does to one, and files that declare more than they hold.
+"""Inputs for fuzz_readers.py: good files of each kind, what a mutation does to one, and files that
+declare more than they hold.
 
 Everything depends on a ``random.Random`` alone: the same seed makes the same inputs.
 """
@@ -15,7 +16,27 @@ from typing import Any
 
 __all__ = ["BOMBS", "SEEDS", "mutated"]
 
-_NUMBERS = (0, 1, 2, 127, 128, 255, 256, 32767, 65535, 2**24, 2**28, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1)  # fmt: skip
+_NUMBERS = (
+    0,
+    1,
+    2,
+    127,
+    128,
+    255,
+    256,
+    32767,
+    65535,
+    2**24,
+    2**28,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**40,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+)
 
 
 # mutations --------------------------------------------------------------------------------------
@@ -57,12 +78,24 @@ def _insert(r: random.Random, d: bytearray) -> None:
 
 
 _MUTATIONS: tuple[Callable[[random.Random, bytearray], None], ...] = (
-    _flip, _flip, _set, _set, _number, _number, _drop, _repeat, _truncate, _insert,
-)  # fmt: skip
+    _flip,
+    _flip,
+    _set,
+    _set,
+    _number,
+    _number,
+    _drop,
+    _repeat,
+    _truncate,
+    _insert,
+)
 
 
 def mutated(r: random.Random, kind: str) -> bytes:
-    """A good input of a kind with some changes; checksums are put right in half of those formats that have some."""
+    """A good input of a kind with some changes.
+
+    Checksums are put right in half of those formats that have some.
+    """
     data = bytearray(r.choice(SEEDS[kind]()))
     inner = kind in _REPAIRS and r.random() < 0.5
     unwrap, wrap = _REPAIRS[kind] if inner else (bytearray, bytes)
@@ -87,7 +120,13 @@ def _pictures(format: str, **options: Any) -> bytes:
 
 
 def _jpegs() -> list[bytes]:
-    kinds: list[dict[str, Any]] = [{}, {"progressive": True}, {"mode": "L"}, {"subsampling": 0}, {"mode": "CMYK"}]  # fmt: skip
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"progressive": True},
+        {"mode": "L"},
+        {"subsampling": 0},
+        {"mode": "CMYK"},
+    ]
     return [_pictures("JPEG", **k) for k in kinds]
 
 
@@ -123,7 +162,10 @@ def _tensors() -> list[bytes]:
 
 
 def _example_bytes() -> list[bytes]:
-    """tf.train.Example with a, b and c, written by hand: {features {feature {"a": bytes_list, "b": float_list, "c": int64_list}}}."""
+    """tf.train.Example with a, b and c, written by hand.
+
+    {features {feature {"a": bytes_list, "b": float_list, "c": int64_list}}}.
+    """
 
     def part(tag: int, data: bytes) -> bytes:
         return bytes([tag, len(data)]) + data
@@ -167,15 +209,35 @@ def _csv() -> list[bytes]:
 
 
 def _texts() -> list[bytes]:
-    return [b"first\nsecond\r\n\nlast", b"a b  c", "h\u00e9llo w\u00f6rld".encode(), b"12", b"-1.5e3", b"aGVsbG8", b"0x1F"]  # fmt: skip
+    return [
+        b"first\nsecond\r\n\nlast",
+        b"a b  c",
+        "h\u00e9llo w\u00f6rld".encode(),
+        b"12",
+        b"-1.5e3",
+        b"aGVsbG8",
+        b"0x1F",
+    ]
 
 
 def _patterns() -> list[bytes]:
-    return [b"(a+)+$", b"[[:alpha:]]+", b"(?i)h.llo", b"\\bw\\pL*", b"(a|b)*c{1,5}", b"^$", b"x{2}{3}", b"[^a-z]\\d+?"]  # fmt: skip
+    return [
+        b"(a+)+$",
+        b"[[:alpha:]]+",
+        b"(?i)h.llo",
+        b"\\bw\\pL*",
+        b"(a|b)*c{1,5}",
+        b"^$",
+        b"x{2}{3}",
+        b"[^a-z]\\d+?",
+    ]
 
 
 def _specs() -> list[bytes]:
-    return [b'{"tuple": [{"tensor": [[2], "float32"]}, {"dict": [["k", {"tensor": [null, "string"]}]]}]}']  # fmt: skip
+    return [
+        b'{"tuple": [{"tensor": [[2], "float32"]}, {"dict": [["k", {"tensor": [null, '
+        b'"string"]}]]}]}'
+    ]
 
 
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
@@ -197,7 +259,10 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "pattern": _patterns,
     "spec": _specs,
 }
-SEEDS = {kind: (lambda make=make, kept=[]: kept or kept.extend(make()) or kept) for kind, make in SEEDS.items()}  # type: ignore[misc]  # fmt: skip
+SEEDS = {
+    kind: (lambda make=make, kept=[]: kept or kept.extend(make()) or kept)
+    for kind, make in SEEDS.items()
+}  # type: ignore[misc]
 
 
 # checksums put right ----------------------------------------------------------------------------
@@ -220,7 +285,9 @@ def png_file(head: bytes, packed: bytes) -> bytes:
     def chunk(name: bytes, d: bytes) -> bytes:
         return struct.pack(">I", len(d)) + name + d + struct.pack(">I", zlib.crc32(name + d))
 
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")  # fmt: skip
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+    )
 
 
 def _record_body(data: bytearray) -> bytearray:
@@ -244,7 +311,8 @@ _REPAIRS: dict[str, tuple[Callable[[bytearray], bytearray], Callable[[bytearray]
 }
 
 
-# files that declare more than they hold ------------------------------------------------------------
+# files that declare more than they hold
+# ------------------------------------------------------------
 
 
 def _jpeg_of(height: int, width: int) -> bytes:
@@ -291,12 +359,22 @@ _MANY = 24 << 20
 BOMBS: dict[str, Callable[[], list[bytes]]] = {
     "jpeg": lambda: [_jpeg_of(30000, 30000), _jpeg_of(65500, 65500), _jpeg_of(65500, 300)],
     "png": lambda: [
-        _png_of(1, 1, 16, 6, b"\0" * _MANY), _png_of(23000, 23000, 8, 6, b"\0" * 100),
-        _png_of(999_999, 500, 16, 6, b"\4" * 100), _png_of(1500, 1500, 16, 2, b"\4" + b"\7" * 9000 + b"\3" * (9001 * 1499)),
+        _png_of(1, 1, 16, 6, b"\0" * _MANY),
+        _png_of(23000, 23000, 8, 6, b"\0" * 100),
+        _png_of(999_999, 500, 16, 6, b"\4" * 100),
+        _png_of(1500, 1500, 16, 2, b"\4" + b"\7" * 9000 + b"\3" * (9001 * 1499)),
     ],
     "gif": lambda: [_gif_of(65535, 65535, 1), _gif_of(30, 30, 50_000), _gif_of(4000, 4000, 1000)],
-    "bmp": lambda: [b"BM" + struct.pack("<IHHIIiiHH", 0, 0, 0, 54, 40, w, h, 1, 32) + b"\0" * 24 for w, h in ((2**30, 1), (16000, 16000), (1, -(2**31)))],
-    "tensor": lambda: [_tensor_of([2**33]), _tensor_of([2**31, 2**31]), _tensor_of([2**30], 7), _tensor_of([2**62, 2**62, 0])],
+    "bmp": lambda: [
+        b"BM" + struct.pack("<IHHIIiiHH", 0, 0, 0, 54, 40, w, h, 1, 32) + b"\0" * 24
+        for w, h in ((2**30, 1), (16000, 16000), (1, -(2**31)))
+    ],
+    "tensor": lambda: [
+        _tensor_of([2**33]),
+        _tensor_of([2**31, 2**31]),
+        _tensor_of([2**30], 7),
+        _tensor_of([2**62, 2**62, 0]),
+    ],
     "records": lambda: [_record_head(n) + b"\0" * 100 for n in (2**31, 2**40, 2**64 - 1)],
     "records.gz": lambda: [gzip.compress(_record_head(n) + b"\0" * _MANY) for n in (2**30, 2**40)],
     "records.zlib": lambda: [zlib.compress(_record_head(2**40) + b"\0" * _MANY)],
@@ -306,8 +384,19 @@ BOMBS: dict[str, Callable[[], list[bytes]]] = {
     "text": lambda: [b"x" * (4 << 20), b"\n" * (1 << 20)],
     "text.gz": lambda: [gzip.compress(b"x" * _MANY)],
     "text.zlib": lambda: [zlib.compress(b"\0" * (4 << 20))],
-    "csv": lambda: [b'"' + b"x" * _MANY, b'"a"' + b",b" * (1 << 17), b'""' * (1 << 18), b"9" * (1 << 20)],
+    "csv": lambda: [
+        b'"' + b"x" * _MANY,
+        b'"a"' + b",b" * (1 << 17),
+        b'""' * (1 << 18),
+        b"9" * (1 << 20),
+    ],
     "csv.gz": lambda: [gzip.compress(b'"' + b"x" * _MANY)],
-    "pattern": lambda: [b"(a{1,100}){1,100}", b"((((a*)*)*)*)*$", b"(" * 2000 + b")" * 2000, b"[" * 5000, b"(?:a?){1000}a{1000}"],
+    "pattern": lambda: [
+        b"(a{1,100}){1,100}",
+        b"((((a*)*)*)*)*$",
+        b"(" * 2000 + b")" * 2000,
+        b"[" * 5000,
+        b"(?:a?){1000}a{1000}",
+    ],
     "spec": lambda: [b"[" * 200_000, b'{"tuple":[' * 50_000],
-}  # fmt: skip
+}

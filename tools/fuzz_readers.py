@@ -1,8 +1,9 @@
 """Fuzz every reader of bytes: ``python tools/fuzz_readers.py --seconds 60 --seed 1``.
 
-Each input goes through each reader of its kind, in a graph and eagerly. A reader returns or raises one of ``tf.errors``; anything
-else is a finding: another exception, output on stderr, more than the seconds or the bytes that one input may take. Inputs run in a
-process of their own with these limits; a finding prints the command that repeats it. The exit status is 1 if there was any.
+Each input goes through each reader of its kind, in a graph and eagerly. A reader returns or raises
+one of ``tf.errors``; anything else is a finding: another exception, output on stderr, more than the
+seconds or the bytes that one input may take. Inputs run in a process of their own with these
+limits; a finding prints the command that repeats it. The exit status is 1 if there was any.
 
     python tools/fuzz_readers.py --kind png --number 17 --seed 1     # one input again, with its traceback
 """
@@ -31,7 +32,8 @@ sys.path[:0] = [str(_ROOT / "src"), str(_ROOT / "tools")]
 
 import fuzz_inputs  # noqa: E402
 
-#: For one reader, in one mode: a picture just below TensorFlow's limits takes some on a busy machine.
+#: For one reader, in one mode: a picture just below TensorFlow's limits takes some on a busy
+#: machine.
 SECONDS_PER_INPUT = 20
 BYTES_PER_INPUT = 1_500_000_000
 #: Inputs of one kind before the next kind has its turn.
@@ -117,9 +119,10 @@ def _match(tf: Any, sess: Any, data: bytes) -> None:
 
 def _parse(tf: Any, sess: Any, data: bytes) -> None:
     features = {
-        "a": tf.io.VarLenFeature(tf.string), "b": tf.io.FixedLenFeature([3], tf.float32),
+        "a": tf.io.VarLenFeature(tf.string),
+        "b": tf.io.FixedLenFeature([3], tf.float32),
         "c": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
-    }  # fmt: skip
+    }
     single = {"a": features["a"], "b": features["b"]}
     lists = {"a": tf.io.VarLenFeature(tf.string)}
     for make in (
@@ -134,7 +137,9 @@ def _parse(tf: Any, sess: Any, data: bytes) -> None:
 
 _IMAGES: list[Reader] = [
     _from_string(lambda tf, s: tf.io.decode_jpeg(s)),
-    _from_string(lambda tf, s: tf.io.decode_jpeg(s, channels=1, ratio=2, try_recover_truncated=True)),
+    _from_string(
+        lambda tf, s: tf.io.decode_jpeg(s, channels=1, ratio=2, try_recover_truncated=True)
+    ),
     _from_string(lambda tf, s: tf.io.decode_and_crop_jpeg(s, [1, 2, 3, 4])),
     _from_string(lambda tf, s: tf.io.extract_jpeg_shape(s)),
     _from_string(lambda tf, s: tf.io.decode_png(s, channels=3)),
@@ -142,7 +147,7 @@ _IMAGES: list[Reader] = [
     _from_string(lambda tf, s: tf.io.decode_gif(s)),
     _from_string(lambda tf, s: tf.io.decode_bmp(s)),
     _from_string(lambda tf, s: tf.io.decode_image(s)),
-]  # fmt: skip
+]
 _STRINGS: list[Reader] = [
     _from_string(lambda tf, s: tf.strings.to_number(s)),
     _from_string(lambda tf, s: tf.strings.to_number(s, tf.int32)),
@@ -152,10 +157,12 @@ _STRINGS: list[Reader] = [
     _from_string(lambda tf, s: tf.strings.length(s, unit="UTF8_CHAR")),
     _from_string(lambda tf, s: tf.strings.lower(s, encoding="utf-8")),
     _from_string(lambda tf, s: tf.raw_ops.StringSplitV2(input=tf.expand_dims(s, 0), sep="")),
-    _from_string(lambda tf, s: tf.raw_ops.DecodePaddedRaw(input_bytes=s, fixed_length=8, out_type=tf.int32)),
+    _from_string(
+        lambda tf, s: tf.raw_ops.DecodePaddedRaw(input_bytes=s, fixed_length=8, out_type=tf.int32)
+    ),
     _from_file(lambda tf, p: tf.data.TextLineDataset(p)),
     _from_file(lambda tf, p: tf.data.FixedLengthRecordDataset(p, 4, 1, 1)),
-]  # fmt: skip
+]
 
 
 def _records(compression: str) -> Reader:
@@ -171,13 +178,18 @@ def _inflate(kind: str) -> Reader:
 
 
 READERS: dict[str, list[Reader]] = {
-    "jpeg": _IMAGES, "png": _IMAGES, "gif": _IMAGES, "bmp": _IMAGES,
+    "jpeg": _IMAGES,
+    "png": _IMAGES,
+    "gif": _IMAGES,
+    "bmp": _IMAGES,
     "tensor": [
         _from_string(lambda tf, s: tf.io.parse_tensor(s, tf.float32)),
         _from_string(lambda tf, s: tf.io.parse_tensor(s, tf.string)),
     ],
     "example": [_parse],
-    "records": [_records("")], "records.gz": [_records("GZIP")], "records.zlib": [_records("ZLIB")],
+    "records": [_records("")],
+    "records.gz": [_records("GZIP")],
+    "records.zlib": [_records("ZLIB")],
     "elements": [_read_cache, _read_saved],
     "csv": [
         _csv(""),
@@ -188,11 +200,14 @@ READERS: dict[str, list[Reader]] = {
     "text": _STRINGS,
     "text.gz": [_inflate("GZIP"), _from_file(lambda tf, p: tf.data.TextLineDataset(p, "GZIP"))],
     "text.zlib": [
-        _inflate("ZLIB"), _from_file(lambda tf, p: tf.data.FixedLengthRecordDataset(p, 4, 1, 1, compression_type="ZLIB")),
+        _inflate("ZLIB"),
+        _from_file(
+            lambda tf, p: tf.data.FixedLengthRecordDataset(p, 4, 1, 1, compression_type="ZLIB")
+        ),
     ],
     "pattern": [_match],
     "spec": [_read_spec],
-}  # fmt: skip
+}
 
 
 # one input --------------------------------------------------------------------------------------
@@ -262,7 +277,10 @@ def work(kinds: list[str], seed: int, start: int) -> None:
 
 
 def numbers(kinds: list[str], start: int) -> Iterator[tuple[str, int]]:
-    """Bombs first (with a start of 0), then inputs of all kinds in turn; ``start`` counts all of them."""
+    """Bombs first (with a start of 0), then inputs of all kinds in turn.
+
+    ``start`` counts all of them.
+    """
     order = [(k, -i - 1) for k in kinds for i in range(len(bombs(k)))]
     yield from order[start:]
     at = max(0, start - len(order))
@@ -297,10 +315,24 @@ def drive(
 
 
 def _drive_worker(
-    kinds: list[str], seed: int, start: int, end: float, seconds_per_input: float, findings: Findings
-) -> int:  # fmt: skip
+    kinds: list[str],
+    seed: int,
+    start: int,
+    end: float,
+    seconds_per_input: float,
+    findings: Findings,
+) -> int:
     """Inputs that one worker was given before it ended or was ended."""
-    command = [sys.executable, __file__, "--work", str(start), "--seed", str(seed), "--kinds", ",".join(kinds)]  # fmt: skip
+    command = [
+        sys.executable,
+        __file__,
+        "--work",
+        str(start),
+        "--seed",
+        str(seed),
+        "--kinds",
+        ",".join(kinds),
+    ]
     given, current = 0, None
     with tempfile.TemporaryFile() as noise:
         worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=noise, cwd=_ROOT)
@@ -322,7 +354,11 @@ def _drive_worker(
             if time.monotonic() < end and findings.runs.total() < findings.inputs:
                 noise.seek(0)
                 text = noise.read().decode(errors="replace")[-2000:]
-                reason = f"it ended ({worker.wait()})" if worker.poll() is not None else "it took too long"  # fmt: skip
+                reason = (
+                    f"it ended ({worker.wait()})"
+                    if worker.poll() is not None
+                    else "it took too long"
+                )
                 if current is None:
                     raise RuntimeError(f"the worker did not start: {text}")
                 findings.add(*current, f"{reason}\n{text}")
@@ -356,12 +392,16 @@ def _lines(worker: Any, end: float, seconds_per_input: float) -> Iterator[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)  # fmt: skip
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--inputs", type=float, default=math.inf, help="at most so many inputs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", default=",".join(READERS), help="kinds of input, with commas")
-    parser.add_argument("--limit", type=float, default=SECONDS_PER_INPUT, help="seconds for one reader of an input")  # fmt: skip
+    parser.add_argument(
+        "--limit", type=float, default=SECONDS_PER_INPUT, help="seconds for one reader of an input"
+    )
     parser.add_argument("--kind")
     parser.add_argument("--number", type=int)
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
@@ -374,7 +414,10 @@ def main() -> int:
         print(problem or "no fault")
         return int(problem is not None)
     findings = drive(kinds, options.seed, options.seconds, options.limit, options.inputs)
-    print(f"{sum(findings.runs.values())} inputs, {len(findings.found)} findings: {dict(findings.runs)}")  # fmt: skip
+    print(
+        f"{sum(findings.runs.values())} inputs, {len(findings.found)} findings: "
+        f"{dict(findings.runs)}"
+    )
     return int(bool(findings.found))
 
 

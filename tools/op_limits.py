@@ -1,7 +1,9 @@
-"""Writes src/headrace/core/op_limits.txt from TensorFlow's registry: ``python tools/op_limits.py --tf1-python PATH``.
+"""Writes src/headrace/core/op_limits.txt from TensorFlow's registry: ``python tools/op_limits.py
+--tf1-python PATH``.
 
-The file says what signatures cannot: the exact types that TensorFlow 1.15 registers for a type attribute where they are no
-group, the types among them for which no kernel exists (on CPU or XLA_CPU), least values, and the strings that are allowed.
+The file says what signatures cannot: the exact types that TensorFlow 1.15 registers for a type
+attribute where they are no group, the types among them for which no kernel exists (on CPU or
+XLA_CPU), least values, and the strings that are allowed.
 """
 
 from __future__ import annotations
@@ -118,7 +120,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("--tf1-python", required=True)
     python = parser.parse_args().tf1_python
-    dump = subprocess.run([python, "-c", DUMP], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)  # fmt: skip
+    dump = subprocess.run(
+        [python, "-c", DUMP], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
+    )
     registry = json.loads(dump.stdout)
 
     from headrace.core.opdef import ALL_OPS

@@ -1,10 +1,11 @@
-"""Which of oneDNN's ways to a matrix product is faster on this CPU, for the shapes that sgemm.py and product_primitives.py choose by.
+"""Which of oneDNN's ways to a matrix product is faster on this CPU, for the shapes that sgemm.py
+and product_primitives.py choose by.
 
     python -m tools.product_choices
     python -m tests.instruction_sets avx2 tools.product_choices
 
-One line a shape: how many times as fast the other way is as ``dnnl_sgemm`` (all threads, the best of many, taking turns). The rules
-in kernels/onednn/product_choices.py follow.
+One line a shape: how many times as fast the other way is as ``dnnl_sgemm`` (all threads, the best
+of many, taking turns). The rules in kernels/onednn/product_choices.py follow.
 """
 
 from __future__ import annotations
@@ -41,9 +42,15 @@ def array(*shape: int) -> Any:
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
-def show(what: str, shape: tuple[int, int, int], plain: Callable[[], Any], other: Callable[[], Any]) -> None:  # fmt: skip
+def show(
+    what: str, shape: tuple[int, int, int], plain: Callable[[], Any], other: Callable[[], Any]
+) -> None:
     a, b = fastest([(plain, []), (other, [])], 0.6)
-    print(f"{what:10} {' x '.join(map(str, shape)):18} sgemm {a * 1e3:7.3f} ms, other {b * 1e3:7.3f} ms ({a / b:.2f}x)", flush=True)  # fmt: skip
+    print(
+        f"{what:10} {' x '.join(map(str, shape)):18} sgemm {a * 1e3:7.3f} ms, other "
+        f"{b * 1e3:7.3f} ms ({a / b:.2f}x)",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -56,12 +63,20 @@ def main() -> None:
     biased = products.matmul_bias
     for m, k, n in SWAPPED:
         a, b = array(m, k), array(n, k).T
-        show("swapped", (m, k, n), lambda a=a, b=b: sgemm.matmul(api, a, b, None),
-             lambda a=a, b=b: layouts.contiguous(sgemm.matmul(api, b.T, a.T, None).T))  # fmt: skip
+        show(
+            "swapped",
+            (m, k, n),
+            lambda a=a, b=b: sgemm.matmul(api, a, b, None),
+            lambda a=a, b=b: layouts.contiguous(sgemm.matmul(api, b.T, a.T, None).T),
+        )
     for m, k, n in TRANSPOSED:
         a, b = array(k, m).T, array(k, n)
-        show("transposed", (m, k, n), lambda a=a, b=b: sgemm.matmul(api, a, b, None),
-             lambda a=a, b=b: found.batch_matmul(a, b))  # fmt: skip
+        show(
+            "transposed",
+            (m, k, n),
+            lambda a=a, b=b: sgemm.matmul(api, a, b, None),
+            lambda a=a, b=b: found.batch_matmul(a, b),
+        )
     for m, k, n in BIASED:
         a, b, bias = array(m, k), array(k, n), array(n)
 

@@ -3,8 +3,9 @@
     python tools/static_names.py           # rewrite the sections of api/v1/__init__.py and api/v2/__init__.py
     python tools/static_names.py --check   # exit 1 if a section differs from the tables of late names
 
-At run time ``LAZY_MODULES``, ``LAZY_NAMES`` and ``MESSAGES`` say where such a name is. A type checker does not read these tables,
-so each namespace has a section below ``if _TYPE_CHECKING:`` with the same names as imports. A test runs ``--check``.
+At run time ``LAZY_MODULES``, ``LAZY_NAMES`` and ``MESSAGES`` say where such a name is. A type
+checker does not read these tables, so each namespace has a section below ``if _TYPE_CHECKING:``
+with the same names as imports. A test runs ``--check``.
 """
 
 from __future__ import annotations

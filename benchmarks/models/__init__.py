@@ -1,8 +1,9 @@
 """The models that are trained and run whole, in every library.
 
-A model's own module has its sizes, weights and data, its work, and its text for TensorFlow's API. ``in_sessions`` runs that
-text in Headrace and TensorFlow sessions, ``in_tf_function`` in ``tf.function(jit_compile=True)``; ``in_jax``, ``in_torch``,
-``in_pytensor`` and ``in_onnx`` have the models' texts for their libraries. Each of these offers
+A model's own module has its sizes, weights and data, its work, and its text for TensorFlow's API.
+``in_sessions`` runs that text in Headrace and TensorFlow sessions, ``in_tf_function`` in
+``tf.function(jit_compile=True)``; ``in_jax``, ``in_torch``, ``in_pytensor`` and ``in_onnx`` have
+the models' texts for their libraries. Each of these offers
 
     step = training(module, model)                # step() trains once and gives the loss
     run = inference(module, model, batch)         # run() gives the logits

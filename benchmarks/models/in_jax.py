@@ -1,4 +1,5 @@
-"""The models in jax: pure functions of the weights under ``jax.jit``, the state of a training step donated.
+"""The models in jax: pure functions of the weights under ``jax.jit``, the state of a training step
+donated.
 
 A result counts as there when it is ready, without making it a NumPy array as a session does.
 """
@@ -91,7 +92,8 @@ def _updated(
     return trained, [means, squares, count]
 
 
-# the texts ----------------------------------------------------------------------------------------------
+# the texts
+# ----------------------------------------------------------------------------------------------
 
 
 def _mlp(jax: Any, model: MLP, w: Weights, x: Any, training: bool) -> tuple[Any, dict[str, Any]]:

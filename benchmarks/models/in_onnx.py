@@ -1,7 +1,8 @@
 """The models as ONNX graphs, frozen: weights are initializers. Run by ONNX Runtime or OpenVINO.
 
-Made with ``onnx.helper`` from the same weights, with ONNX's own operators (``Gemm``, ``LSTM``, ``LayerNormalization``, …),
-as an export would give them; images are NCHW, as both libraries want them.
+Made with ``onnx.helper`` from the same weights, with ONNX's own operators (``Gemm``, ``LSTM``,
+``LayerNormalization``, …), as an export would give them; images are NCHW, as both libraries want
+them.
 """
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ class _Graph:
         return made
 
 
-# the texts ----------------------------------------------------------------------------------------------
+# the texts
+# ----------------------------------------------------------------------------------------------
 
 
 def _mlp(model: MLP, g: _Graph) -> str:

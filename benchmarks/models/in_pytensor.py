@@ -1,4 +1,5 @@
-"""The models in PyTensor (its Numba backend): those without convolutions, which it no longer has for images.
+"""The models in PyTensor (its Numba backend): those without convolutions, which it no longer has
+for images.
 
 The LSTM is a ``scan``, PyTensor's loop.
 """
@@ -76,7 +77,8 @@ def _updates(pytensor: Any, optimizer: Optimizer, trained: list[Any], slopes: li
     return updates
 
 
-# the texts ----------------------------------------------------------------------------------------------
+# the texts
+# ----------------------------------------------------------------------------------------------
 
 
 def _mlp(pytensor: Any, model: MLP, w: Weights, x: Any, training: bool) -> Any:

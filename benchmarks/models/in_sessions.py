@@ -1,4 +1,5 @@
-"""The models as TensorFlow-1 programs: one text for Headrace and TensorFlow. Variables are variables, never frozen.
+"""The models as TensorFlow-1 programs: one text for Headrace and TensorFlow. Variables are
+variables, never frozen.
 
 step = training(tf, MODELS["mlp"])
 step()                                        # 2.41, the loss

@@ -1,6 +1,8 @@
-"""The models' TensorFlow text inside ``tf.function(jit_compile=True)``: what XLA makes of them, in TensorFlow 2.
+"""The models' TensorFlow text inside ``tf.function(jit_compile=True)``: what XLA makes of them, in
+TensorFlow 2.
 
-``tf`` is TensorFlow 2's module; the models are given its ``compat.v1`` for the names, in a process that is not in v1 mode.
+``tf`` is TensorFlow 2's module; the models are given its ``compat.v1`` for the names, in a process
+that is not in v1 mode.
 """
 
 from __future__ import annotations

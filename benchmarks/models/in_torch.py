@@ -1,6 +1,7 @@
-"""The models in PyTorch: modules as a PyTorch user writes them, its fused kernels (``nn.LSTM``, attention, fused Adam) where
-it has them, images channels last, which its convolutions are faster with. ``compiled`` puts ``torch.compile`` around the
-model; the optimizer's own fused step stays outside, as in PyTorch's examples.
+"""The models in PyTorch: modules as a PyTorch user writes them, its fused kernels (``nn.LSTM``,
+attention, fused Adam) where it has them, images channels last, which its convolutions are faster
+with. ``compiled`` puts ``torch.compile`` around the model; the optimizer's own fused step stays
+outside, as in PyTorch's examples.
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ def inference(torch: Any, model: Model, batch: int, compiled: bool = False) -> C
 
 
 def _compiled(torch: Any, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """For the shapes that it will see. The compiler remembers by code and name how often something was compiled anew, and
-    gives up in the end: models must not count as one another."""
+    """For the shapes that it will see. The compiler remembers by code and name how often something
+    was compiled anew, and gives up in the end: models must not count as one another.
+    """
     code = function.__code__.replace(co_name=name, co_qualname=name)
     own = FunctionType(code, function.__globals__, name, None, function.__closure__)
     call: Callable[..., Any] = torch.compile(own, dynamic=False)
@@ -86,7 +88,10 @@ def _tensor(torch: Any, x: Any) -> Any:
 
 
 def _parameters(torch: Any, model: Model) -> Weights:
-    """In PyTorch's layouts: OIHW convolutions, ``[outputs, inputs]`` matrices, an LSTM's kernel in its two parts."""
+    """In PyTorch's layouts.
+
+    OIHW convolutions, ``[outputs, inputs]`` matrices, an LSTM's kernel in its two parts.
+    """
     values: Weights = {}
     for name, value in model.parameters().items():
         tensor = torch.from_numpy(value.copy())
@@ -119,7 +124,8 @@ def _optimizer(torch: Any, optimizer: Optimizer, trained: list[Any]) -> Any:
     return torch.optim.SGD(trained, optimizer.rate, momentum=momentum, fused=True)
 
 
-# the texts ----------------------------------------------------------------------------------------------
+# the texts
+# ----------------------------------------------------------------------------------------------
 
 
 def _mlp(torch: Any, model: MLP, w: Weights, x: Any, training: bool) -> Any:

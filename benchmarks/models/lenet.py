@@ -1,4 +1,7 @@
-"""A LeNet-style conv net: two 5×5 convolutions with pooling, a wide dense layer, Adam (the "deep MNIST" of TF 1's tutorials)."""
+"""A LeNet-style conv net.
+
+Two 5×5 convolutions with pooling, a wide dense layer, Adam (the "deep MNIST" of TF 1's tutorials).
+"""
 
 from __future__ import annotations
 

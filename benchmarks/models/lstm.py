@@ -1,6 +1,8 @@
-"""A language model of stacked LSTM cells (PTB's "small" sizes), gradient descent with clipped gradients.
+"""A language model of stacked LSTM cells (PTB's "small" sizes), gradient descent with clipped
+gradients.
 
-Written with plain ops: the steps one after another in Python, or with ``tf.while_loop`` (``loop=True``).
+Written with plain ops: the steps one after another in Python, or with ``tf.while_loop``
+(``loop=True``).
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ OPTIMIZER = Optimizer("descent", 1.0, clip=5.0)
 
 @dataclass(frozen=True)
 class LSTM(Model):
-    """``hidden`` is the width of the embedding too. The gates of a kernel are in the order i, f, g, o."""
+    """``hidden`` is the width of the embedding too.
+
+    The gates of a kernel are in the order i, f, g, o.
+    """
 
     vocabulary: int = 10_000
     hidden: int = 200

@@ -1,4 +1,5 @@
-"""A ResNet-18 for images of 32×32 pixels: 3×3 stem, four stages of two basic blocks, batch norm, momentum.
+"""A ResNet-18 for images of 32×32 pixels: 3×3 stem, four stages of two basic blocks, batch norm,
+momentum.
 
 The block list is data, so that the texts of the other libraries walk over the same one:
 
@@ -48,7 +49,9 @@ class Conv:
 
 @dataclass(frozen=True)
 class Block:
-    """Two convolutions around which the input goes, through a 1×1 convolution where the shape changes."""
+    """Two convolutions around which the input goes, through a 1×1 convolution where the shape
+    changes.
+    """
 
     first: Conv
     second: Conv

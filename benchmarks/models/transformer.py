@@ -1,5 +1,7 @@
-"""A small GPT: pre-norm blocks of causal attention and a gelu layer, tied embeddings, in the spelling of GPT-2's TF-1 program
-(its own softmax, norm and gelu; dense layers as products of reshaped tensors; a mask of 1e10)."""
+"""A small GPT: pre-norm blocks of causal attention and a gelu layer, tied embeddings, in the
+spelling of GPT-2's TF-1 program (its own softmax, norm and gelu; dense layers as products of
+reshaped tensors; a mask of 1e10).
+"""
 
 from __future__ import annotations
 

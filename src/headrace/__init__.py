@@ -6,14 +6,16 @@
     with tf.Session() as sess:
         print(sess.run(2 * x, {x: [1, 2]}))
 
-The names are those of TensorFlow 1.15 (:mod:`headrace.api.v1`); ``HEADRACE_VERSION`` is our own version.
+The names are those of TensorFlow 1.15 (:mod:`headrace.api.v1`); ``HEADRACE_VERSION`` is our own
+version.
 """
 
 import gc as _gc
 from typing import TYPE_CHECKING, Any
 
-# Importing makes many objects and no garbage: collections in between only cost time. At the end the new objects
-# go to the oldest generation as they are (freeze and unfreeze move them without looking at them).
+# Importing makes many objects and no garbage: collections in between only cost time. At the end the
+# new objects go to the oldest generation as they are (freeze and unfreeze move them without looking
+# at them).
 _collecting = _gc.isenabled()
 _gc.disable()
 try:
@@ -28,7 +30,8 @@ try:
     if TYPE_CHECKING:
         from headrace.api.v1 import *  # noqa: F403
     else:
-        # now that they are loaded, nothing binds the names again: they are for the namespaces tf.layers and tf.train
+        # now that they are loaded, nothing binds the names again: they are for the namespaces
+        # tf.layers and tf.train
         del headrace.layers, headrace.train
     globals().update({k: v for k, v in vars(_v1).items() if k[:1] != "_" or k in __all__})
 finally:

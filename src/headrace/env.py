@@ -22,12 +22,17 @@ def onednn_wanted() -> bool:
 
 
 def onednn_isa_setting() -> str:
-    """The user's limit of oneDNN's instruction set; oneDNN reads the same variables. Empty if there is none."""
+    """The user's limit of oneDNN's instruction set.
+
+    OneDNN reads the same variables. Empty if there is none.
+    """
     return os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or ""
 
 
 def thread_setting() -> tuple[str, int] | None:
-    """HEADRACE_NUM_THREADS, or else TensorFlow's TF_NUM_INTRAOP_THREADS or OMP_NUM_THREADS, with its number."""
+    """HEADRACE_NUM_THREADS, or else TensorFlow's TF_NUM_INTRAOP_THREADS or OMP_NUM_THREADS, with
+    its number.
+    """
     for name in ("HEADRACE_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"):
         text = os.environ.get(name, "").strip()
         if text.isdigit() and int(text) > 0:
@@ -36,14 +41,20 @@ def thread_setting() -> tuple[str, int] | None:
 
 
 def allocator_is_users() -> bool:
-    """Whether the user has chosen an allocator or its settings; HEADRACE_MALLOC=0 says to leave it alone as well."""
+    """Whether the user has chosen an allocator or its settings.
+
+    HEADRACE_MALLOC=0 says to leave it alone as well.
+    """
     chosen = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES", "LD_PRELOAD")
     return os.environ.get("HEADRACE_MALLOC", "1") == "0" or any(n in os.environ for n in chosen)
 
 
 @contextmanager
 def settings_while_loading(**settings: str) -> Iterator[None]:
-    """While this lasts, a library that is loaded reads these variables; a user's own values are left as they are."""
+    """While this lasts, a library that is loaded reads these variables.
+
+    A user's own values are left as they are.
+    """
     ours = {name: value for name, value in settings.items() if name not in os.environ}
     os.environ.update(ours)
     try:
@@ -56,8 +67,9 @@ def settings_while_loading(**settings: str) -> Iterator[None]:
 def openmp_settings(threads: int, spins: int) -> dict[str, str]:
     """How an OpenMP runtime that Headrace loads is to behave in every thread that calls it.
 
-    By default libgomp's threads spin for milliseconds after each parallel region: on the cores that Headrace's own threads, or another
-    process, want to work on. And it starts as many as the machine has cores, whatever a quota allows.
+    By default libgomp's threads spin for milliseconds after each parallel region: on the cores that
+    Headrace's own threads, or another process, want to work on. And it starts as many as the
+    machine has cores, whatever a quota allows.
     """
     found = {"OMP_NUM_THREADS": str(threads)}
     if "OMP_WAIT_POLICY" not in os.environ:

@@ -1,7 +1,7 @@
 """The exception tree of ``tf.errors``.
 
-Every run-time failure is an :class:`OpError` with one of TensorFlow's codes, the operation it happened in and a
-message that ends with the line of the user's program that made the operation.
+Every run-time failure is an :class:`OpError` with one of TensorFlow's codes, the operation it
+happened in and a message that ends with the line of the user's program that made the operation.
 
     >>> raise InvalidArgumentError(None, None, "batch sizes differ")
 """
@@ -15,11 +15,29 @@ import zlib
 from typing import Any
 
 __all__ = [
-    "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
-    "FailedPreconditionError", "InaccessibleTensorError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
-    "OperatorNotAllowedInGraphError", "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
-    "UnavailableError", "UnimplementedError", "UnknownError", "as_op_error", "error_class_for_code", "os_error",
-]  # fmt: skip
+    "AbortedError",
+    "AlreadyExistsError",
+    "CancelledError",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "InaccessibleTensorError",
+    "InternalError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "OpError",
+    "OperatorNotAllowedInGraphError",
+    "OutOfRangeError",
+    "PermissionDeniedError",
+    "ResourceExhaustedError",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnimplementedError",
+    "UnknownError",
+    "as_op_error",
+    "error_class_for_code",
+    "os_error",
+]
 
 OK = 0
 CANCELLED = 1
@@ -75,7 +93,8 @@ class OpError(Exception):
         return self._message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # operations do not travel between processes: the message says everything that a reader needs
+        # operations do not travel between processes: the message says everything that a reader
+        # needs
         return (_rebuild, (type(self), self._message, self.code))
 
 
@@ -149,7 +168,9 @@ class ResourceExhaustedError(_CodedError):
 
 
 class FailedPreconditionError(_CodedError):
-    """The system is not in the state the operation needs, for example a variable that was never initialised."""
+    """The system is not in the state the operation needs, for example a variable that was never
+    initialised.
+    """
 
     code = FAILED_PRECONDITION
 
@@ -201,12 +222,24 @@ class OperatorNotAllowedInGraphError(TypeError):
 _BY_CODE: dict[int, type[OpError]] = {
     cls.code: cls
     for cls in (
-        CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError,
-        AlreadyExistsError, PermissionDeniedError, UnauthenticatedError, ResourceExhaustedError,
-        FailedPreconditionError, AbortedError, OutOfRangeError, UnimplementedError, InternalError,
-        UnavailableError, DataLossError,
+        CancelledError,
+        UnknownError,
+        InvalidArgumentError,
+        DeadlineExceededError,
+        NotFoundError,
+        AlreadyExistsError,
+        PermissionDeniedError,
+        UnauthenticatedError,
+        ResourceExhaustedError,
+        FailedPreconditionError,
+        AbortedError,
+        OutOfRangeError,
+        UnimplementedError,
+        InternalError,
+        UnavailableError,
+        DataLossError,
     )
-}  # fmt: skip
+}
 
 
 def error_class_for_code(code: int) -> type[OpError]:
@@ -223,7 +256,8 @@ _ERRNO_NAMES: dict[type[OpError], str] = {
     AlreadyExistsError: "EEXIST EALREADY",
     PermissionDeniedError: "EPERM EACCES EROFS",
     FailedPreconditionError: "ENOTEMPTY EISDIR ENOTDIR EBADF EBUSY EPIPE ETXTBSY",
-    # EFBIG is OutOfRangeError in TensorFlow, which ends loops over data silently; a file that may not grow is like a full disk
+    # EFBIG is OutOfRangeError in TensorFlow, which ends loops over data silently; a file that may
+    # not grow is like a full disk
     ResourceExhaustedError: "ENOSPC EDQUOT EMFILE EMLINK ENFILE ENOBUFS ENOMEM EFBIG",
     UnimplementedError: "ENOSYS ENOTSUP EXDEV",
     UnavailableError: "EAGAIN ECONNREFUSED ECONNABORTED ECONNRESET EINTR EHOSTDOWN EHOSTUNREACH ENOLCK",
@@ -239,7 +273,10 @@ _BY_ERRNO: dict[int, type[OpError]] = {
 
 
 def os_error(path: Any, error: OSError) -> OpError:
-    """The error that stands for one of the operating system's: a full disk is a ResourceExhaustedError."""
+    """The error that stands for one of the operating system's.
+
+    A full disk is a ResourceExhaustedError.
+    """
     if error.errno is None:  # raised by a library that reads a damaged file, not by the system
         return DataLossError(None, None, f"{os.fsdecode(path)}; {error}")
     kind = _BY_ERRNO.get(error.errno, UnknownError)
@@ -247,7 +284,10 @@ def os_error(path: Any, error: OSError) -> OpError:
 
 
 def as_op_error(error: BaseException) -> OpError | None:
-    """The error of this tree that stands for what a kernel or a reader raised; None for what is no failure of an op."""
+    """The error of this tree that stands for what a kernel or a reader raised.
+
+    None for what is no failure of an op.
+    """
     if isinstance(error, OpError):
         return error
     if isinstance(error, MemoryError):

@@ -1,4 +1,7 @@
-"""The ``tf.*`` namespaces: what they have, what they say about what they do not have, and the parts beside graphs."""
+"""The ``tf.*`` namespaces.
+
+What they have, what they say about what they do not have, and the parts beside graphs.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ def python(program: str, *args: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-# names ----------------------------------------------------------------------------------------------
+# names
+# ----------------------------------------------------------------------------------------------
 
 
 def test_versions() -> None:
@@ -138,7 +142,9 @@ def test_bfloat16_comes_with_its_first_use() -> None:
 
 
 def test_nothing_public_was_forgotten() -> None:
-    """A function that an ops module lists, under a name that TensorFlow exports, is exported here too."""
+    """A function that an ops module lists, under a name that TensorFlow exports, is exported here
+    too.
+    """
     listed = {
         name
         for module in pkgutil.walk_packages(headrace.ops.__path__, "headrace.ops.")
@@ -149,7 +155,8 @@ def test_nothing_public_was_forgotten() -> None:
     assert sorted(n for n in listed & in_nn if not hasattr(tf.nn, n)) == []
 
 
-# what is missing -----------------------------------------------------------------------------------------
+# what is missing
+# -----------------------------------------------------------------------------------------
 
 
 def test_known_symbol_that_is_missing() -> None:
@@ -193,7 +200,8 @@ def test_known_symbols_are_tensorflows() -> None:
     } <= missing.known_symbols()
 
 
-# raw ops ----------------------------------------------------------------------------------------------------
+# raw ops
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_raw_ops_take_keywords() -> None:
@@ -207,9 +215,16 @@ def test_raw_ops_take_keywords() -> None:
 
 @pytest.mark.parametrize(
     ("op", "name"),
-    [("MatMul", "mat_mul"), ("Conv2DBackpropInput", "conv2d_backprop_input"), ("L2Loss", "l2_loss"), ("LRN", "lrn"),
-     ("FusedBatchNormV3", "fused_batch_norm_v3"), ("IFFT2D", "ifft2d"), ("TopKV2", "top_kv2")],
-)  # fmt: skip
+    [
+        ("MatMul", "mat_mul"),
+        ("Conv2DBackpropInput", "conv2d_backprop_input"),
+        ("L2Loss", "l2_loss"),
+        ("LRN", "lrn"),
+        ("FusedBatchNormV3", "fused_batch_norm_v3"),
+        ("IFFT2D", "ifft2d"),
+        ("TopKV2", "top_kv2"),
+    ],
+)
 def test_snake_case_is_tensorflows(op: str, name: str) -> None:
     assert raw_ops.snake_case(op) == name
 
@@ -222,7 +237,8 @@ def test_generated_functions_take_positions() -> None:
             raw_ops.generated("mat_mul")([[1.0]])
 
 
-# messages -----------------------------------------------------------------------------------------------------
+# messages
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_messages() -> None:
@@ -234,7 +250,8 @@ def test_messages() -> None:
     )
 
 
-# files ------------------------------------------------------------------------------------------------------------
+# files
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_gfile_round_trip(tmp_path: Path) -> None:
@@ -283,7 +300,8 @@ def test_gfile_errors(tmp_path: Path) -> None:
         tf.gfile.GFile(str(tmp_path / "w"), "w").read()
 
 
-# flags, app, logging --------------------------------------------------------------------------------------------
+# flags, app, logging
+# --------------------------------------------------------------------------------------------
 
 FLAGS_PROGRAM = """
     import headrace as tf
@@ -303,8 +321,15 @@ SHOW = "print(FLAGS.name, FLAGS.steps, FLAGS.rate, FLAGS.fast, FLAGS.deep, FLAGS
 def test_flags_are_parsed_at_first_use() -> None:
     out = python(
         FLAGS_PROGRAM + "    " + SHOW,
-        "--name=y", "--steps", "7", "--rate=1e-3", "--nofast", "--deep", "--parts=b,c", "--mode=eval",
-    )  # fmt: skip
+        "--name=y",
+        "--steps",
+        "7",
+        "--rate=1e-3",
+        "--nofast",
+        "--deep",
+        "--parts=b,c",
+        "--mode=eval",
+    )
     assert out == "y 7 0.001 False True ['b', 'c'] eval\n"
 
 
@@ -365,12 +390,17 @@ def test_logging() -> None:
         assert tf.get_logger().name == "tensorflow"
     """)
     assert out.splitlines() == [
-        "INFO:tensorflow:step 3", "WARNING:tensorflow:careful", "INFO:tensorflow:every 0", "INFO:tensorflow:first 0",
-        "INFO:tensorflow:every 2", "INFO:tensorflow:every 4",
-    ]  # fmt: skip
+        "INFO:tensorflow:step 3",
+        "WARNING:tensorflow:careful",
+        "INFO:tensorflow:every 0",
+        "INFO:tensorflow:first 0",
+        "INFO:tensorflow:every 2",
+        "INFO:tensorflow:every 4",
+    ]
 
 
-# compat -------------------------------------------------------------------------------------------------------
+# compat
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_compat_text() -> None:
@@ -397,7 +427,8 @@ def test_switches_of_tf2() -> None:
     assert tf.executing_eagerly() is False
 
 
-# tf.test ---------------------------------------------------------------------------------------------------------
+# tf.test
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_test_case() -> None:
@@ -435,7 +466,8 @@ def test_test_case() -> None:
     assert "OK" in out
 
 
-# devices ---------------------------------------------------------------------------------------------------------
+# devices
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_device_spec() -> None:
@@ -459,7 +491,8 @@ def test_inner_modules_by_attribute() -> None:
     assert tf.python.ops.math_ops.reduce_sum is tf.reduce_sum
 
 
-# nest ---------------------------------------------------------------------------------------------------------------
+# nest
+# ---------------------------------------------------------------------------------------------------------------
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -471,9 +504,19 @@ class Record:
 
 
 STRUCTURES = [
-    3, [1, 2], (1, [2, (3,)]), {"b": 1, "a": [2]}, Point(1, (2, 3)), Record([1], 2), OrderedDict([("z", 1), ("a", 2)]),
-    [], {}, (), {"k": ()}, [None, "text", b"bytes"],
-]  # fmt: skip
+    3,
+    [1, 2],
+    (1, [2, (3,)]),
+    {"b": 1, "a": [2]},
+    Point(1, (2, 3)),
+    Record([1], 2),
+    OrderedDict([("z", 1), ("a", 2)]),
+    [],
+    {},
+    (),
+    {"k": ()},
+    [None, "text", b"bytes"],
+]
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=repr)

@@ -18,10 +18,27 @@ from headrace.api import v2 as tf
 from tests.eager_fixture import v2_behavior  # noqa: F401
 
 MODULES = [
-    "autodiff", "bitwise", "compat", "config", "debugging", "dtypes", "experimental", "experimental.dlpack",
-    "initializers", "keras", "linalg", "math", "nn", "optimizers", "optimizers.schedules", "random", "signal", "sparse",
-    "strings", "train",
-]  # fmt: skip
+    "autodiff",
+    "bitwise",
+    "compat",
+    "config",
+    "debugging",
+    "dtypes",
+    "experimental",
+    "experimental.dlpack",
+    "initializers",
+    "keras",
+    "linalg",
+    "math",
+    "nn",
+    "optimizers",
+    "optimizers.schedules",
+    "random",
+    "signal",
+    "sparse",
+    "strings",
+    "train",
+]
 
 
 def parameters(function: Any) -> list[str]:
@@ -50,13 +67,19 @@ def test_every_listed_name_is_there(name: str) -> None:
         ("nn.dropout", ["x", "rate", "noise_shape", "seed", "name"]),
         ("nn.moments", ["x", "axes", "shift", "keepdims", "name"]),
         ("nn.max_pool", ["input", "ksize", "strides", "padding", "data_format", "name"]),
-        ("nn.conv2d", ["input", "filters", "strides", "padding", "data_format", "dilations", "name"]),
+        (
+            "nn.conv2d",
+            ["input", "filters", "strides", "padding", "data_format", "dilations", "name"],
+        ),
         ("nn.embedding_lookup", ["params", "ids", "max_norm", "name"]),
-        ("math.confusion_matrix", ["labels", "predictions", "num_classes", "weights", "dtype", "name"]),
+        (
+            "math.confusion_matrix",
+            ["labels", "predictions", "num_classes", "weights", "dtype", "name"],
+        ),
         ("random.poisson", ["shape", "lam", "dtype", "seed", "name"]),
         ("tuple", ["tensors", "control_inputs", "name"]),
     ],
-)  # fmt: skip
+)
 def test_signatures_are_tf2s(path: str, want: list[str]) -> None:
     found: Any = tf
     for part in path.split("."):
@@ -105,9 +128,13 @@ def test_new_functions() -> None:
 
 def python(code: str, *args: str, cwd: Path | None = None) -> str:
     done = subprocess.run(
-        [sys.executable, *args, "-c", textwrap.dedent(code)] if not args else [sys.executable, *args],
-        capture_output=True, text=True, cwd=cwd,
-    )  # fmt: skip
+        [sys.executable, *args, "-c", textwrap.dedent(code)]
+        if not args
+        else [sys.executable, *args],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,4 +1,6 @@
-"""Cases of the libraries around the ops (metrics, tables, distributions …) against TensorFlow 1.15."""
+"""Cases of the libraries around the ops (metrics, tables, distributions …) against TensorFlow
+1.15.
+"""
 
 import importlib
 import json

@@ -1,4 +1,7 @@
-"""What calls return has TF 1.15's names, types, static shapes and named tuples: programs look tensors up by name."""
+"""What calls return has TF 1.15's names, types, static shapes and named tuples.
+
+Programs look tensors up by name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a user's type checker and editor see: small programs pass mypy --strict, a misspelt name fails."""
+"""What a user's type checker and editor see.
+
+Small programs pass mypy --strict, a misspelt name fails.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +61,11 @@ def mypy(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(program)
     return subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"],
-        cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT / "src")}, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=folder,
+        env={**os.environ, "MYPYPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_programs_pass_and_a_misspelt_name_fails(tmp_path: Path) -> None:
@@ -78,6 +84,7 @@ def test_programs_pass_and_a_misspelt_name_fails(tmp_path: Path) -> None:
 def test_late_names_are_declared() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "static_names.py"), "--check"],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout

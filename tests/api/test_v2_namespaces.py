@@ -1,4 +1,6 @@
-"""tf.image, tf.io and tf.test of TF 2, through the API, against TF 2.21 (golden/make_v2_namespaces.py)."""
+"""tf.image, tf.io and tf.test of TF 2, through the API, against TF 2.21
+(golden/make_v2_namespaces.py).
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,17 @@ def test_values(name: str) -> None:
             assert value.tolist() == want.tolist()
             continue
         assert value.dtype == want.dtype and value.shape == want.shape
-        np.testing.assert_allclose(value, want, rtol=2e-5, atol=2e-4 if np.abs(want).max(initial=0) > 2 else 2e-6)  # fmt: skip
+        np.testing.assert_allclose(
+            value, want, rtol=2e-5, atol=2e-4 if np.abs(want).max(initial=0) > 2 else 2e-6
+        )
 
 
 @pytest.mark.parametrize("space", ["image", "io", "test"])
 def test_signatures(space: str) -> None:
-    """Every function has TF 2.21's parameters, in its order, with its defaults; no name of TF 1 alone is there."""
+    """Every function has TF 2.21's parameters, in its order, with its defaults.
+
+    No name of TF 1 alone is there.
+    """
     module = getattr(tf, space)
     checked = 0
     for name in module.__all__:

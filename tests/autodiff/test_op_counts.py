@@ -1,4 +1,7 @@
-"""A random op's seed depends on the number of operations before it: calls count as TensorFlow's do (core/seeds.py)."""
+"""A random op's seed depends on the number of operations before it.
+
+Calls count as TensorFlow's do (core/seeds.py).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 # ruff: noqa: B007, SIM102, SIM201 (written the way the converter is to be tried)
 """Small functions whose converted form must give what plain Python gives on the same numbers.
 
-Pure Python: the table can be run with TensorFlow's own AutoGraph as well. ``CASES`` has (function, argument tuples).
+Pure Python: the table can be run with TensorFlow's own AutoGraph as well. ``CASES`` has (function,
+argument tuples).
 """
 
 CASES = []

@@ -1,4 +1,6 @@
-"""AutoGraph: converted functions against plain Python, TensorFlow's messages, and what is left alone."""
+"""AutoGraph: converted functions against plain Python, TensorFlow's messages, and what is left
+alone.
+"""
 
 from __future__ import annotations
 
@@ -376,21 +378,49 @@ ERRORS = [
     (none_returned, ValueError, "'retval_' is None at the end of the main branch."),
     (only_main_returns, ValueError, "the else branch must also have a return statement."),
     (none_in_expression, ValueError, "'x > 1' is None at the end of the else branch."),
-    (float_condition, ValueError, "condition of if statement expected to be `tf.bool` scalar, got Tensor"),
-    (vector_condition, ValueError, "condition of if statement expected to be `tf.bool` scalar, got Tensor"),
-    (python_for_break, NotImplementedError, "break and return statements which depend on a TF condition"),
+    (
+        float_condition,
+        ValueError,
+        "condition of if statement expected to be `tf.bool` scalar, got Tensor",
+    ),
+    (
+        vector_condition,
+        ValueError,
+        "condition of if statement expected to be `tf.bool` scalar, got Tensor",
+    ),
+    (
+        python_for_break,
+        NotImplementedError,
+        "break and return statements which depend on a TF condition",
+    ),
     (python_while_break, NotImplementedError, "The condition of while loop started as non-Tensor"),
-    (loop_dtype, TypeError, "'s' has dtype int32 before the loop, but dtype float32 after one iteration"),
-    (loop_shape, ValueError, r"'s' has shape \(1,\) before the loop, but shape \(2,\) after one iteration"),
+    (
+        loop_dtype,
+        TypeError,
+        "'s' has dtype int32 before the loop, but dtype float32 after one iteration",
+    ),
+    (
+        loop_shape,
+        ValueError,
+        r"'s' has shape \(1,\) before the loop, but shape \(2,\) after one iteration",
+    ),
     (loop_structure, TypeError, "'s' does not have the same nested structure after one iteration"),
-    (branch_dtype, TypeError, "'a' has dtype int32 in the main branch, but dtype float32 in the else branch"),
-    (branch_structure, TypeError, "'a' must have the same nested structure in the main and else branches"),
+    (
+        branch_dtype,
+        TypeError,
+        "'a' has dtype int32 in the main branch, but dtype float32 in the else branch",
+    ),
+    (
+        branch_structure,
+        TypeError,
+        "'a' must have the same nested structure in the main and else branches",
+    ),
     (none_before_loop, ValueError, "'s' is not allowed to be None before the loop"),
     (raising_branch, ValueError, "bad value"),
     (not_of_a_number, TypeError, "LogicalNot"),
     (unbound_later, UnboundLocalError, "y"),
     (tensor_in_a_list, TypeError, "Python `bool`"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -612,14 +642,7 @@ def test_several_lambdas_on_a_line() -> None:
     assert (run(first, -5), run(second, -5)) == (1, 2)
     nested = lambda x: (lambda y: y if y > 0 else 3)(x)
     assert run(nested, -5) == 3
-    over = [
-        lambda x, k=k: (
-            x
-            if x > k
-            else k
-        )
-        for k in range(3)
-    ]  # fmt: skip
+    over = [lambda x, k=k: x if x > k else k for k in range(3)]
     assert [run(f, 1) for f in over] == [1, 1, 2]
 
 

@@ -74,7 +74,14 @@ def test_a_model_that_writes_is_not_frozen(
 def test_inspect(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(MODELS / "tf1")]) == 0
     text = capsys.readouterr().out
-    for part in ("tags: serve", "signature loop", "input  x: x:0  float32 [?, 3]", "asset words.txt", "variable w", "every op is defined here"):  # fmt: skip
+    for part in (
+        "tags: serve",
+        "signature loop",
+        "input  x: x:0  float32 [?, 3]",
+        "asset words.txt",
+        "variable w",
+        "every op is defined here",
+    ):
         assert part in text
     assert main(["inspect", str(MODELS / "tf1_checkpoint" / "model-0")]) == 0
     assert "w  float32 [3, 2]" in capsys.readouterr().out

@@ -9,8 +9,13 @@ from headrace.cli.trim import link_copies
 
 
 def test_equal_copies_are_linked(tmp_path: Path) -> None:
-    for name, content in {"libdnnl.so": b"a" * 1000, "libdnnl.so.3": b"a" * 1000, "libdnnl.so.3.2": b"a" * 1000,
-                          "libdnnl.so.2": b"b" * 1000, "other.so": b"a" * 1000}.items():  # fmt: skip
+    for name, content in {
+        "libdnnl.so": b"a" * 1000,
+        "libdnnl.so.3": b"a" * 1000,
+        "libdnnl.so.3.2": b"a" * 1000,
+        "libdnnl.so.2": b"b" * 1000,
+        "other.so": b"a" * 1000,
+    }.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "libdnnl.so.link").symlink_to("libdnnl.so.2")
     assert link_copies(str(tmp_path)) == 2000

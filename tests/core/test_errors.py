@@ -27,41 +27,121 @@ def floats(*shape: int) -> Any:
 # while building -----------------------------------------------------------------------------------
 
 BUILD: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3])), ValueError,
-     r"Dimensions must be equal, but are 3 and 2 for 'MatMul' \(op: 'MatMul'\) with input shapes: \[2,3\], \[2,3\]"),
-    (lambda: tf.matmul(tf.zeros([3]), tf.zeros([3, 2])), ValueError, "Shape must be rank 2 but is rank 1"),
-    (lambda: tf.zeros([2, 3]) + tf.zeros([4, 5]), ValueError,
-     r"Dimensions must be equal, but are 2 and 4 for 'add' \(op: 'AddV2'\)"),
-    (lambda: tf.constant(1.0) + tf.constant(1), TypeError,
-     "Input 'y' of 'AddV2' Op has type int32 that does not match type float32 of argument 'x'"),
-    (lambda: tf.add(tf.constant(1.0), tf.constant(1)), TypeError, "Input 'y' of 'Add' Op has type int32"),
+    (
+        lambda: tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3])),
+        ValueError,
+        r"Dimensions must be equal, but are 3 and 2 for 'MatMul' \(op: 'MatMul'\) with input shapes: \[2,3\], \[2,3\]",
+    ),
+    (
+        lambda: tf.matmul(tf.zeros([3]), tf.zeros([3, 2])),
+        ValueError,
+        "Shape must be rank 2 but is rank 1",
+    ),
+    (
+        lambda: tf.zeros([2, 3]) + tf.zeros([4, 5]),
+        ValueError,
+        r"Dimensions must be equal, but are 2 and 4 for 'add' \(op: 'AddV2'\)",
+    ),
+    (
+        lambda: tf.constant(1.0) + tf.constant(1),
+        TypeError,
+        "Input 'y' of 'AddV2' Op has type int32 that does not match type float32 of argument 'x'",
+    ),
+    (
+        lambda: tf.add(tf.constant(1.0), tf.constant(1)),
+        TypeError,
+        "Input 'y' of 'Add' Op has type int32",
+    ),
     (lambda: tf.constant(1) + 1.5, TypeError, "float"),
-    (lambda: tf.constant(True) * tf.constant(False), TypeError, "DataType bool not in list of allowed values"),
+    (
+        lambda: tf.constant(True) * tf.constant(False),
+        TypeError,
+        "DataType bool not in list of allowed values",
+    ),
     (lambda: tf.sqrt(tf.constant(4)), TypeError, "DataType int32 not in list of allowed values"),
-    (lambda: tf.concat([tf.zeros([2, 3]), tf.zeros([4, 5])], 0), ValueError, "must be equal, but are 3 and 5"),
-    (lambda: tf.stack([tf.zeros([2]), tf.zeros([3])]), ValueError, "must be equal, but are 2 and 3"),
-    (lambda: tf.reshape(tf.zeros([2, 3]), [4, 4]), ValueError,
-     r"Cannot reshape a tensor with 6 elements to shape \[4,4\] \(16 elements\)"),
-    (lambda: tf.constant("a", tf.float32), TypeError, "Expected float32, got 'a' of type 'str' instead"),
-    (lambda: tf.constant(1.5, tf.int32), TypeError, "Expected int32, got 1.5 of type 'float' instead"),
+    (
+        lambda: tf.concat([tf.zeros([2, 3]), tf.zeros([4, 5])], 0),
+        ValueError,
+        "must be equal, but are 3 and 5",
+    ),
+    (
+        lambda: tf.stack([tf.zeros([2]), tf.zeros([3])]),
+        ValueError,
+        "must be equal, but are 2 and 3",
+    ),
+    (
+        lambda: tf.reshape(tf.zeros([2, 3]), [4, 4]),
+        ValueError,
+        r"Cannot reshape a tensor with 6 elements to shape \[4,4\] \(16 elements\)",
+    ),
+    (
+        lambda: tf.constant("a", tf.float32),
+        TypeError,
+        "Expected float32, got 'a' of type 'str' instead",
+    ),
+    (
+        lambda: tf.constant(1.5, tf.int32),
+        TypeError,
+        "Expected int32, got 1.5 of type 'float' instead",
+    ),
     (lambda: tf.constant(None), ValueError, "None values not supported"),
     (lambda: tf.constant([[1], [1, 2]]), ValueError, "Argument must be a dense tensor"),
-    (lambda: tf.argmax(tf.zeros([2, 3]), 5), ValueError, r"Dimension \(5\) must be in the range \[-2, 2\)"),
-    (lambda: tf.reduce_sum(tf.zeros([2, 3]), 7), ValueError, "Invalid reduction dimension 7 for input with 2 dimensions"),
-    (lambda: tf.gather(tf.zeros([2, 3]), [0.5]), TypeError, "DataType float32 not in list of allowed values: int32, int64"),
-    (lambda: tf.split(tf.zeros([5]), 2), ValueError, "Dimension size must be evenly divisible by 2 but is 5"),
-    (lambda: tf.zeros([2, 3])[0, 0, 0], ValueError, "Index out of range using input dim 2; input has only 2 dims"),
+    (
+        lambda: tf.argmax(tf.zeros([2, 3]), 5),
+        ValueError,
+        r"Dimension \(5\) must be in the range \[-2, 2\)",
+    ),
+    (
+        lambda: tf.reduce_sum(tf.zeros([2, 3]), 7),
+        ValueError,
+        "Invalid reduction dimension 7 for input with 2 dimensions",
+    ),
+    (
+        lambda: tf.gather(tf.zeros([2, 3]), [0.5]),
+        TypeError,
+        "DataType float32 not in list of allowed values: int32, int64",
+    ),
+    (
+        lambda: tf.split(tf.zeros([5]), 2),
+        ValueError,
+        "Dimension size must be evenly divisible by 2 but is 5",
+    ),
+    (
+        lambda: tf.zeros([2, 3])[0, 0, 0],
+        ValueError,
+        "Index out of range using input dim 2; input has only 2 dims",
+    ),
     (lambda: tf.zeros([2, 3])[5], ValueError, "slice index 5 of dimension 0 out of bounds"),
-    (lambda: tf.squeeze(tf.zeros([2, 3]), [0]), ValueError, r"Can not squeeze dim\[0\], expected a dimension of 1, got 2"),
-    (lambda: tf.nn.bias_add(tf.zeros([2, 3]), tf.zeros([4])), ValueError, "Dimensions must be equal, but are 3 and 4"),
-    (lambda: tf.unstack(tf.placeholder(tf.float32)), ValueError, "Cannot infer num from shape <unknown>"),
+    (
+        lambda: tf.squeeze(tf.zeros([2, 3]), [0]),
+        ValueError,
+        r"Can not squeeze dim\[0\], expected a dimension of 1, got 2",
+    ),
+    (
+        lambda: tf.nn.bias_add(tf.zeros([2, 3]), tf.zeros([4])),
+        ValueError,
+        "Dimensions must be equal, but are 3 and 4",
+    ),
+    (
+        lambda: tf.unstack(tf.placeholder(tf.float32)),
+        ValueError,
+        "Cannot infer num from shape <unknown>",
+    ),
     (lambda: tf.Variable([1.0, 2.0]).assign([1.0, 2.0, 3.0]), ValueError, r"\[2\] and \[3\]"),
-    (lambda: tf.Variable([1.0, 2.0]).assign(tf.constant([1, 2])), TypeError, "has type int32 that does not match type float32"),
+    (
+        lambda: tf.Variable([1.0, 2.0]).assign(tf.constant([1, 2])),
+        TypeError,
+        "has type int32 that does not match type float32",
+    ),
     (lambda: tf.assign(tf.constant(1.0), 2.0), (AttributeError, TypeError, ValueError), "."),
-    (lambda: tf.nn.softmax_cross_entropy_with_logits(tf.zeros([2, 3]), tf.zeros([2, 3])), ValueError, "named arguments"),
+    (
+        lambda: tf.nn.softmax_cross_entropy_with_logits(tf.zeros([2, 3]), tf.zeros([2, 3])),
+        ValueError,
+        "named arguments",
+    ),
     (lambda: [a for a in tf.zeros([2])], TypeError, "itera"),
     (lambda: tf.placeholder("nonsense"), TypeError, "nonsense"),
-]  # type: ignore[list-item] # fmt: skip
+]  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(("make", "error", "match"), BUILD)
@@ -82,26 +162,61 @@ def test_a_failed_op_is_not_in_the_graph() -> None:
 # while running ----------------------------------------------------------------------------------
 
 RUN: list[tuple[Callable[[], Any], str, str]] = [
-    (lambda: floats(2, 3) + floats(4, 5), "InvalidArgumentError", r"Incompatible shapes: \[2,3\] vs. \[4,5\]"),
+    (
+        lambda: floats(2, 3) + floats(4, 5),
+        "InvalidArgumentError",
+        r"Incompatible shapes: \[2,3\] vs. \[4,5\]",
+    ),
     (lambda: tf.matmul(floats(2, 3), floats(2, 3)), "InvalidArgumentError", r"\[2,3\]"),
-    (lambda: tf.gather(floats(2, 3), [0, 7]), "InvalidArgumentError", r"indices\[1\] = 7 is not in \[0, 2\)"),
-    (lambda: tf.reshape(floats(2, 3), unknown([4, 4])), "InvalidArgumentError",
-     "Input to reshape is a tensor with 6 values, but the requested shape has 16"),
-    (lambda: tf.concat([floats(2, 3), floats(2, 4)], 0), "InvalidArgumentError", "Dimensions of inputs should match"),
+    (
+        lambda: tf.gather(floats(2, 3), [0, 7]),
+        "InvalidArgumentError",
+        r"indices\[1\] = 7 is not in \[0, 2\)",
+    ),
+    (
+        lambda: tf.reshape(floats(2, 3), unknown([4, 4])),
+        "InvalidArgumentError",
+        "Input to reshape is a tensor with 6 values, but the requested shape has 16",
+    ),
+    (
+        lambda: tf.concat([floats(2, 3), floats(2, 4)], 0),
+        "InvalidArgumentError",
+        "Dimensions of inputs should match",
+    ),
     (lambda: floats(2, 3)[7], "InvalidArgumentError", "slice index 7 of dimension 0 out of bounds"),
-    (lambda: tf.Assert(unknown(False), [tf.constant("data"), tf.constant(3)]), "InvalidArgumentError",
-     r"assertion failed: \[data\] \[3\]"),
-    (lambda: tf.check_numerics(unknown(np.float32(np.nan)), "bad thing"), "InvalidArgumentError",
-     "bad thing : Tensor had NaN values"),
-    (lambda: unknown(np.int32(1)) // unknown(np.int32(0)), "InvalidArgumentError", "Integer division by zero"),
-    (lambda: tf.py_func(lambda: 1 / 0, [], tf.float32), "UnknownError", "ZeroDivisionError: division by zero"),
-    (lambda: tf.cholesky(unknown(-np.eye(2, dtype=np.float32))), "InvalidArgumentError",
-     "Cholesky decomposition was not successful"),
+    (
+        lambda: tf.Assert(unknown(False), [tf.constant("data"), tf.constant(3)]),
+        "InvalidArgumentError",
+        r"assertion failed: \[data\] \[3\]",
+    ),
+    (
+        lambda: tf.check_numerics(unknown(np.float32(np.nan)), "bad thing"),
+        "InvalidArgumentError",
+        "bad thing : Tensor had NaN values",
+    ),
+    (
+        lambda: unknown(np.int32(1)) // unknown(np.int32(0)),
+        "InvalidArgumentError",
+        "Integer division by zero",
+    ),
+    (
+        lambda: tf.py_func(lambda: 1 / 0, [], tf.float32),
+        "UnknownError",
+        "ZeroDivisionError: division by zero",
+    ),
+    (
+        lambda: tf.cholesky(unknown(-np.eye(2, dtype=np.float32))),
+        "InvalidArgumentError",
+        "Cholesky decomposition was not successful",
+    ),
     (lambda: tf.string_to_number(unknown(np.array("abc", object))), "InvalidArgumentError", "abc"),
-    (lambda: tf.placeholder(tf.float32, name="inputs"), "InvalidArgumentError",
-     "You must feed a value for placeholder tensor 'inputs'"),
+    (
+        lambda: tf.placeholder(tf.float32, name="inputs"),
+        "InvalidArgumentError",
+        "You must feed a value for placeholder tensor 'inputs'",
+    ),
     (lambda: tf.Variable(1.0, name="weights"), "FailedPreconditionError", "weights"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "reference"])
@@ -172,10 +287,23 @@ def test_an_error_in_a_gradient_names_an_operation() -> None:
 # the classes ------------------------------------------------------------------------------------
 
 CLASSES = [
-    "CancelledError", "UnknownError", "InvalidArgumentError", "DeadlineExceededError", "NotFoundError",
-    "AlreadyExistsError", "PermissionDeniedError", "ResourceExhaustedError", "FailedPreconditionError", "AbortedError",
-    "OutOfRangeError", "UnimplementedError", "InternalError", "UnavailableError", "DataLossError", "UnauthenticatedError",
-]  # fmt: skip
+    "CancelledError",
+    "UnknownError",
+    "InvalidArgumentError",
+    "DeadlineExceededError",
+    "NotFoundError",
+    "AlreadyExistsError",
+    "PermissionDeniedError",
+    "ResourceExhaustedError",
+    "FailedPreconditionError",
+    "AbortedError",
+    "OutOfRangeError",
+    "UnimplementedError",
+    "InternalError",
+    "UnavailableError",
+    "DataLossError",
+    "UnauthenticatedError",
+]
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -213,10 +341,14 @@ def test_out_of_range_is_what_ends_an_epoch() -> None:
 @pytest.mark.parametrize(
     ("error", "cls"),
     [
-        (ValueError, "InvalidArgumentError"), (TypeError, "InvalidArgumentError"), (StopIteration, "OutOfRangeError"),
-        (MemoryError, "ResourceExhaustedError"), (NotImplementedError, "UnimplementedError"), (RuntimeError, "UnknownError"),
+        (ValueError, "InvalidArgumentError"),
+        (TypeError, "InvalidArgumentError"),
+        (StopIteration, "OutOfRangeError"),
+        (MemoryError, "ResourceExhaustedError"),
+        (NotImplementedError, "UnimplementedError"),
+        (RuntimeError, "UnknownError"),
     ],
-)  # fmt: skip
+)
 def test_python_errors_in_py_func(error: type[Exception], cls: str) -> None:
     def f() -> Any:
         raise error("my message")

@@ -1,4 +1,7 @@
-"""The graph itself: names, scopes, lookups, collections, dependencies, devices, and the user's line."""
+"""The graph itself.
+
+Names, scopes, lookups, collections, dependencies, devices, and the user's line.
+"""
 
 from __future__ import annotations
 

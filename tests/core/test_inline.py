@@ -1,4 +1,7 @@
-"""Operations of a function copied into another graph: branches, loops, effects, names, variables; functions in plain graphs."""
+"""Operations of a function copied into another graph.
+
+Branches, loops, effects, names, variables; functions in plain graphs.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ def run(fetches: Any, feeds: Any = None) -> Any:
 SCALAR = TensorSpec([], tf.float32)
 
 
-# copying ----------------------------------------------------------------------------------------------
+# copying
+# ----------------------------------------------------------------------------------------------
 
 
 def test_a_copy_computes_the_same_as_often_as_wanted() -> None:
@@ -162,7 +166,8 @@ def test_into_another_function() -> None:
     assert list(f.graph.outer_handles) == ["v"]
 
 
-# tf.function in a plain graph ---------------------------------------------------------------------------
+# tf.function in a plain graph
+# ---------------------------------------------------------------------------
 
 
 def test_a_function_in_a_plain_graph() -> None:

@@ -1,7 +1,9 @@
-"""What datasets do, family by family, in TensorFlow 2 and here: elements, specs, cardinalities, classes of errors.
+"""What datasets do, family by family, in TensorFlow 2 and here: elements, specs, cardinalities,
+classes of errors.
 
-Importable without Headrace: ``python tests/data/data_behaviour.py`` in an environment with TensorFlow 2 writes
-tests/golden/data_behaviour.json. Every case is a list of observations; where one differs, the test names its number.
+Importable without Headrace: ``python tests/data/data_behaviour.py`` in an environment with
+TensorFlow 2 writes tests/golden/data_behaviour.json. Every case is a list of observations; where
+one differs, the test names its number.
 """
 
 import json
@@ -145,9 +147,11 @@ def padded_batches(tf, seen):
         D.range(3).padded_batch(2, []),
     )
     seen.errors(
-        lambda: ds.padded_batch(2, [3, 3]), lambda: ds.padded_batch(2, padding_values="a"),
-        lambda: ds.padded_batch(2, ([3], [3])), every(lambda: ds.padded_batch(-1)),
-    )  # fmt: skip
+        lambda: ds.padded_batch(2, [3, 3]),
+        lambda: ds.padded_batch(2, padding_values="a"),
+        lambda: ds.padded_batch(2, ([3], [3])),
+        every(lambda: ds.padded_batch(-1)),
+    )
 
 
 @case
@@ -202,9 +206,10 @@ def several_datasets(tf, seen):
     seen.specs(D.from_tensors([1, 2]).concatenate(D.from_tensors([1, 2, 3])))
     seen.specs(D.from_tensors([1, 2]).concatenate(D.from_tensors([[1, 2, 3]])))
     seen.errors(
-        lambda: a.concatenate(D.from_tensors("x")), lambda: a.concatenate(D.zip((a, b))),
+        lambda: a.concatenate(D.from_tensors("x")),
+        lambda: a.concatenate(D.zip((a, b))),
         lambda: D.from_tensors({"a": 1}).concatenate(D.from_tensors({"b": 1})),
-    )  # fmt: skip
+    )
     parts = [D.from_tensors(i).repeat(n) for i, n in ((0, 2), (1, 4), (2, 3))]
     order = D.from_tensor_slices(np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 1], np.int64))
     seen(
@@ -217,9 +222,11 @@ def several_datasets(tf, seen):
     seen(D.sample_from_datasets(parts, [0.2, 0.5, 0.3], seed=3))
     seen(D.sample_from_datasets(parts, [0.0, 1.0, 0.0], seed=3, stop_on_empty_dataset=True))
     seen.errors(
-        lambda: D.choose_from_datasets([], order), lambda: D.choose_from_datasets(parts, D.from_tensors(1.0)),
-        lambda: D.sample_from_datasets([]), lambda: D.sample_from_datasets(parts, [0.5, 0.5]),
-    )  # fmt: skip
+        lambda: D.choose_from_datasets([], order),
+        lambda: D.choose_from_datasets(parts, D.from_tensors(1.0)),
+        lambda: D.sample_from_datasets([]),
+        lambda: D.sample_from_datasets(parts, [0.5, 0.5]),
+    )
 
 
 @case
@@ -231,9 +238,10 @@ def tensors(tf, seen):
     )
     seen(D.from_tensor_slices(tf.sparse.SparseTensor([[0, 0], [1, 2]], [5, 6], [3, 4])))
     seen.errors(
-        lambda: D.from_tensor_slices(3), lambda: D.from_tensor_slices(()),
+        lambda: D.from_tensor_slices(3),
+        lambda: D.from_tensor_slices(()),
         lambda: D.from_tensor_slices(([1, 2], [1, 2, 3])),
-    )  # fmt: skip
+    )
 
 
 @case
@@ -271,15 +279,19 @@ def functions(tf, seen):
         D.range(7).map(lambda x: x * 2, 2, deterministic=True),
     )
     seen.errors(
-        lambda: D.range(3).map(lambda x: object()), lambda: D.range(3).map(lambda x, y: x),
-        lambda: D.range(3).filter(lambda x: x), every(lambda: D.range(3).map(lambda x: x, num_parallel_calls=0)),
+        lambda: D.range(3).map(lambda x: object()),
+        lambda: D.range(3).map(lambda x, y: x),
+        lambda: D.range(3).filter(lambda x: x),
+        every(lambda: D.range(3).map(lambda x: x, num_parallel_calls=0)),
         every(lambda: D.range(3).map(lambda x: x, num_parallel_calls=-5)),
         lambda: D.range(5).scan(tf.constant(0, tf.int64), lambda s, x: s),
         lambda: D.range(5).scan(0, lambda s, x: (s + 1.5, x)),
-        every(lambda: D.range(2).map(raising(ValueError("no")))), every(lambda: D.range(2).map(raising(StopIteration("no")))),
-        every(lambda: D.range(2).map(raising(KeyError("no")))), every(lambda: D.range(2).map(raising(NotImplementedError("no")))),
+        every(lambda: D.range(2).map(raising(ValueError("no")))),
+        every(lambda: D.range(2).map(raising(StopIteration("no")))),
+        every(lambda: D.range(2).map(raising(KeyError("no")))),
+        every(lambda: D.range(2).map(raising(NotImplementedError("no")))),
         lambda: D.range(3).apply(lambda d: 3),
-    )  # fmt: skip
+    )
 
 
 @case
@@ -298,7 +310,7 @@ def interleaving(tf, seen):
     seen.errors(
         every(lambda: D.range(3).interleave(f, cycle_length=0)),
         every(lambda: D.range(3).interleave(f, cycle_length=2, block_length=0)),
-    )  # fmt: skip
+    )
 
 
 @case
@@ -356,11 +368,15 @@ def grouping(tf, seen):
     seen(ds.bucket_by_sequence_length(size, [4, 8], [2, 2, 2], drop_remainder=True))
     seen.errors(
         every(lambda: D.range(10).group_by_window(lambda x: x % 2, lambda k, g: g.batch(3), 0)),
-        lambda: D.range(10).group_by_window(lambda x: tf.cast(x, tf.int32), lambda k, g: g.batch(3), 2),
+        lambda: D.range(10).group_by_window(
+            lambda x: tf.cast(x, tf.int32), lambda k, g: g.batch(3), 2
+        ),
         lambda: D.range(10).group_by_window(lambda x: x, lambda k, g: k, 2),
-        lambda: D.range(10).group_by_window(lambda x: x, lambda k, g: g, 2, window_size_func=lambda k: k),
+        lambda: D.range(10).group_by_window(
+            lambda x: x, lambda k, g: g, 2, window_size_func=lambda k: k
+        ),
         lambda: ds.bucket_by_sequence_length(size, [4, 8], [2, 2]),
-    )  # fmt: skip
+    )
 
 
 @case
@@ -374,9 +390,10 @@ def reducing(tf, seen):
     seen.values(D.range(3).reduce(tf.zeros([0], tf.int64), lambda s, x: tf.concat([s, [x]], 0)))
     seen.values(D.range(1).get_single_element())
     seen.errors(
-        lambda: D.range(5).reduce(0, lambda s, x: 1.5), lambda: D.range(5).get_single_element(),
+        lambda: D.range(5).reduce(0, lambda s, x: 1.5),
+        lambda: D.range(5).get_single_element(),
         lambda: D.range(0).get_single_element(),
-    )  # fmt: skip
+    )
 
 
 def yielding(*values):
@@ -428,14 +445,23 @@ def generators(tf, seen):
 def cardinalities(tf, seen):
     D, E = tf.data.Dataset, tf.data.experimental
     some = lambda n: D.range(n).filter(lambda x: True)
-    seen.values(*[
-        E.cardinality(d)
-        for d in (
-            D.range(3), D.range(3).repeat(), some(3), D.range(3).map(lambda x: x), D.range(3).flat_map(lambda x: D.range(x)),
-            D.range(3).interleave(lambda x: D.range(x), 2), D.range(5).cache(), D.range(5).shuffle(2),
-            D.range(5).padded_batch(2, []), some(3).apply(E.assert_cardinality(42)),
-        )
-    ])  # fmt: skip
+    seen.values(
+        *[
+            E.cardinality(d)
+            for d in (
+                D.range(3),
+                D.range(3).repeat(),
+                some(3),
+                D.range(3).map(lambda x: x),
+                D.range(3).flat_map(lambda x: D.range(x)),
+                D.range(3).interleave(lambda x: D.range(x), 2),
+                D.range(5).cache(),
+                D.range(5).shuffle(2),
+                D.range(5).padded_batch(2, []),
+                some(3).apply(E.assert_cardinality(42)),
+            )
+        ]
+    )
     seen(some(3).apply(E.assert_cardinality(3)), some(2).apply(E.assert_cardinality(3)))
     seen.values(seen.elements(some(5).apply(E.assert_cardinality(3)))[:4])
     seen.values(len(D.range(3)))
@@ -490,9 +516,10 @@ def csv_files(tf, seen):
     )
     seen.specs(E.make_csv_dataset(name, 2, shuffle=False))
     seen.errors(
-        lambda: E.make_csv_dataset(name, 2, label_name="zz"), lambda: E.make_csv_dataset(folder + "/nothing*", 2),
+        lambda: E.make_csv_dataset(name, 2, label_name="zz"),
+        lambda: E.make_csv_dataset(folder + "/nothing*", 2),
         lambda: E.make_csv_dataset(name, 2, select_columns=["nope"]),
-    )  # fmt: skip
+    )
 
 
 @case

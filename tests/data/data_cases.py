@@ -1,8 +1,9 @@
-"""Datasets whose elements are compared with TensorFlow's: each case makes a dataset from a ``tf`` module.
+"""Datasets whose elements are compared with TensorFlow's: each case makes a dataset from a ``tf``
+module.
 
-Importable without Headrace, under Python 3.7: ``python tests/data/data_cases.py`` in an environment with TensorFlow writes the
-golden file of that version (tests/golden/data_v1.json by TensorFlow 1.15 in graph mode, data_v2.json by TensorFlow 2 in eager
-mode).
+Importable without Headrace, under Python 3.7: ``python tests/data/data_cases.py`` in an environment
+with TensorFlow writes the golden file of that version (tests/golden/data_v1.json by TensorFlow 1.15
+in graph mode, data_v2.json by TensorFlow 2 in eager mode).
 """
 
 import collections
@@ -477,8 +478,11 @@ def ordered_parallel_map(tf):
 def ordered_parallel_interleave(tf):
     return tf.data.Dataset.range(4).interleave(
         lambda x: tf.data.Dataset.from_tensors(x).repeat(3),
-        cycle_length=2, block_length=2, num_parallel_calls=2, deterministic=True,
-    )  # fmt: skip
+        cycle_length=2,
+        block_length=2,
+        num_parallel_calls=2,
+        deterministic=True,
+    )
 
 
 @case_v2

@@ -1,5 +1,6 @@
-"""AUTOTUNE follows measured waits: a model of the reader and the workers on a clock of its own, so that nothing depends on how
-busy the machine is."""
+"""AUTOTUNE follows measured waits: a model of the reader and the workers on a clock of its own, so
+that nothing depends on how busy the machine is.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ class Channel:
 
 
 class Crew:
-    """Workers that take ``cost`` seconds for an element; more than ``useful`` of them bring nothing."""
+    """Workers that take ``cost`` seconds for an element.
+
+    More than ``useful`` of them bring nothing.
+    """
 
     def __init__(self, cost: float, useful: int) -> None:
         self.channel = Channel()
@@ -158,7 +162,9 @@ def test_it_does_not_wait_for_many_long_jobs() -> None:
 
 
 def model(producer: list[float], reader: list[float], size: int) -> tuple[float, float, float]:
-    """Seconds that the two sides of a buffer waited, and that all took, from the times that they take for each element."""
+    """Seconds that the two sides of a buffer waited, and that all took, from the times that they
+    take for each element.
+    """
     made: list[float] = []  # when each element was ready
     taken: list[float] = []  # when each element was taken
     producer_waits = reader_waits = now = free = 0.0
@@ -191,7 +197,10 @@ def depth_after(producer: list[float], reader: list[float], rounds: int = 12) ->
 
 
 def test_a_producer_in_bursts_gets_a_deeper_buffer() -> None:
-    """Sixteen quick elements, then a pause: only a buffer for the whole burst keeps the reader busy."""
+    """Sixteen quick elements, then a pause.
+
+    Only a buffer for the whole burst keeps the reader busy.
+    """
     burst = ([1e-4] * 16 + [20e-3]) * 20
     steady = [1.5e-3] * len(burst)
     depth = depth_after(burst, steady)

@@ -1,4 +1,7 @@
-"""What datasets do is what TensorFlow 2's do: elements and errors in their order, specs, cardinalities."""
+"""What datasets do is what TensorFlow 2's do.
+
+Elements and errors in their order, specs, cardinalities.
+"""
 
 from __future__ import annotations
 

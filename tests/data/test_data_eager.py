@@ -367,7 +367,9 @@ def test_iterators_of_functions_shuffle_anew() -> None:
 
 
 def test_pythons_functions_on_datasets_in_a_function() -> None:
-    """``enumerate``, ``zip``, ``map``, ``filter`` and ``len`` of datasets are those of datasets (and so they end)."""
+    """``enumerate``, ``zip``, ``map``, ``filter`` and ``len`` of datasets are those of datasets
+    (and so they end).
+    """
 
     @tf.function
     def f(ds: Any) -> Any:

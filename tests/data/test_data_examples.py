@@ -1,4 +1,6 @@
-"""Examples read together are the ones that are read one by one, and what is unusual is left to the other reader."""
+"""Examples read together are the ones that are read one by one, and what is unusual is left to the
+other reader.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +59,13 @@ def test_numbers_that_are_too_long_or_cut_off() -> None:
 
 rows = st.lists(
     st.tuples(
-        st.lists(integers, max_size=20), st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=9),
+        st.lists(integers, max_size=20),
+        st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=9),
         st.binary(min_size=1, max_size=200),
     ),
-    min_size=FEWEST, max_size=14,
-)  # fmt: skip
+    min_size=FEWEST,
+    max_size=14,
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,8 +123,9 @@ def test_parse_example_of_lists_of_any_length(sizes: list[int]) -> None:
     records = [record(ids=v, label=[i]) for i, v in enumerate(lists)]
     mixed = [*records, record(label=[99], ids=[], extra=[1])]
     features = {
-        "label": tf.FixedLenFeature([], tf.int64), "ids": tf.VarLenFeature(tf.int64),
-    }  # fmt: skip
+        "label": tf.FixedLenFeature([], tf.int64),
+        "ids": tf.VarLenFeature(tf.int64),
+    }
     padded = {"ids": tf.FixedLenSequenceFeature([], tf.int64, allow_missing=True, default_value=-7)}
     with tf.Graph().as_default(), tf.Session() as session:
         data = tf.placeholder(tf.string, [None])

@@ -1,4 +1,7 @@
-"""Datasets of files: records, lines, records of one length; several files, compression, reading in parallel; list_files."""
+"""Datasets of files.
+
+Records, lines, records of one length; several files, compression, reading in parallel; list_files.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ def numpy(dataset: Any) -> list[Any]:
 
 
 def python(f: Callable[..., Any], types: Any, direct: bool = True) -> Callable[..., Any]:
-    """A mapped function that is ``f``, or (not direct) the same with something else in its graph."""
+    """A mapped function that is ``f``, or (not direct) the same with something else in its
+    graph.
+    """
 
     def mapped(*args: Any) -> Any:
         found = tf.numpy_function(f, list(args), types)
@@ -76,19 +78,36 @@ def three(x: Any) -> Any:
 
 DIRECT = {
     "ensured": lambda x, y: tf.ensure_shape(tf.numpy_function(twice, [x], tf.float32), (2,)),
-    "partly known": lambda x, y: tf.ensure_shape(tf.numpy_function(twice, [x], tf.float32), (None,)),
+    "partly known": lambda x, y: tf.ensure_shape(
+        tf.numpy_function(twice, [x], tf.float32), (None,)
+    ),
     "reshaped": lambda x, y: tf.reshape(tf.numpy_function(twice, [x], tf.float32), [2, 1]),
     "both": lambda x, y: tf.ensure_shape(
         tf.reshape(tf.identity(tf.numpy_function(twice, [x], tf.float32)), [-1, 1]), (2, 1)
     ),
-    "passed on": lambda x, y: (y, tf.ensure_shape(tf.numpy_function(twice, [x], tf.float32), (2,)), x),
-    "constants": lambda x, y: tf.numpy_function(lambda a, b, c: a * b + c, [y, np.arange(3.0), 1.0], tf.float64),
+    "passed on": lambda x, y: (
+        y,
+        tf.ensure_shape(tf.numpy_function(twice, [x], tf.float32), (2,)),
+        x,
+    ),
+    "constants": lambda x, y: tf.numpy_function(
+        lambda a, b, c: a * b + c, [y, np.arange(3.0), 1.0], tf.float64
+    ),
     "several": lambda x, y: tf.numpy_function(three, [x], (tf.float32, tf.string, tf.int64)),
-    "another order": lambda x, y: tf.numpy_function(three, [x], (tf.float32, tf.string, tf.int64))[::-1],
-    "some of them": lambda x, y: (tf.numpy_function(three, [x], (tf.float32, tf.string, tf.int64))[2], x),
-    "eager": lambda x, y: tf.py_function(lambda a: tf.cast(a, tf.float32) * [1.0, 2.0], [x], tf.float32),
-    "eager texts": lambda x, y: tf.py_function(lambda a: (tf.strings.as_string(a), a), [x], (tf.string, tf.int64)),
-}  # fmt: skip
+    "another order": lambda x, y: tf.numpy_function(three, [x], (tf.float32, tf.string, tf.int64))[
+        ::-1
+    ],
+    "some of them": lambda x, y: (
+        tf.numpy_function(three, [x], (tf.float32, tf.string, tf.int64))[2],
+        x,
+    ),
+    "eager": lambda x, y: tf.py_function(
+        lambda a: tf.cast(a, tf.float32) * [1.0, 2.0], [x], tf.float32
+    ),
+    "eager texts": lambda x, y: tf.py_function(
+        lambda a: (tf.strings.as_string(a), a), [x], (tf.string, tf.int64)
+    ),
+}
 NOT_DIRECT = {
     "computed": lambda x, y: tf.numpy_function(twice, [x], tf.float32) + 1.0,
     "before": lambda x, y: tf.numpy_function(twice, [x + 1], tf.float32),
@@ -125,11 +144,20 @@ def test_what_is_not_called_directly(name: str) -> None:
 @pytest.mark.parametrize(
     ("check", "text"),
     [
-        (lambda t: tf.ensure_shape(t, (3,)), r"Shape of tensor EnsureShape \[2\] is not compatible with expected shape \[3\]"),
-        (lambda t: tf.ensure_shape(t, (None, 1)), r"\[2\] is not compatible with expected shape \[\?,1\]"),
-        (lambda t: tf.reshape(t, [3]), "Input to reshape is a tensor with 2 values, but the requested shape has 3"),
+        (
+            lambda t: tf.ensure_shape(t, (3,)),
+            r"Shape of tensor EnsureShape \[2\] is not compatible with expected shape \[3\]",
+        ),
+        (
+            lambda t: tf.ensure_shape(t, (None, 1)),
+            r"\[2\] is not compatible with expected shape \[\?,1\]",
+        ),
+        (
+            lambda t: tf.reshape(t, [3]),
+            "Input to reshape is a tensor with 2 values, but the requested shape has 3",
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("direct", [True, False])
 def test_checks_of_results(check: Any, text: str, direct: bool) -> None:
     def f(x: Any) -> Any:
@@ -184,12 +212,16 @@ def test_arguments_that_are_passed_on_are_copies() -> None:
     ("f", "error", "text"),
     [
         (lambda x: np.int32(1), tf.errors.InvalidArgumentError, "int32, but expects float32"),
-        (lambda x: (np.float32(1), np.float32(2)), tf.errors.InvalidArgumentError, "1 values.*returned 2"),
+        (
+            lambda x: (np.float32(1), np.float32(2)),
+            tf.errors.InvalidArgumentError,
+            "1 values.*returned 2",
+        ),
         (lambda x: {}[x], tf.errors.UnknownError, "KeyError"),
         (lambda x: x.nothing, tf.errors.UnknownError, "AttributeError"),
         (lambda x: int("x"), tf.errors.InvalidArgumentError, "ValueError: invalid literal"),
     ],
-)  # fmt: skip
+)
 def test_errors_of_a_python_function(direct: bool, f: Any, error: Any, text: str) -> None:
     ds = tf.data.Dataset.range(3).map(python(f, tf.float32, direct))
     iterator = iter(ds)
@@ -273,9 +305,11 @@ def test_a_batch_of_rows_that_ends_with_the_function() -> None:
         assert session.run(element).tolist() == [[0], [1], [2], [3]]
         assert session.run(element).tolist() == [[4]]
     with pytest.raises(tf.errors.InvalidArgumentError, match="may not end its dataset"):
-        for _ in tf.data.Dataset.range(10).map(
-            lambda x: tf.ensure_shape(tf.numpy_function(f, [x], tf.int64), [1])
-        ).batch(4):  # fmt: skip
+        for _ in (
+            tf.data.Dataset.range(10)
+            .map(lambda x: tf.ensure_shape(tf.numpy_function(f, [x], tf.int64), [1]))
+            .batch(4)
+        ):
             pass
 
 

@@ -1,4 +1,7 @@
-"""Elements of datasets against TensorFlow 1.15 (graphs) and TensorFlow 2 (eager): same order, same values."""
+"""Elements of datasets against TensorFlow 1.15 (graphs) and TensorFlow 2 (eager).
+
+Same order, same values.
+"""
 
 from __future__ import annotations
 

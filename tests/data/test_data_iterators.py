@@ -1,4 +1,7 @@
-"""Iterators of graphs: one-shot, initializable, reinitializable, feedable; what they say when they are used wrongly."""
+"""Iterators of graphs.
+
+One-shot, initializable, reinitializable, feedable; what they say when they are used wrongly.
+"""
 
 from __future__ import annotations
 

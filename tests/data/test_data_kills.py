@@ -1,5 +1,6 @@
-"""Whatever ends early: a consumer that fails, an iterator that is dropped, a session that is closed, an interpreter that exits, a
-key that is pressed. Nothing hangs, and no thread stays."""
+"""Whatever ends early: a consumer that fails, an iterator that is dropped, a session that is
+closed, an interpreter that exits, a key that is pressed. Nothing hangs, and no thread stays.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +35,12 @@ def endless(dataset: Any) -> Any:
 
 def program(text: str, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(text)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", textwrap.dedent(text)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         **options,
-    )  # fmt: skip
+    )
 
 
 def test_a_consumer_that_fails() -> None:
@@ -200,9 +204,10 @@ def test_exit_with_everything_running() -> None:
 @pytest.mark.parametrize("kind", ["prefetch", "map", "plain"])
 def test_a_key_that_is_pressed_while_an_element_is_waited_for(kind: str) -> None:
     steps = {
-        "prefetch": "ds.prefetch(1)", "plain": "ds",
+        "prefetch": "ds.prefetch(1)",
+        "plain": "ds",
         "map": "ds.map(lambda x: x, num_parallel_calls=2)",
-    }  # fmt: skip
+    }
     running = program(f"""
         import threading
         import headrace as tf

@@ -1,4 +1,7 @@
-"""Laws of transformations, by random examples: blocks give what elements give; batch and unbatch undo each other; …"""
+"""Laws of transformations, by random examples.
+
+Blocks give what elements give; batch and unbatch undo each other; …
+"""
 
 from __future__ import annotations
 

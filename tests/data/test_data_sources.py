@@ -1,4 +1,7 @@
-"""Generators, CSV and Example files, saved datasets, resampling: what TensorFlow's behaviour table does not show."""
+"""Generators, CSV and Example files, saved datasets, resampling.
+
+What TensorFlow's behaviour table does not show.
+"""
 
 from __future__ import annotations
 
@@ -97,12 +100,18 @@ def test_records_do_not_depend_on_the_pieces(size: int, end: bytes) -> None:
     text = end.join([b"1,2", b'"a,""b""","c\nd"', b"", b'x"y,1', b'"p"q,2', b"3,4", b'"",5'])
     pieces = [text[i : i + size] for i in range(0, len(text), size)]
     found = [
-        str(r).split(":")[-1] if isinstance(r, Exception) else r for r in csv_records(iter(pieces), b",", True)
-    ]  # fmt: skip
+        str(r).split(":")[-1] if isinstance(r, Exception) else r
+        for r in csv_records(iter(pieces), b",", True)
+    ]
     assert found == [
-        [b"1", b"2"], [b'a,"b"', b"c\nd"], [b""], "Unquoted fields cannot have quotes inside",
-        "Quote inside a string has to be escaped by another quote", [b"3", b"4"], [b"", b"5"],
-    ]  # fmt: skip
+        [b"1", b"2"],
+        [b'a,"b"', b"c\nd"],
+        [b""],
+        "Unquoted fields cannot have quotes inside",
+        "Quote inside a string has to be escaped by another quote",
+        [b"3", b"4"],
+        [b"", b"5"],
+    ]
 
 
 def test_csv_in_a_graph(tmp_path: Path) -> None:
@@ -177,12 +186,19 @@ def records(tmp_path: Path) -> str:
 @pytest.mark.parametrize("threads", [None, 2])
 def test_batches_of_examples(records: str, threads: Any) -> None:
     features = {
-        "label": tf.io.FixedLenFeature([], tf.int64), "ids": tf.io.VarLenFeature(tf.int64),
-    }  # fmt: skip
+        "label": tf.io.FixedLenFeature([], tf.int64),
+        "ids": tf.io.VarLenFeature(tf.int64),
+    }
     make = tf.data.experimental.make_batched_features_dataset
     ds = make(
-        records, 4, features, label_key="label", num_epochs=1, shuffle=False, reader_num_threads=threads
-    )  # fmt: skip
+        records,
+        4,
+        features,
+        label_key="label",
+        num_epochs=1,
+        shuffle=False,
+        reader_num_threads=threads,
+    )
     labels = [int(x) for _, label in ds for x in label.numpy()]
     assert labels == list(range(20)) if threads is None else sorted(labels) == list(range(20))
     parsed, _ = next(iter(ds))
@@ -215,9 +231,10 @@ def test_saved_datasets(tmp_path: Path) -> None:
     import ml_dtypes
 
     value = {
-        "half": np.arange(4).astype(ml_dtypes.bfloat16), "text": np.array([[b"a", b"\0\n"]] * 4, object),
+        "half": np.arange(4).astype(ml_dtypes.bfloat16),
+        "text": np.array([[b"a", b"\0\n"]] * 4, object),
         "pair": (np.arange(8.0).reshape(4, 2), np.array([True, False] * 2)),
-    }  # fmt: skip
+    }
     ds = tf.data.Dataset.from_tensor_slices(value)
     for compression in (None, "GZIP"):
         path = str(tmp_path / str(compression))

@@ -1,4 +1,6 @@
-"""Threads of pipelines: they end when nobody reads any more, errors come in order, nothing hangs."""
+"""Threads of pipelines: they end when nobody reads any more, errors come in order, nothing
+hangs.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Mapped functions on many elements at once: nothing can be seen of it but the time that it takes.
 
-The same pipelines run with and without it (``over_batches`` says then that a function has no such form): elements, errors, and their
-order are equal, bit for bit.
+The same pipelines run with and without it (``over_batches`` says then that a function has no such
+form): elements, errors, and their order are equal, bit for bit.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def calls(counted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Together, "__call__", call)
 
 
-# what is done so ------------------------------------------------------------------------------------
+# what is done so
+# ------------------------------------------------------------------------------------
 
 ROWS = np.random.default_rng(0).integers(0, 256, (50, 7)).astype(np.uint8)
 LABELS = np.arange(50)
@@ -103,32 +104,85 @@ SAME: dict[str, Callable[..., Any]] = {
     "ranks": lambda x, y: tf.cast(x, tf.int64) * y,
     "larger constant": lambda x, y: y + np.arange(3),
     "larger both": lambda x, y: tf.cast(x, tf.int64) * y + np.arange(14).reshape(2, 7),
-    "limits": lambda x, y: (tf.minimum(floats(x), 99.0), tf.maximum(y, 9), tf.clip_by_value(floats(x), 3.0, 90.0)),
-    "rounded": lambda x, y: (tf.floor(floats(x) / 7), tf.math.ceil(floats(x) / 7), tf.round(floats(x) / 2)),
+    "limits": lambda x, y: (
+        tf.minimum(floats(x), 99.0),
+        tf.maximum(y, 9),
+        tf.clip_by_value(floats(x), 3.0, 90.0),
+    ),
+    "rounded": lambda x, y: (
+        tf.floor(floats(x) / 7),
+        tf.math.ceil(floats(x) / 7),
+        tf.round(floats(x) / 2),
+    ),
     "divided": lambda x, y: (y // 7, y % 7, floats(x) // 7.0),
     "differences": lambda x, y: tf.math.squared_difference(floats(x), 3.0),
     "chosen": lambda x, y: (tf.where(y > 7, y, -y), tf.where(x > 100, floats(x), 0.0)),
     "chosen rows": lambda x, y: tf.where(y % 2 == 0, floats(x), -floats(x)),
-    "reshaped": lambda x, y: (tf.reshape(x[:6], [2, 3]), tf.reshape(x, [-1]), tf.reshape(y, [1, 1])),
-    "dimensions": lambda x, y: (x[None], x[:, None], tf.expand_dims(x, -1), tf.squeeze(x[None, :, None]), tf.squeeze(x)),
-    "one squeezed": lambda x, y: (tf.squeeze(x[None, :, None], 0), tf.squeeze(x[None, :, None], [-1])),
+    "reshaped": lambda x, y: (
+        tf.reshape(x[:6], [2, 3]),
+        tf.reshape(x, [-1]),
+        tf.reshape(y, [1, 1]),
+    ),
+    "dimensions": lambda x, y: (
+        x[None],
+        x[:, None],
+        tf.expand_dims(x, -1),
+        tf.squeeze(x[None, :, None]),
+        tf.squeeze(x),
+    ),
+    "one squeezed": lambda x, y: (
+        tf.squeeze(x[None, :, None], 0),
+        tf.squeeze(x[None, :, None], [-1]),
+    ),
     "transposed": lambda x, y: tf.transpose(tf.reshape(x[:6], [2, 3])),
     "transposed back": lambda x, y: tf.transpose(tf.reshape(x[:6], [1, 2, 3]), [2, 0, 1]),
-    "reversed": lambda x, y: (x[::-1], tf.reverse(tf.reshape(x[:6], [2, 3]), [-1]), tf.reverse(x, [0])),
-    "one hot": lambda x, y: (tf.one_hot(y, 60), tf.one_hot(x, 4, axis=0), tf.one_hot(x, 300, 5, -5, axis=-1)),
+    "reversed": lambda x, y: (
+        x[::-1],
+        tf.reverse(tf.reshape(x[:6], [2, 3]), [-1]),
+        tf.reverse(x, [0]),
+    ),
+    "one hot": lambda x, y: (
+        tf.one_hot(y, 60),
+        tf.one_hot(x, 4, axis=0),
+        tf.one_hot(x, 300, 5, -5, axis=-1),
+    ),
     "parts": lambda x, y: (x[2:5], x[-1], x[::3], x[..., 1], x[1:-1, None], tf.slice(x, [1], [3])),
-    "joined": lambda x, y: (tf.concat([x, x[:2]], 0), tf.stack([y, y + 1]), tf.stack([x, x + 1], -1)),
-    "split": lambda x, y: (tf.split(x[:6], 3), tf.unstack(x[:2]), tf.unstack(tf.reshape(x[:6], [3, 2]), axis=-1)),
-    "looked up": lambda x, y: (tf.gather(TABLE, y), tf.gather(x, [1, 1, 3]), tf.gather(tf.reshape(x[:6], [2, 3]), [2], axis=-1)),
-    "padded": lambda x, y: (tf.pad(x, [[1, 2]]), tf.pad(tf.reshape(x[:6], [2, 3]), [[0, 1], [2, 0]], constant_values=9)),
+    "joined": lambda x, y: (
+        tf.concat([x, x[:2]], 0),
+        tf.stack([y, y + 1]),
+        tf.stack([x, x + 1], -1),
+    ),
+    "split": lambda x, y: (
+        tf.split(x[:6], 3),
+        tf.unstack(x[:2]),
+        tf.unstack(tf.reshape(x[:6], [3, 2]), axis=-1),
+    ),
+    "looked up": lambda x, y: (
+        tf.gather(TABLE, y),
+        tf.gather(x, [1, 1, 3]),
+        tf.gather(tf.reshape(x[:6], [2, 3]), [2], axis=-1),
+    ),
+    "padded": lambda x, y: (
+        tf.pad(x, [[1, 2]]),
+        tf.pad(tf.reshape(x[:6], [2, 3]), [[0, 1], [2, 0]], constant_values=9),
+    ),
     "repeated": lambda x, y: (tf.tile(x, [2]), tf.tile(x[None], [2, 1])),
-    "the same for all": lambda x, y: (y, tf.shape(x), tf.constant(3), tf.constant([[b"a", b"b"]]), tf.zeros([2, 0])),
+    "the same for all": lambda x, y: (
+        y,
+        tf.shape(x),
+        tf.constant(3),
+        tf.constant([[b"a", b"b"]]),
+        tf.zeros([2, 0]),
+    ),
     "like": lambda x, y: (tf.zeros_like(x), tf.ones_like(y), tf.identity(x), tf.stop_gradient(y)),
     "ensured": lambda x, y: (tf.ensure_shape(x, [7]), tf.ensure_shape(y, [])),
-    "text": lambda x, y: (tf.strings.as_string(y), tf.strings.length(tf.strings.as_string(tf.cast(x, tf.int32)))),
+    "text": lambda x, y: (
+        tf.strings.as_string(y),
+        tf.strings.length(tf.strings.as_string(tf.cast(x, tf.int32))),
+    ),
     "not needed": lambda x, y: (tf.exp(floats(x)), y)[1],
     "computed constant": lambda x, y: (floats(x) * tf.reduce_sum(tf.range(4.0)), y),
-}  # fmt: skip
+}
 OTHERS: dict[str, Callable[..., Any]] = {
     "reduced": lambda x, y: tf.reduce_sum(floats(x)),
     "multiplied": lambda x, y: tf.linalg.matvec(TABLE[:7].T, floats(x)),
@@ -179,7 +233,9 @@ def test_what_is_not_done_on_batches(name: str) -> None:
 
 
 def test_what_cannot_fail() -> None:
-    """Of user's generators no more is read than is needed, unless a function is certain to succeed."""
+    """Of user's generators no more is read than is needed, unless a function is certain to
+    succeed.
+    """
 
     def sure(f: Any, spec: Any) -> bool:
         found = traced(f, spec, "Dataset.map()").batched
@@ -213,7 +269,8 @@ def test_a_variable_is_read_for_each_element() -> None:
     assert next(iterator).numpy() == 10.0
 
 
-# records --------------------------------------------------------------------------------------------
+# records
+# --------------------------------------------------------------------------------------------
 
 
 def example(x: bytes, label: int | None = 1, kind: str = "int64_list") -> bytes:
@@ -286,13 +343,15 @@ PIPELINES: dict[str, Callable[[Any, Any], Any]] = {
     "taken": lambda ds, f: ds.map(f).take(7).batch(3),
     "taken, parallel": lambda ds, f: ds.map(f, 2).take(7).batch(3),
     "zipped": lambda ds, f: tf.data.Dataset.zip((ds.map(f), tf.data.Dataset.range(90))).batch(4),
-    "zipped, parallel": lambda ds, f: (
-        tf.data.Dataset.zip((tf.data.Dataset.range(90), ds.map(f, 2), ds.map(f))).batch(4)
-    ),
+    "zipped, parallel": lambda ds, f: tf.data.Dataset.zip(
+        (tf.data.Dataset.range(90), ds.map(f, 2), ds.map(f))
+    ).batch(4),
     "repeated": lambda ds, f: ds.map(f).repeat(2).batch(6),
-    "windows": lambda ds, f: ds.map(lambda r: parse(r)[1], 2).window(3).flat_map(lambda w: w.batch(2)),
+    "windows": lambda ds, f: (
+        ds.map(lambda r: parse(r)[1], 2).window(3).flat_map(lambda w: w.batch(2))
+    ),
     "cached": lambda ds, f: ds.map(f, 2).cache().repeat(2).batch(5),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
@@ -390,7 +449,8 @@ def test_it_is_given_up_where_it_does_not_work(monkeypatch: pytest.MonkeyPatch) 
     assert EVENTS.failed_runs == failed  # nobody saw anything fail
 
 
-# memory ---------------------------------------------------------------------------------------------
+# memory
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [None, 1, 2])
@@ -424,12 +484,16 @@ def test_an_element_does_not_keep_its_block() -> None:
         assert type(number) is np.int64
 
 
-# the user's code --------------------------------------------------------------------------------------
+# the user's code
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [None, 1])
 def test_a_generator_is_read_as_far_as_before(number: Any, same: Any) -> None:
-    """When an element fails, a sequential map has read no other; a parallel one works ahead, but not by more than it did."""
+    """When an element fails, a sequential map has read no other.
+
+    A parallel one works ahead, but not by more than it did.
+    """
     read: list[int] = []
 
     def records() -> Iterator[bytes]:
@@ -454,7 +518,10 @@ def test_a_generator_is_read_as_far_as_before(number: Any, same: Any) -> None:
 
 @pytest.mark.parametrize("number", [None, 2])
 def test_a_zip_calls_no_function_that_it_does_not_need(number: Any) -> None:
-    """The other dataset ends after three elements; one more is asked for before that is known, by each of the last two batches."""
+    """The other dataset ends after three elements.
+
+    One more is asked for before that is known, by each of the last two batches.
+    """
     called: list[int] = []
 
     def f(x: Any) -> Any:
@@ -466,9 +533,10 @@ def test_a_zip_calls_no_function_that_it_does_not_need(number: Any) -> None:
 
     D = tf.data.Dataset
     for ds in (
-        D.range(100).map(ones), D.range(100).map(ones).map(lambda x: x + 1, number),
+        D.range(100).map(ones),
+        D.range(100).map(ones).map(lambda x: x + 1, number),
         D.range(100).map(lambda x: ones(x) + 1).map(lambda x: x // 2),
-    ):  # fmt: skip
+    ):
         called.clear()
         assert sum(len(x.numpy()) for x, _ in D.zip((ds, D.range(3))).batch(2)) == 3
         assert len(called) <= (5 if number is None else 5 + 6 * parallel.MAX_LIVE_JOB)
@@ -494,7 +562,8 @@ def test_datasets_of_the_users_code_are_told_apart() -> None:
     assert live(lambda x: other)
 
 
-# passes -----------------------------------------------------------------------------------------------
+# passes
+# -----------------------------------------------------------------------------------------------
 
 
 class Numbers(Stage):

@@ -1,4 +1,7 @@
-"""Files that are damaged, hostile or too long, and disks that are full: ``tf.errors``, linear time, nothing left behind."""
+"""Files that are damaged, hostile or too long, and disks that are full.
+
+``tf.errors``, linear time, nothing left behind.
+"""
 
 from __future__ import annotations
 
@@ -60,10 +63,18 @@ def test_time_is_linear_in_the_length_of_a_record(kind: str, tmp_path: Path) -> 
     path = str(tmp_path / "file")
     datasets = {
         "lines": lambda: (b"x" * size, tf.data.TextLineDataset(path), 1),
-        "quoted": lambda: (b'"' + b"x" * size + b'"\n', tf.data.experimental.CsvDataset(path, [tf.string]), 1),
-        "fields": lambda: (b'"a"' + b"," * (1 << 20) + b"\n1,2\n", tf.data.experimental.CsvDataset(path, [""], select_cols=[0]), 2),
+        "quoted": lambda: (
+            b'"' + b"x" * size + b'"\n',
+            tf.data.experimental.CsvDataset(path, [tf.string]),
+            1,
+        ),
+        "fields": lambda: (
+            b'"a"' + b"," * (1 << 20) + b"\n1,2\n",
+            tf.data.experimental.CsvDataset(path, [""], select_cols=[0]),
+            2,
+        ),
         "fixed": lambda: (b"x" * size, tf.data.FixedLengthRecordDataset(path, size), 1),
-    }  # fmt: skip
+    }
     if kind == "records":
         with TFRecordWriter(path) as writer:
             writer.write(b"x" * size)
@@ -125,7 +136,10 @@ def _same(found: list[Any]) -> bool:
 
 
 def test_cache_files_that_were_changed_are_data_loss(tmp_path: Path) -> None:
-    """Whichever byte is changed, dropped or added: the same elements or a DataLossError, never others."""
+    """Whichever byte is changed, dropped or added.
+
+    The same elements or a DataLossError, never others.
+    """
     cached = str(tmp_path / "cache")
     assert _same(_elements(_dataset().cache(cached)))
     whole = (tmp_path / "cache.cache").read_bytes()
@@ -199,7 +213,15 @@ def test_saved_datasets_that_were_damaged(tmp_path: Path) -> None:
     assert _same(_elements(load(str(path))))
     with pytest.raises(tf.errors.DataLossError):
         _elements(load(str(path), tf.TensorSpec([2], tf.int32)))
-    for text in ("", "{", "[]", '{"tensor": 3}', '{"tensor": [[-5], "float32"]}', '{"tensor": [[], "nothing"]}', "[" * 100_000):  # fmt: skip
+    for text in (
+        "",
+        "{",
+        "[]",
+        '{"tensor": 3}',
+        '{"tensor": [[-5], "float32"]}',
+        '{"tensor": [[], "nothing"]}',
+        "[" * 100_000,
+    ):
         (path / "elements" / "spec.json").write_text(text)
         with pytest.raises(tf.errors.DataLossError):
             load(str(path))
@@ -218,7 +240,9 @@ def test_load_and_save_in_a_graph(tmp_path: Path) -> None:
         sess.run(tf1.data.Dataset.range(4).save(path))
     assert _in_graph(lambda: tf1.data.Dataset.load(path)) == [0, 1, 2, 3]
     with pytest.raises(tf1.errors.NotFoundError):
-        _in_graph(lambda: tf1.data.Dataset.load(str(tmp_path / "no"), tf1.TensorSpec([], tf1.int64)))  # fmt: skip
+        _in_graph(
+            lambda: tf1.data.Dataset.load(str(tmp_path / "no"), tf1.TensorSpec([], tf1.int64))
+        )
 
 
 # shards -----------------------------------------------------------------------------------------
@@ -227,11 +251,18 @@ def test_load_and_save_in_a_graph(tmp_path: Path) -> None:
 def test_shard_func_and_reader_func_are_called(tmp_path: Path) -> None:
     path = str(tmp_path / "saved")
     tf.data.Dataset.range(7).save(path, shard_func=lambda x: x % 3)
-    assert sorted(os.listdir(tmp_path / "saved" / "elements")) == ["shard-0", "shard-1", "shard-2", "spec.json"]  # fmt: skip
+    assert sorted(os.listdir(tmp_path / "saved" / "elements")) == [
+        "shard-0",
+        "shard-1",
+        "shard-2",
+        "spec.json",
+    ]
     joined = tf.data.Dataset.load(path, reader_func=lambda shards: shards.flat_map(lambda s: s))
     assert _elements(joined) == [0, 3, 6, 1, 4, 2, 5]
     assert sorted(_elements(tf.data.Dataset.load(path))) == list(range(7))
-    last = tf.data.Dataset.load(path, reader_func=lambda shards: shards.skip(2).flat_map(lambda s: s))  # fmt: skip
+    last = tf.data.Dataset.load(
+        path, reader_func=lambda shards: shards.skip(2).flat_map(lambda s: s)
+    )
     assert _elements(last) == [2, 5]
     with pytest.raises(TypeError, match="reader_func"):
         tf.data.Dataset.load(path, reader_func=lambda shards: 1)
@@ -245,8 +276,10 @@ def test_shard_func_and_reader_func_are_called(tmp_path: Path) -> None:
 def test_snapshot_calls_them_too(tmp_path: Path) -> None:
     path = str(tmp_path / "kept")
     dataset = tf.data.Dataset.range(6).snapshot(
-        path, shard_func=lambda x: x // 3, reader_func=lambda s: s.flat_map(lambda d: d.map(lambda v: v + 10))
-    )  # fmt: skip
+        path,
+        shard_func=lambda x: x // 3,
+        reader_func=lambda s: s.flat_map(lambda d: d.map(lambda v: v + 10)),
+    )
     assert _elements(dataset) == [0, 1, 2, 3, 4, 5]
     assert _elements(dataset) == [10, 11, 12, 13, 14, 15]
     assert sorted(os.listdir(os.path.join(path, "elements"))) == ["shard-0", "shard-1"]

@@ -1,4 +1,6 @@
-"""Functions in ``map`` that end the data, block, return another type or read variables, as in TF 1.15."""
+"""Functions in ``map`` that end the data, block, return another type or read variables, as in TF
+1.15.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,10 @@ def test_finished_elements_are_not_held_back_by_a_later_one_that_blocks(batched:
 
 @pytest.mark.parametrize("value", [np.float64(1.5), 1.5, [1.5], True, np.int32(1)])
 def test_a_py_func_result_of_another_type_is_an_error(value: Any) -> None:
-    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="but expects int64"):  # fmt: skip
+    with (
+        tf.Session() as sess,
+        pytest.raises(tf.errors.InvalidArgumentError, match="but expects int64"),
+    ):
         sess.run(tf.py_func(lambda: value, [], tf.int64))
     dataset = tf.data.Dataset.range(3).map(lambda x: tf.py_func(lambda v: value, [x], tf.int64))
     with pytest.raises(tf.errors.InvalidArgumentError, match="but expects int64"):

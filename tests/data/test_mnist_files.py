@@ -1,4 +1,6 @@
-"""``input_data.read_data_sets`` gives TensorFlow 1.15's batches, and says what to do without files."""
+"""``input_data.read_data_sets`` gives TensorFlow 1.15's batches, and says what to do without
+files.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ def headrace(
     return run("-m", "headrace", "run", *before, str(script), *args)
 
 
-# from Python --------------------------------------------------------------------------------------------
+# from Python
+# --------------------------------------------------------------------------------------------
 
 
 def test_install_and_uninstall() -> None:
@@ -105,28 +106,48 @@ IMPORTS = [
     "import tensorflow.nn; tensorflow.nn.relu",
     "from tensorflow.nn import relu",
     "from tensorflow.compat.v1.train import AdamOptimizer",
-    "from tensorflow.python.framework import ops, dtypes, tensor_shape, constant_op, errors, tensor_util; ops.Graph; ops.name_scope; ops.convert_to_tensor; ops.GraphKeys; ops.reset_default_graph; ops.Tensor; ops.get_collection; tensor_shape.TensorShape; tensor_shape.dimension_value; tensor_shape.unknown_shape; dtypes.float32; dtypes.as_dtype; constant_op.constant; tensor_util.constant_value; ops.RegisterGradient",
-    "from tensorflow.python.framework.ops import control_dependencies, add_to_collection, colocate_with, device",
-    "from tensorflow.python.ops import array_ops, math_ops, nn_ops, nn, variable_scope, variables, state_ops; array_ops.concat; math_ops.cast; nn_ops.relu; nn.moments; variable_scope.variable_scope; variables.Variable; state_ops.assign_sub",
-    "from tensorflow.python.ops import control_flow_ops, init_ops, gradients, random_ops, tensor_array_ops; control_flow_ops.cond; control_flow_ops.with_dependencies; init_ops.constant_initializer; gradients.gradients; random_ops.random_uniform; tensor_array_ops.TensorArray",
-    "from tensorflow.python.ops import control_flow_ops as c; c.switch; c.merge; c.group; c.while_loop",
-    "from tensorflow.python.ops import gen_math_ops, gen_array_ops; gen_math_ops.mat_mul; gen_array_ops.reshape",
+    "from tensorflow.python.framework import ops, dtypes, tensor_shape, constant_op, "
+    "errors, tensor_util; ops.Graph; ops.name_scope; ops.convert_to_tensor; "
+    "ops.GraphKeys; ops.reset_default_graph; ops.Tensor; ops.get_collection; "
+    "tensor_shape.TensorShape; tensor_shape.dimension_value; tensor_shape.unknown_shape; "
+    "dtypes.float32; dtypes.as_dtype; constant_op.constant; tensor_util.constant_value; "
+    "ops.RegisterGradient",
+    "from tensorflow.python.framework.ops import control_dependencies, add_to_collection, "
+    "colocate_with, device",
+    "from tensorflow.python.ops import array_ops, math_ops, nn_ops, nn, variable_scope, "
+    "variables, state_ops; array_ops.concat; math_ops.cast; nn_ops.relu; nn.moments; "
+    "variable_scope.variable_scope; variables.Variable; state_ops.assign_sub",
+    "from tensorflow.python.ops import control_flow_ops, init_ops, gradients, random_ops, "
+    "tensor_array_ops; control_flow_ops.cond; control_flow_ops.with_dependencies; "
+    "init_ops.constant_initializer; gradients.gradients; random_ops.random_uniform; "
+    "tensor_array_ops.TensorArray",
+    "from tensorflow.python.ops import control_flow_ops as c; c.switch; c.merge; c.group; "
+    "c.while_loop",
+    "from tensorflow.python.ops import gen_math_ops, gen_array_ops; gen_math_ops.mat_mul; "
+    "gen_array_ops.reshape",
     "from tensorflow.python.ops.variable_scope import get_variable, get_variable_scope",
     "from tensorflow.python.ops.variables import VariableAggregation, VariableSynchronization",
     "from tensorflow.python.ops.clip_ops import clip_by_value",
-    "from tensorflow.python.client import device_lib; assert device_lib.list_local_devices()[0].device_type == 'CPU'",
+    "from tensorflow.python.client import device_lib; assert "
+    "device_lib.list_local_devices()[0].device_type == 'CPU'",
     "from tensorflow.python.client.session import Session",
-    "from tensorflow.python.training import optimizer, moving_averages, training_util; optimizer.Optimizer; moving_averages.assign_moving_average; training_util.get_global_step",
+    "from tensorflow.python.training import optimizer, moving_averages, training_util; "
+    "optimizer.Optimizer; moving_averages.assign_moving_average; "
+    "training_util.get_global_step",
     "from tensorflow.python.util import nest, compat; nest.flatten([1]); compat.as_bytes('a')",
-    "from tensorflow.python.platform import gfile, flags, app, tf_logging; gfile.GFile; flags.FLAGS; app.run; tf_logging.info",
+    "from tensorflow.python.platform import gfile, flags, app, tf_logging; gfile.GFile; "
+    "flags.FLAGS; app.run; tf_logging.info",
     "from tensorflow.python.lib.io import file_io; file_io.file_exists('/')",
-    "from tensorflow.core.protobuf import config_pb2, saver_pb2, rewriter_config_pb2; config_pb2.ConfigProto(); saver_pb2.SaverDef; rewriter_config_pb2.RewriterConfig",
-    "from tensorflow.core.framework import graph_pb2, summary_pb2, node_def_pb2; graph_pb2.GraphDef(); node_def_pb2.NodeDef",
+    "from tensorflow.core.protobuf import config_pb2, saver_pb2, rewriter_config_pb2; "
+    "config_pb2.ConfigProto(); saver_pb2.SaverDef; rewriter_config_pb2.RewriterConfig",
+    "from tensorflow.core.framework import graph_pb2, summary_pb2, node_def_pb2; "
+    "graph_pb2.GraphDef(); node_def_pb2.NodeDef",
     "from tensorflow.core.framework.summary_pb2 import Summary",
     "from tensorflow.python.eager import context; assert not context.executing_eagerly()",
     "import tensorflow as tf; tf.python.framework.ops.Graph",
-    "from tensorflow.python.framework import ops; import tensorflow.python.framework.ops as o; assert ops is o",
-]  # fmt: skip
+    "from tensorflow.python.framework import ops; import tensorflow.python.framework.ops "
+    "as o; assert ops is o",
+]
 
 
 @pytest.mark.parametrize("line", IMPORTS, ids=lambda line: line.partition(";")[0])
@@ -137,13 +158,19 @@ def test_import_paths(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("import tensorflow.keras.layers", "tf.keras is part of TensorFlow 1.15, but Headrace does not have it yet"),
+        (
+            "import tensorflow.keras.layers",
+            "tf.keras is part of TensorFlow 1.15, but Headrace does not have it yet",
+        ),
         ("from tensorflow import keras", "tf.keras is part of TensorFlow 1.15"),
-        ("from tensorflow.contrib import tensorrt", "tf.contrib.tensorrt is part of TensorFlow 1.15"),
+        (
+            "from tensorflow.contrib import tensorrt",
+            "tf.contrib.tensorrt is part of TensorFlow 1.15",
+        ),
         ("import tensorflow.contrib.tensorrt", "tf.contrib.tensorrt is part of TensorFlow 1.15"),
         ("from tensorflow.python.ops import arry_ops", "Near: tf.python.ops.array_ops"),
     ],
-)  # fmt: skip
+)
 def test_missing_modules(line: str, message: str) -> None:
     done = run("-c", f"import headrace.dropin; headrace.dropin.install()\n{line}")
     assert done.returncode == 1
@@ -151,7 +178,8 @@ def test_missing_modules(line: str, message: str) -> None:
     assert message in done.stderr
 
 
-# headrace run --------------------------------------------------------------------------------------------------
+# headrace run
+# --------------------------------------------------------------------------------------------------
 
 TRAINING = """
     import numpy as np
@@ -216,9 +244,15 @@ def test_program_sees_what_python_would_show(script: Path) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    ["import sys; sys.exit(3)", "import sys; sys.exit('message')", "raise SystemExit", "def f():\n  1 / 0\nf()", "x = ="],
+    [
+        "import sys; sys.exit(3)",
+        "import sys; sys.exit('message')",
+        "raise SystemExit",
+        "def f():\n  1 / 0\nf()",
+        "x = =",
+    ],
     ids=["code", "text", "plain", "error", "syntax"],
-)  # fmt: skip
+)
 def test_exit_codes_and_tracebacks_are_pythons(script: Path, program: str) -> None:
     done = headrace(script, program)
     wanted = run(str(script))
@@ -270,7 +304,8 @@ def test_missing_script_and_module(tmp_path: Path) -> None:
     assert done.returncode == 1 and "No module named no_such_module_here" in done.stderr
 
 
-# the other commands -------------------------------------------------------------------------------------------------
+# the other commands
+# -------------------------------------------------------------------------------------------------
 
 
 def test_ops_table() -> None:

@@ -145,16 +145,30 @@ def test_dlpack() -> None:
     assert np.from_dlpack(c()).tolist() == [1, 2]
 
 
-# operators and conversions --------------------------------------------------------------------------
+# operators and conversions
+# --------------------------------------------------------------------------
 
 
 def test_operators() -> None:
     x, y = c(), tf.constant([3.0, 5.0])
     for got, want in [
-        (x + y, [4, 7]), (x - y, [-2, -3]), (x * y, [3, 10]), (y / x, [3, 2.5]), (y // x, [3, 2]), (y % x, [0, 1]),
-        (x**2, [1, 4]), (-x, [-1, -2]), (abs(-x), [1, 2]), (1 - x, [0, -1]), (2 / x, [2, 1]), (2**x, [2, 4]),
-        (x + 1, [2, 3]), (x * 2.0, [2, 4]), (x + np.array([1.0, 1.0]), [2, 3]), (np.float32(1) + x, [2, 3]),
-    ]:  # fmt: skip
+        (x + y, [4, 7]),
+        (x - y, [-2, -3]),
+        (x * y, [3, 10]),
+        (y / x, [3, 2.5]),
+        (y // x, [3, 2]),
+        (y % x, [0, 1]),
+        (x**2, [1, 4]),
+        (-x, [-1, -2]),
+        (abs(-x), [1, 2]),
+        (1 - x, [0, -1]),
+        (2 / x, [2, 1]),
+        (2**x, [2, 4]),
+        (x + 1, [2, 3]),
+        (x * 2.0, [2, 4]),
+        (x + np.array([1.0, 1.0]), [2, 3]),
+        (np.float32(1) + x, [2, 3]),
+    ]:
         assert got.dtype is tf.float32
         np.testing.assert_allclose(got.numpy(), want)
     assert (x < y).numpy().tolist() == [True, True]
@@ -167,11 +181,16 @@ def test_operators() -> None:
 @pytest.mark.parametrize(
     ("key", "want"),
     [
-        (0, [0, 1, 2]), (-1, [3, 4, 5]), ((1, 2), 5), (slice(1, None), [[3, 4, 5]]),
-        ((slice(None), slice(None, None, -1)), [[2, 1, 0], [5, 4, 3]]), ((Ellipsis, 0), [0, 3]),
-        ((None, 0), [[0, 1, 2]]), (slice(5, 9), np.zeros((0, 3))),
+        (0, [0, 1, 2]),
+        (-1, [3, 4, 5]),
+        ((1, 2), 5),
+        (slice(1, None), [[3, 4, 5]]),
+        ((slice(None), slice(None, None, -1)), [[2, 1, 0], [5, 4, 3]]),
+        ((Ellipsis, 0), [0, 3]),
+        ((None, 0), [[0, 1, 2]]),
+        (slice(5, 9), np.zeros((0, 3))),
     ],
-)  # fmt: skip
+)
 def test_slices(key: Any, want: Any) -> None:
     x = tf.reshape(tf.range(6.0), [2, 3])
     np.testing.assert_array_equal(x[key].numpy(), want)
@@ -227,15 +246,21 @@ def test_types_beside_each_other() -> None:
     ("call", "message"),
     [
         (lambda: c() + tf.ones([3]), r"Incompatible shapes: \[2\] vs. \[3\] \[Op:AddV2\]"),
-        (lambda: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3])), r"Matrix size-incompatible: In\[0\]: \[2,3\], In\[1\]: \[2,3\] \[Op:MatMul\]"),
-        (lambda: tf.reshape(c(), [3]), r"Input to reshape is a tensor with 2 values, but the requested shape has 3 \[Op:Reshape\]"),
+        (
+            lambda: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3])),
+            r"Matrix size-incompatible: In\[0\]: \[2,3\], In\[1\]: \[2,3\] \[Op:MatMul\]",
+        ),
+        (
+            lambda: tf.reshape(c(), [3]),
+            r"Input to reshape is a tensor with 2 values, but the requested shape has 3 \[Op:Reshape\]",
+        ),
         (lambda: tf.gather(c(), [5]), r"indices\[0\] = 5 is not in \[0, 2\) \[Op:GatherV2\]"),
         (lambda: tf.constant([1]) // 0, "Integer division by zero"),
         (lambda: tf.concat([c(), tf.constant([1])], 0), "cannot compute ConcatV2 as input #1"),
         (lambda: tf.reduce_sum(c(), axis=5), "Invalid reduction dimension"),
         (lambda: tf.debugging.assert_equal(c(), c() + 1), "did not hold"),
     ],
-)  # fmt: skip
+)
 def test_errors_name_the_op(call: Any, message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         call()
@@ -247,7 +272,8 @@ def test_no_floating_point_warnings() -> None:
         assert np.isnan(tf.sqrt(-c()).numpy()).all()
 
 
-# graphs beside eager execution ----------------------------------------------------------------------
+# graphs beside eager execution
+# ----------------------------------------------------------------------
 
 
 def test_a_graph_is_a_graph() -> None:
@@ -299,7 +325,12 @@ def test_control_flow_is_pythons() -> None:
         lambda i, j: i < 3, lambda i, j: (i + 1, j * 2), [tf.constant(0), tf.constant(1)]
     )
     assert (int(i), int(j)) == (3, 8)
-    assert [int(v) for v in tf.while_loop(lambda i: i < 9, lambda i: [i + 1], [tf.constant(0)], maximum_iterations=4)] == [4]  # fmt: skip
+    assert [
+        int(v)
+        for v in tf.while_loop(
+            lambda i: i < 9, lambda i: [i + 1], [tf.constant(0)], maximum_iterations=4
+        )
+    ] == [4]
     assert tf.map_fn(lambda x: x * 2, c()).numpy().tolist() == [2, 4]
     assert tf.scan(lambda a, x: a + x, tf.constant([1, 2, 3])).numpy().tolist() == [1, 3, 6]
     assert int(tf.foldl(lambda a, x: a + x, tf.constant([1, 2, 3]))) == 6
@@ -324,7 +355,8 @@ def test_tensor_array() -> None:
     assert float(tape.gradient(y, x)) == 7.0
 
 
-# random numbers: TensorFlow 2.21's ------------------------------------------------------------------
+# random numbers: TensorFlow 2.21's
+# ------------------------------------------------------------------
 
 
 def test_random_numbers_are_tensorflows() -> None:
@@ -378,7 +410,8 @@ def test_generator() -> None:
     assert copied.normal([2]).numpy().tolist() == g.normal([2]).numpy().tolist()
 
 
-# switches -------------------------------------------------------------------------------------------
+# switches
+# -------------------------------------------------------------------------------------------
 
 
 def test_v1_eager_compares_by_identity() -> None:

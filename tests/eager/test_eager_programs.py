@@ -1,4 +1,5 @@
-"""Programs of eager code, functions and datasets that ran differently from TensorFlow once, and others beside them.
+"""Programs of eager code, functions and datasets that ran differently from TensorFlow once, and
+others beside them.
 
 The values are what TensorFlow 2.21 (TF 1.15 where sessions are used) gives for the same lines.
 """
@@ -20,7 +21,8 @@ from tests.eager_fixture import v2_behavior  # noqa: F401 (used by its name)
 close = np.testing.assert_allclose
 
 
-# mixing graphs and eager code -------------------------------------------------------------------------
+# mixing graphs and eager code
+# -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -89,7 +91,8 @@ def test_tensors_of_graphs_say_what_they_refuse() -> None:
     assert issubclass(tf.errors.OperatorNotAllowedInGraphError, TypeError)
 
 
-# functions ----------------------------------------------------------------------------------------------
+# functions
+# ----------------------------------------------------------------------------------------------
 
 
 def test_a_method_with_an_input_signature() -> None:
@@ -191,9 +194,13 @@ def test_a_generator_in_a_function_draws_at_every_call() -> None:
     @tf.function
     def draw() -> Any:
         return (
-            g.normal([2]), g.uniform([2], 0, 10, tf.int32), g.make_seeds(2), g.uniform_full_int([2], tf.uint64),
-            g.truncated_normal([1]), g.uniform([tf.constant(2)], 1.0, 2.0),
-        )  # fmt: skip
+            g.normal([2]),
+            g.uniform([2], 0, 10, tf.int32),
+            g.make_seeds(2),
+            g.uniform_full_int([2], tf.uint64),
+            g.truncated_normal([1]),
+            g.uniform([tf.constant(2)], 1.0, 2.0),
+        )
 
     first = draw()
     close(first[0], [0.43842274, -0.53439844], rtol=1e-6)
@@ -219,7 +226,8 @@ def test_a_generator_made_in_the_first_call() -> None:
     close([draw(), draw()], [0.43842274, 1.6272374], rtol=1e-6)
 
 
-# derivatives ----------------------------------------------------------------------------------------------
+# derivatives
+# ----------------------------------------------------------------------------------------------
 
 
 def test_jacobians() -> None:
@@ -260,7 +268,8 @@ def test_a_custom_gradient_with_a_variable() -> None:
     assert [float(g) for g in tape.gradient(y, [x, v])] == [10.0, 7.0]
 
 
-# random numbers and orders ------------------------------------------------------------------------------------
+# random numbers and orders
+# ------------------------------------------------------------------------------------
 
 
 def test_seeded_numbers() -> None:
@@ -296,7 +305,8 @@ def test_seeded_orders() -> None:
     close([float(x) for x in drawn], [0.08012962, 0.21256793, 0.9733671, 0.15101111], rtol=1e-6)
 
 
-# strings, masks, ranges ---------------------------------------------------------------------------------------
+# strings, masks, ranges
+# ---------------------------------------------------------------------------------------
 
 
 def test_the_sum_of_scalar_strings_goes_on() -> None:
@@ -398,7 +408,8 @@ def test_the_time_of_a_run() -> None:
         assert sess.run(t) >= second
 
 
-# the rest -------------------------------------------------------------------------------------------------------
+# the rest
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_names_of_contrib_eager() -> None:

@@ -1,4 +1,7 @@
-"""The sample table, eagerly: every op gives what a session gives, and a tape what ``tf.gradients`` gives."""
+"""The sample table, eagerly.
+
+Every op gives what a session gives, and a tape what ``tf.gradients`` gives.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,11 @@ def test_values(family: str, key: str, sample: Any) -> None:
     with Session(graph=case.graph) as session:
         wanted = case.run(session, case.outputs or [case.op], sample.inputs)
         wanted = wanted if case.outputs else []
-        after = {n: session.run(v.read) for n, v in case.variables.items()} if case.opdef.traits.writes and sample.op != "DestroyResourceOp" else {}  # fmt: skip
+        after = (
+            {n: session.run(v.read) for n, v in case.variables.items()}
+            if case.opdef.traits.writes and sample.op != "DestroyResourceOp"
+            else {}
+        )
     eager = EagerCase(case)
     assert len(eager.outputs) == len(wanted)
     for i, (got, want, tensor) in enumerate(zip(eager.outputs, wanted, case.outputs)):

@@ -1,4 +1,7 @@
-"""``jit_compile=True``: what XLA compiles (through jax), what it leaves to the numpy executor, and that it says why."""
+"""``jit_compile=True``.
+
+What XLA compiles (through jax), what it leaves to the numpy executor, and that it says why.
+"""
 
 from __future__ import annotations
 

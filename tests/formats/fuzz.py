@@ -1,7 +1,9 @@
-"""Damaged model files, for as long as you like: ``python -m tests.formats.fuzz --seconds 600 [--seed 1]``.
+"""Damaged model files, for as long as you like: ``python -m tests.formats.fuzz --seconds 600
+[--seed 1]``.
 
-Takes the golden files (GraphDefs, SavedModels, bundles), flips bits, cuts, joins and repeats parts, and loads the result. An error of
-a known class is right; any other exception, or a load that takes more than 20 seconds, is printed with the seed that made it.
+Takes the golden files (GraphDefs, SavedModels, bundles), flips bits, cuts, joins and repeats parts,
+and loads the result. An error of a known class is right; any other exception, or a load that takes
+more than 20 seconds, is printed with the seed that made it.
 """
 
 from __future__ import annotations
@@ -58,17 +60,30 @@ def load_model(data: bytes, folder: Path) -> None:
 
 def load_bundle(data: bytes, folder: Path) -> None:
     (folder / "b.index").write_bytes(data)
-    (folder / "b.data-00000-of-00001").write_bytes((GOLDEN / "bundles" / "tf1.data-00000-of-00001").read_bytes())  # fmt: skip
+    (folder / "b.data-00000-of-00001").write_bytes(
+        (GOLDEN / "bundles" / "tf1.data-00000-of-00001").read_bytes()
+    )
     reader = BundleReader(str(folder / "b"))
     for name in reader.names():
         reader.read(name)
 
 
 def corpus() -> list[tuple[bytes, Callable[[bytes, Path], None]]]:
-    graphs = [live.load(str(p)).graph for v in ("tf1", "tf2") for p in sorted((GOLDEN / "graphs" / v).glob("*.case"))]  # fmt: skip
-    models = [(GOLDEN / "saved_models" / m / "saved_model.pb").read_bytes() for m in ("tf1", "module", "keras", "lstm")]  # fmt: skip
+    graphs = [
+        live.load(str(p)).graph
+        for v in ("tf1", "tf2")
+        for p in sorted((GOLDEN / "graphs" / v).glob("*.case"))
+    ]
+    models = [
+        (GOLDEN / "saved_models" / m / "saved_model.pb").read_bytes()
+        for m in ("tf1", "module", "keras", "lstm")
+    ]
     bundles = [(GOLDEN / "bundles" / f"{b}.index").read_bytes() for b in ("tf1", "parts")]
-    return [(g, load_graph) for g in graphs] + [(m, load_model) for m in models] + [(b, load_bundle) for b in bundles]  # fmt: skip
+    return (
+        [(g, load_graph) for g in graphs]
+        + [(m, load_model) for m in models]
+        + [(b, load_bundle) for b in bundles]
+    )
 
 
 def fuzz(seconds: float, seed: int) -> int:

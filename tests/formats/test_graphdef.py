@@ -1,4 +1,7 @@
-"""GraphDefs through the public API: writing, importing, control flow, functions, freezing, and files that are wrong."""
+"""GraphDefs through the public API.
+
+Writing, importing, control flow, functions, freezing, and files that are wrong.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,8 @@ def test_programs_give_the_same_after_a_round_trip(name: str) -> None:
     for row, want in zip(live.run_steps(again, steps), wanted):
         for value, expected in zip(row, want):
             if expected is not None:
-                # the plan of training steps may differ: what a backward pass did is not in a GraphDef
+                # the plan of training steps may differ: what a backward pass did is not in a
+                # GraphDef
                 assert_close(value, expected, 1e-5)
     assert nodes_of(again.as_graph_def()) == nodes_of(message)
     golden = live.load(str(GOLDEN / "tf1" / f"{name}.case"))

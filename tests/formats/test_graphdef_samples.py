@@ -1,6 +1,8 @@
-"""GraphDefs that TensorFlow 1.15 wrote for every op sample: they run here with TensorFlow's values, and ours are equal.
+"""GraphDefs that TensorFlow 1.15 wrote for every op sample: they run here with TensorFlow's values,
+and ours are equal.
 
-The graphs are in ``golden/graphs/samples.xz`` (made by ``golden/graphs/there.py pack``), the values in the sample table's files.
+The graphs are in ``golden/graphs/samples.xz`` (made by ``golden/graphs/there.py pack``), the values
+in the sample table's files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""SavedModels and MetaGraphs: those of TF 1.15 and 2 run here, ours have what TensorFlow needs, and wrong ones are refused."""
+"""SavedModels and MetaGraphs.
+
+Those of TF 1.15 and 2 run here, ours have what TensorFlow needs, and wrong ones are refused.
+"""
 
 from __future__ import annotations
 
@@ -93,8 +96,13 @@ def model(path: Path, **options: Any) -> Any:
         builder = tf.saved_model.Builder(str(path))
         signature = tf.saved_model.predict_signature_def({"x": x}, {"y": y})
         builder.add_meta_graph_and_variables(
-            session, ["serve"], {"serving_default": signature}, assets_collection=[asset], main_op=main, **options
-        )  # fmt: skip
+            session,
+            ["serve"],
+            {"serving_default": signature},
+            assets_collection=[asset],
+            main_op=main,
+            **options,
+        )
         builder.add_meta_graph(["other"])
         builder.save()
         operations = {op.name for op in tf.get_default_graph().get_operations()}
@@ -399,9 +407,18 @@ def test_the_freeze_tool(tmp_path: Path) -> None:
 
     folder = GOLDEN / "tf1_checkpoint"
     frozen = freeze_graph(
-        None, None, True, str(folder / "model-0"), "y", "save/restore_all", "save/Const:0", str(tmp_path / "f.pb"), True, "",
+        None,
+        None,
+        True,
+        str(folder / "model-0"),
+        "y",
+        "save/restore_all",
+        "save/Const:0",
+        str(tmp_path / "f.pb"),
+        True,
+        "",
         input_meta_graph=str(folder / "model-0.meta"),
-    )  # fmt: skip
+    )
     assert (tmp_path / "f.pb").read_bytes() == frozen.SerializeToString(deterministic=True)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.import_graph_def(frozen, name="")

@@ -1,9 +1,11 @@
-"""Small programs whose effects have an order. Each is run with Headrace and gives what TensorFlow 2.21 gave.
+"""Small programs whose effects have an order. Each is run with Headrace and gives what TensorFlow
+2.21 gave.
 
-A program takes ``tf`` and two variables (1.0 and 10.0) and returns a function of one tensor; ``EXPECTED`` has, for each
-argument, the results and the values of both variables afterwards. ``python function_programs.py`` in an environment with
-TensorFlow prints the table anew. (What is printed is in the order of the program here; TensorFlow lets a print after a
-loop overtake those in it.)
+A program takes ``tf`` and two variables (1.0 and 10.0) and returns a function of one tensor;
+``EXPECTED`` has, for each argument, the results and the values of both variables afterwards.
+``python function_programs.py`` in an environment with TensorFlow prints the table anew. (What is
+printed is in the order of the program here; TensorFlow lets a print after a loop overtake those in
+it.)
 """
 
 from __future__ import annotations
@@ -271,11 +273,26 @@ def python_in_order(tf: Any, v: Any, w: Any) -> Any:
 
 
 PROGRAMS = [
-    read_before_and_after_write, write_nobody_reads, write_after_read, two_variables_crossed, swap, prints_in_order,
-    assign_in_branch, branch_without_result, nested_branches, assign_in_loop, effects_in_the_condition, branch_in_loop,
-    loop_in_branch, loop_in_loop, read_between_loops, loop_that_only_reads, function_in_function,
-    function_in_branch_and_loop, python_in_order,
-]  # fmt: skip
+    read_before_and_after_write,
+    write_nobody_reads,
+    write_after_read,
+    two_variables_crossed,
+    swap,
+    prints_in_order,
+    assign_in_branch,
+    branch_without_result,
+    nested_branches,
+    assign_in_loop,
+    effects_in_the_condition,
+    branch_in_loop,
+    loop_in_branch,
+    loop_in_loop,
+    read_between_loops,
+    loop_that_only_reads,
+    function_in_function,
+    function_in_branch_and_loop,
+    python_in_order,
+]
 ARGUMENTS = (3.0, 7.0, -2.0)
 
 
@@ -338,7 +355,7 @@ EXPECTED: dict[str, tuple[list[float], float, float]] = {
     "write_nobody_reads(-2.0)": ([-4.0], 1.0, -2.0),
     "write_nobody_reads(3.0)": ([6.0], 1.0, 3.0),
     "write_nobody_reads(7.0)": ([14.0], 1.0, 7.0),
-}  # fmt: skip
+}
 
 
 def run(tf: Any, program: Any, argument: float, compiled: bool = True) -> tuple[Any, ...]:

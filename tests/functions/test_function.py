@@ -1,4 +1,7 @@
-"""``tf.function``: calls, traces, signatures, methods, variables, errors; what is checked is what TensorFlow 2.21 does."""
+"""``tf.function``.
+
+Calls, traces, signatures, methods, variables, errors; what is checked is what TensorFlow 2.21 does.
+"""
 
 from __future__ import annotations
 
@@ -252,7 +255,8 @@ def test_endless_recursion_is_an_error() -> None:
         f(c(1.0))
 
 
-# signatures -----------------------------------------------------------------------------------------
+# signatures
+# -----------------------------------------------------------------------------------------
 
 
 def test_wrong_arguments() -> None:
@@ -316,7 +320,8 @@ def test_a_nested_input_signature() -> None:
         f({"a": [1.0]})
 
 
-# traces that are shared -------------------------------------------------------------------------------
+# traces that are shared
+# -------------------------------------------------------------------------------
 
 
 def test_shapes_are_relaxed_on_request() -> None:
@@ -390,7 +395,8 @@ def test_traces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f.experimental_get_tracing_count() == 11
 
 
-# concrete functions -------------------------------------------------------------------------------------
+# concrete functions
+# -------------------------------------------------------------------------------------
 
 
 def test_a_concrete_function() -> None:
@@ -451,7 +457,8 @@ def test_pretty_printed_signatures() -> None:
     )
 
 
-# methods --------------------------------------------------------------------------------------------------
+# methods
+# --------------------------------------------------------------------------------------------------
 
 
 class Counter:
@@ -527,7 +534,8 @@ def test_methods_of_objects_without_hash() -> None:
     assert int(Odd().f(c(1))) == 2
 
 
-# variables ------------------------------------------------------------------------------------------------
+# variables
+# ------------------------------------------------------------------------------------------------
 
 
 def test_variables_are_made_by_the_first_call() -> None:
@@ -622,7 +630,8 @@ def test_init_scope_leaves_the_function() -> None:
     assert isinstance(seen[0], EagerTensor)
 
 
-# ways to run ------------------------------------------------------------------------------------------------
+# ways to run
+# ------------------------------------------------------------------------------------------------
 
 
 def test_functions_may_run_as_plain_python() -> None:
@@ -693,7 +702,8 @@ def test_seeded_numbers_are_tensorflows() -> None:
         np.testing.assert_allclose((f() * x).numpy(), second, rtol=1e-6)
 
 
-# errors -------------------------------------------------------------------------------------------------------
+# errors
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_a_tensor_that_leaves_its_function() -> None:
@@ -755,7 +765,8 @@ def test_inlined_errors_show_the_line_of_the_inner_function() -> None:
         outer(c(5))
 
 
-# threads --------------------------------------------------------------------------------------------------------
+# threads
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_many_threads_trace_and_call() -> None:

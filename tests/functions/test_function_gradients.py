@@ -1,4 +1,7 @@
-"""Derivatives of functions: called under tapes, with tapes inside, of any order; numbers as TensorFlow 2.21 gives them."""
+"""Derivatives of functions.
+
+Called under tapes, with tapes inside, of any order; numbers as TensorFlow 2.21 gives them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ def gradient(f: Any, *xs: Any) -> list[Any]:
     return tape.gradient(y, list(xs))  # type: ignore[no-any-return]
 
 
-# first order ----------------------------------------------------------------------------------------
+# first order
+# ----------------------------------------------------------------------------------------
 
 
 def test_arguments_and_variables() -> None:
@@ -177,12 +181,18 @@ def test_effects_happen_once(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err == "called\n"
 
 
-# control flow -----------------------------------------------------------------------------------------
+# control flow
+# -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("flag", "x", "wanted"), [
-    (True, 2.0, 2 * np.cos(2) + np.sin(2)), (False, 2.0, 12.0), (False, 0.5, -1.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("flag", "x", "wanted"),
+    [
+        (True, 2.0, 2 * np.cos(2) + np.sin(2)),
+        (False, 2.0, 12.0),
+        (False, 0.5, -1.0),
+    ],
+)
 def test_branches(flag: bool, x: float, wanted: float) -> None:
     @tf.function
     def f(x: Any, flag: Any) -> Any:
@@ -241,7 +251,8 @@ def test_map_and_scan() -> None:
     assert gradient(f, c([1.0, 2.0]))[0].numpy().tolist() == [3.0, 12.0]
 
 
-# higher orders ------------------------------------------------------------------------------------------
+# higher orders
+# ------------------------------------------------------------------------------------------
 
 
 def test_derivatives_of_derivatives() -> None:
@@ -274,9 +285,14 @@ def test_mixed_second_derivatives() -> None:
     assert gv.numpy().tolist() == [2.0, 4.0]
 
 
-@pytest.mark.parametrize(("flag", "x", "wanted"), [
-    (True, 2.0, 2 * np.cos(2) - 2 * np.sin(2)), (False, 2.0, 12.0), (False, 0.5, 0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("flag", "x", "wanted"),
+    [
+        (True, 2.0, 2 * np.cos(2) - 2 * np.sin(2)),
+        (False, 2.0, 12.0),
+        (False, 0.5, 0.0),
+    ],
+)
 def test_second_derivatives_through_branches(flag: bool, x: float, wanted: float) -> None:
     @tf.function
     def f(x: Any, flag: Any) -> Any:
@@ -330,7 +346,8 @@ def test_what_has_no_derivative_fails_only_if_asked() -> None:
         outer.gradient(g, x)
 
 
-# tapes inside -----------------------------------------------------------------------------------------------
+# tapes inside
+# -----------------------------------------------------------------------------------------------
 
 
 def test_a_tape_inside() -> None:

@@ -1,4 +1,5 @@
-"""Activations of NaN, infinities and zeros, alone and after products and convolutions, written for TF 1.15.
+"""Activations of NaN, infinities and zeros, alone and after products and convolutions, written for
+TF 1.15.
 
 Executed by itself it writes TensorFlow's answers to activations.json:
 
@@ -49,7 +50,10 @@ def dense(tf, activation, special, rows):
 
 
 def hidden(tf, activation, special, rows):
-    """Two layers with activations before one without: what the first gives for the special value reaches the last."""
+    """Two layers with activations before one without.
+
+    What the first gives for the special value reaches the last.
+    """
     x = tf.placeholder(tf.float32, [None, 64])
     h = activation(_layer(tf, x, 96, special))
     for width in (80, 70):

@@ -1,4 +1,7 @@
-"""Cells of contrib, legacy seq2seq and CRF; each program gives a dict of tensors. Run on TF 1.15 and on Headrace."""
+"""Cells of contrib, legacy seq2seq and CRF.
+
+Each program gives a dict of tensors. Run on TF 1.15 and on Headrace.
+"""
 
 try:
     from layer_programs import numbers
@@ -87,9 +90,12 @@ def stacked_bidirectional(tf):
     r = tf.contrib.rnn
     with tf.variable_scope("m", initializer=tf.random_uniform_initializer(-0.5, 0.5, seed=7)):
         outputs, fw, bw = r.stack_bidirectional_dynamic_rnn(
-            [r.GRUCell(3), r.GRUCell(2)], [r.GRUCell(3), r.GRUCell(2)], tf.constant(numbers(3, 4, 5)), dtype=tf.float32,
+            [r.GRUCell(3), r.GRUCell(2)],
+            [r.GRUCell(3), r.GRUCell(2)],
+            tf.constant(numbers(3, 4, 5)),
+            dtype=tf.float32,
             sequence_length=[4, 2, 3],
-        )  # fmt: skip
+        )
     return dict(_state("fw", fw, tf), outputs=outputs, **_state("bw", bw, tf))
 
 
@@ -150,7 +156,22 @@ def legacy_tied(tf):
 
 
 PROGRAMS = [
-    layer_norm_lstm, layer_norm_lstm_plain, nas, ugrnn, intersection, indy_lstm, lstm_block, gru_block,
-    lstm_block_fused, projections, attention_cell, highway, conv_lstm, stacked_bidirectional, crf, legacy_attention,
-    legacy_buckets, legacy_tied,
-]  # fmt: skip
+    layer_norm_lstm,
+    layer_norm_lstm_plain,
+    nas,
+    ugrnn,
+    intersection,
+    indy_lstm,
+    lstm_block,
+    gru_block,
+    lstm_block_fused,
+    projections,
+    attention_cell,
+    highway,
+    conv_lstm,
+    stacked_bidirectional,
+    crf,
+    legacy_attention,
+    legacy_buckets,
+    legacy_tied,
+]

@@ -1,11 +1,12 @@
 """Branches, loops and functions that wait for operations made outside of them, written for TF 1.15.
 
-``run_all(tf)`` gives, for each program, its result and the values of both variables afterwards, as text. Executed by itself it
-writes TensorFlow's answers to dependencies.json:
+``run_all(tf)`` gives, for each program, its result and the values of both variables afterwards, as
+text. Executed by itself it writes TensorFlow's answers to dependencies.json:
 
     python3.7 tests/golden/dependency_programs.py
 
-Python 3.7 syntax. TensorFlow's graph optimizer is off: it removes loops that run zero times together with what they wait for.
+Python 3.7 syntax. TensorFlow's graph optimizer is off: it removes loops that run zero times
+together with what they wait for.
 """
 
 import itertools
@@ -14,7 +15,9 @@ DEPENDENCIES = ["group", "no_inputs", "inputs", "assign", "fed", "result", "no_o
 
 
 def _waiting(tf, dependency, write, w, x):
-    """A tensor (or operation) made where this is called, which depends on ``write`` made elsewhere."""
+    """A tensor (or operation) made where this is called, which depends on ``write`` made
+    elsewhere.
+    """
     if dependency == "group":
         return tf.group(write)
     if dependency == "no_inputs":
@@ -127,9 +130,16 @@ def predicate_is_written(tf, dependency, write, w, x):
 
 
 PROGRAMS = [
-    in_cond, in_other_branch, in_case, in_while, in_while_without_rounds, in_cond_in_while, in_while_in_cond, in_function,
+    in_cond,
+    in_other_branch,
+    in_case,
+    in_while,
+    in_while_without_rounds,
+    in_cond_in_while,
+    in_while_in_cond,
+    in_function,
     predicate_is_written,
-]  # fmt: skip
+]
 
 
 def run_one(tf, program, dependency, resource):

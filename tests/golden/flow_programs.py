@@ -1,7 +1,9 @@
-"""Small programs with tapes, gradients and control flow, written for TF 1.15: what they give is compared with TensorFlow.
+"""Small programs with tapes, gradients and control flow, written for TF 1.15: what they give is
+compared with TensorFlow.
 
-A program is a function of the module that stands for ``tf``; it returns tensors, None, strings, or lists of them. It is run
-as a v1 graph, as the body of a ``tf.function``, and eagerly, or in the modes that it names. Python 3.7 syntax.
+A program is a function of the module that stands for ``tf``; it returns tensors, None, strings, or
+lists of them. It is run as a v1 graph, as the body of a ``tf.function``, and eagerly, or in the
+modes that it names. Python 3.7 syntax.
 """
 
 import numpy as np
@@ -644,10 +646,15 @@ def assign_to_slices(tf):
 def optimizers_in_functions(tf):
     train = tf.compat.v1.train
     optimizers = [
-        train.GradientDescentOptimizer(0.1), train.MomentumOptimizer(0.1, 0.9), train.AdamOptimizer(0.1),
-        train.AdagradOptimizer(0.1), train.RMSPropOptimizer(0.1), train.FtrlOptimizer(0.1),
-        train.AdadeltaOptimizer(0.1), train.ProximalAdagradOptimizer(0.1),
-    ]  # fmt: skip
+        train.GradientDescentOptimizer(0.1),
+        train.MomentumOptimizer(0.1, 0.9),
+        train.AdamOptimizer(0.1),
+        train.AdagradOptimizer(0.1),
+        train.RMSPropOptimizer(0.1),
+        train.FtrlOptimizer(0.1),
+        train.AdadeltaOptimizer(0.1),
+        train.ProximalAdagradOptimizer(0.1),
+    ]
     return [_trained(tf, optimizer) for optimizer in optimizers]
 
 

@@ -1,8 +1,10 @@
-"""Small graphs for ops that make no sense alone: handles, control flow, datasets, iterators, files, Python functions.
+"""Small graphs for ops that make no sense alone: handles, control flow, datasets, iterators, files,
+Python functions.
 
-A program is a function of the module that stands for ``tf`` (and of a new folder); it returns tensors. What TensorFlow
-1.15 gives is in handle_programs.json (make_handle_programs.py). tests/ops/test_samples.py counts the ops that occur in the
-programs as compared with TensorFlow. Python 3.7 syntax.
+A program is a function of the module that stands for ``tf`` (and of a new folder); it returns
+tensors. What TensorFlow 1.15 gives is in handle_programs.json (make_handle_programs.py).
+tests/ops/test_samples.py counts the ops that occur in the programs as compared with TensorFlow.
+Python 3.7 syntax.
 """
 
 import os
@@ -178,9 +180,14 @@ def files(tf, folder):
 def only(tf, dataset, kind, shape=()):
     """All elements of a dataset of one component, as one tensor."""
     many = raw(
-        tf, "BatchDatasetV2", input_dataset=dataset, batch_size=np.int64(100), drop_remainder=False,
-        output_types=[kind], output_shapes=[[None] + list(shape)],
-    )  # fmt: skip
+        tf,
+        "BatchDatasetV2",
+        input_dataset=dataset,
+        batch_size=np.int64(100),
+        drop_remainder=False,
+        output_types=[kind],
+        output_shapes=[[None] + list(shape)],
+    )
     return raw(
         tf,
         "DatasetToSingleElement",
@@ -220,9 +227,14 @@ def old_batches(tf, folder):
         tf, "TensorSliceDataset", components=[np.arange(6).reshape(2, 3)], output_shapes=[[3]]
     )
     padded = raw(
-        tf, "PaddedBatchDataset", input_dataset=rows, batch_size=np.int64(2), padded_shapes=[np.array([4], np.int64)],
-        padding_values=[np.int64(-1)], output_shapes=[[None, 4]],
-    )  # fmt: skip
+        tf,
+        "PaddedBatchDataset",
+        input_dataset=rows,
+        batch_size=np.int64(2),
+        padded_shapes=[np.array([4], np.int64)],
+        padding_values=[np.int64(-1)],
+        output_shapes=[[None, 4]],
+    )
     return [only(tf, batched, tf.int64, [2]), only(tf, padded, tf.int64, [2, 4])]
 
 
@@ -238,16 +250,68 @@ def experimental_names(tf, folder):
     )
     return [
         only(tf, raw(tf, "ExperimentalUniqueDataset", input_dataset=again, **known(tf)), tf.int64),
-        only(tf, raw(tf, "ExperimentalIgnoreErrorsDataset", input_dataset=n, **known(tf)), tf.int64),
+        only(
+            tf, raw(tf, "ExperimentalIgnoreErrorsDataset", input_dataset=n, **known(tf)), tf.int64
+        ),
         only(tf, raw(tf, "ExperimentalUnbatchDataset", input_dataset=rows, **known(tf)), tf.int64),
-        only(tf, raw(tf, "ExperimentalMaxIntraOpParallelismDataset", input_dataset=n, max_intra_op_parallelism=np.int64(1), **known(tf)), tf.int64),
-        only(tf, raw(tf, "ExperimentalPrivateThreadPoolDataset", input_dataset=n, num_threads=np.int64(1), **known(tf)), tf.int64),
-        only(tf, raw(tf, "MaxIntraOpParallelismDataset", input_dataset=n, max_intra_op_parallelism=np.int64(1), **known(tf)), tf.int64),
-        only(tf, raw(tf, "PrivateThreadPoolDataset", input_dataset=n, num_threads=np.int64(1), **known(tf)), tf.int64),
-        only(tf, raw(tf, "ExperimentalDirectedInterleaveDataset", selector_input_dataset=pick, data_input_datasets=[n, n], **known(tf)), tf.int64),
+        only(
+            tf,
+            raw(
+                tf,
+                "ExperimentalMaxIntraOpParallelismDataset",
+                input_dataset=n,
+                max_intra_op_parallelism=np.int64(1),
+                **known(tf),
+            ),
+            tf.int64,
+        ),
+        only(
+            tf,
+            raw(
+                tf,
+                "ExperimentalPrivateThreadPoolDataset",
+                input_dataset=n,
+                num_threads=np.int64(1),
+                **known(tf),
+            ),
+            tf.int64,
+        ),
+        only(
+            tf,
+            raw(
+                tf,
+                "MaxIntraOpParallelismDataset",
+                input_dataset=n,
+                max_intra_op_parallelism=np.int64(1),
+                **known(tf),
+            ),
+            tf.int64,
+        ),
+        only(
+            tf,
+            raw(
+                tf,
+                "PrivateThreadPoolDataset",
+                input_dataset=n,
+                num_threads=np.int64(1),
+                **known(tf),
+            ),
+            tf.int64,
+        ),
+        only(
+            tf,
+            raw(
+                tf,
+                "ExperimentalDirectedInterleaveDataset",
+                selector_input_dataset=pick,
+                data_input_datasets=[n, n],
+                **known(tf),
+            ),
+            tf.int64,
+        ),
         raw(tf, "ExperimentalDatasetCardinality", input_dataset=n),
         raw(tf, "DatasetCardinality", input_dataset=n),
-    ]  # fmt: skip
+    ]
 
 
 @program
@@ -278,9 +342,14 @@ def sparse_batches(tf, folder):
         tf, "TensorSliceDataset", components=[np.arange(6).reshape(2, 3)], output_shapes=[[3]]
     )
     batched = raw(
-        tf, "ExperimentalDenseToSparseBatchDataset", input_dataset=rows, batch_size=np.int64(2), row_shape=np.array([4], np.int64),
-        output_types=[tf.variant], output_shapes=[[None, 4]],
-    )  # fmt: skip
+        tf,
+        "ExperimentalDenseToSparseBatchDataset",
+        input_dataset=rows,
+        batch_size=np.int64(2),
+        row_shape=np.array([4], np.int64),
+        output_types=[tf.variant],
+        output_shapes=[[None, 4]],
+    )
     packed = raw(
         tf,
         "DatasetToSingleElement",
@@ -334,16 +403,56 @@ def records_in_files(tf, folder):
         )
     i64 = np.int64
     csv = {
-        "filenames": table, "compression_type": "", "buffer_size": i64(99), "header": True, "field_delim": ",",
-        "use_quote_delim": True, "na_value": "", "select_cols": np.zeros(0, i64),
-        "record_defaults": [tf.zeros([0], tf.int64), tf.zeros([0], tf.string)], "output_shapes": [[], []],
-    }  # fmt: skip
+        "filenames": table,
+        "compression_type": "",
+        "buffer_size": i64(99),
+        "header": True,
+        "field_delim": ",",
+        "use_quote_delim": True,
+        "na_value": "",
+        "select_cols": np.zeros(0, i64),
+        "record_defaults": [tf.zeros([0], tf.int64), tf.zeros([0], tf.string)],
+        "output_shapes": [[], []],
+    }
     out = [
-        only(tf, raw(tf, "TextLineDataset", filenames=lines, compression_type="", buffer_size=i64(0)), tf.string),
-        only(tf, raw(tf, "FixedLengthRecordDataset", filenames=fixed, header_bytes=i64(2), record_bytes=i64(2), footer_bytes=i64(1), buffer_size=i64(0)), tf.string),
-        only(tf, raw(tf, "FixedLengthRecordDatasetV2", filenames=fixed, header_bytes=i64(2), record_bytes=i64(2), footer_bytes=i64(1), buffer_size=i64(0), compression_type=""), tf.string),
-        only(tf, raw(tf, "TFRecordDataset", filenames=records, compression_type="", buffer_size=i64(0)), tf.string),
-    ]  # fmt: skip
+        only(
+            tf,
+            raw(tf, "TextLineDataset", filenames=lines, compression_type="", buffer_size=i64(0)),
+            tf.string,
+        ),
+        only(
+            tf,
+            raw(
+                tf,
+                "FixedLengthRecordDataset",
+                filenames=fixed,
+                header_bytes=i64(2),
+                record_bytes=i64(2),
+                footer_bytes=i64(1),
+                buffer_size=i64(0),
+            ),
+            tf.string,
+        ),
+        only(
+            tf,
+            raw(
+                tf,
+                "FixedLengthRecordDatasetV2",
+                filenames=fixed,
+                header_bytes=i64(2),
+                record_bytes=i64(2),
+                footer_bytes=i64(1),
+                buffer_size=i64(0),
+                compression_type="",
+            ),
+            tf.string,
+        ),
+        only(
+            tf,
+            raw(tf, "TFRecordDataset", filenames=records, compression_type="", buffer_size=i64(0)),
+            tf.string,
+        ),
+    ]
     for name in ("ExperimentalMatchingFilesDataset", "MatchingFilesDataset"):
         found = only(tf, raw(tf, name, patterns=os.path.join(folder, "*.txt")), tf.string)
         out.append(tf.strings.regex_replace(found, ".*/", ""))
@@ -433,9 +542,11 @@ def optionals(tf, folder):
     )
     first = raw(tf, "IteratorGetNextAsOptional", iterator=iterator, **known(tf))
     return [
-        raw(tf, "OptionalHasValue", optional=some), raw(tf, "OptionalHasValue", optional=none),
-        raw(tf, "OptionalGetValue", optional=some, **known(tf))[0], raw(tf, "OptionalGetValue", optional=first, **known(tf))[0],
-    ]  # fmt: skip
+        raw(tf, "OptionalHasValue", optional=some),
+        raw(tf, "OptionalHasValue", optional=none),
+        raw(tf, "OptionalGetValue", optional=some, **known(tf))[0],
+        raw(tf, "OptionalGetValue", optional=first, **known(tf))[0],
+    ]
 
 
 @program

@@ -1,7 +1,8 @@
-"""Small programs of ``tf.image``: run by ``make_image_programs.py`` in TensorFlow 1.15 and by ``test_image.py`` in Headrace.
+"""Small programs of ``tf.image``: run by ``make_image_programs.py`` in TensorFlow 1.15 and by
+``test_image.py`` in Headrace.
 
-A program is a function of (tf, x), x a placeholder that is fed one of the images below. Those in ``RANDOM`` are run three
-times under a graph-level seed. Runs under Python 3.7 and NumPy 1.18 too.
+A program is a function of (tf, x), x a placeholder that is fed one of the images below. Those in
+``RANDOM`` are run three times under a graph-level seed. Runs under Python 3.7 and NumPy 1.18 too.
 """
 
 import numpy as np
@@ -77,7 +78,8 @@ SPECIAL = {
     ),
 }
 
-#: Programs with random numbers. TensorFlow's checks of unknown shapes are operations too, which a graph-level seed counts.
+#: Programs with random numbers. TensorFlow's checks of unknown shapes are operations too, which a
+#: graph-level seed counts.
 RANDOM = {
     ("one", "random_flip"): lambda tf, x: tf.image.random_flip_left_right(x, seed=3),
     ("one", "random_flip_unseeded"): lambda tf, x: tf.image.random_flip_left_right(x),

@@ -1,4 +1,7 @@
-"""Small programs with layers; each gives a dict of tensors. Run on TF 1.15 (make_layers.py) and on Headrace."""
+"""Small programs with layers.
+
+Each gives a dict of tensors. Run on TF 1.15 (make_layers.py) and on Headrace.
+"""
 
 import numpy as np
 
@@ -137,11 +140,15 @@ def pooling_layers(tf):
     x, s = tf.constant(numbers(2, 7, 7, 3)), tf.constant(numbers(2, 7, 3))
     v = tf.constant(numbers(1, 5, 5, 5, 2))
     return {
-        "a": tf.layers.max_pooling2d(x, 2, 2), "b": tf.layers.average_pooling2d(x, [3, 2], (2, 1), padding="same"),
-        "c": tf.layers.max_pooling1d(s, 2, 2), "d": tf.layers.average_pooling1d(s, 3, 1, padding="same", name="avg"),
-        "e": tf.layers.max_pooling3d(v, 2, 2), "f": tf.layers.average_pooling3d(v, 2, 2),
-        "g": tf.layers.MaxPooling2D(2, 2)(x), "h": tf.layers.max_pooling1d(s, 2, 2, data_format="channels_first"),
-    }  # fmt: skip
+        "a": tf.layers.max_pooling2d(x, 2, 2),
+        "b": tf.layers.average_pooling2d(x, [3, 2], (2, 1), padding="same"),
+        "c": tf.layers.max_pooling1d(s, 2, 2),
+        "d": tf.layers.average_pooling1d(s, 3, 1, padding="same", name="avg"),
+        "e": tf.layers.max_pooling3d(v, 2, 2),
+        "f": tf.layers.average_pooling3d(v, 2, 2),
+        "g": tf.layers.MaxPooling2D(2, 2)(x),
+        "h": tf.layers.max_pooling1d(s, 2, 2, data_format="channels_first"),
+    }
 
 
 def dropout_and_flatten(tf):
@@ -267,8 +274,24 @@ def small_network(tf):
 
 
 PROGRAMS = [
-    dense_plain, dense_named_and_reused, dense_rank_3_and_4, dense_regularized, dense_class_called_twice,
-    dense_scope_defaults, dense_in_resource_scope, dense_partitioned, conv_layers, conv_dilated,
-    conv_transposed_layers, conv_separable_layers, pooling_layers, dropout_and_flatten, batch_norm_training,
-    batch_norm_inference, batch_norm_placeholder, batch_norm_renorm, custom_layer, small_network,
-]  # fmt: skip
+    dense_plain,
+    dense_named_and_reused,
+    dense_rank_3_and_4,
+    dense_regularized,
+    dense_class_called_twice,
+    dense_scope_defaults,
+    dense_in_resource_scope,
+    dense_partitioned,
+    conv_layers,
+    conv_dilated,
+    conv_transposed_layers,
+    conv_separable_layers,
+    pooling_layers,
+    dropout_and_flatten,
+    batch_norm_training,
+    batch_norm_inference,
+    batch_norm_placeholder,
+    batch_norm_renorm,
+    custom_layer,
+    small_network,
+]

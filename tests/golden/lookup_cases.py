@@ -32,7 +32,9 @@ def _found(tf, table, *tensors):
     structure = _names(tf, table)
     with tf.Session() as sess:
         sess.run(tf.tables_initializer())
-        return structure, [[t.shape.as_list() if hasattr(t, "shape") else None, sess.run(t)] for t in tensors]  # fmt: skip
+        return structure, [
+            [t.shape.as_list() if hasattr(t, "shape") else None, sess.run(t)] for t in tensors
+        ]
 
 
 def hash_table_of_tensors(tf):
@@ -82,8 +84,11 @@ def index_from_tensor_strong_hash_and_integers(tf):
     with tf.Session() as sess:
         sess.run(tf.tables_initializer())
         return sess.run(
-            [strong.lookup(tf.constant(["a", "b", "c"])), numbers.lookup(tf.constant([1, 42, 9, 8]))]
-        )  # fmt: skip
+            [
+                strong.lookup(tf.constant(["a", "b", "c"])),
+                numbers.lookup(tf.constant([1, 42, 9, 8])),
+            ]
+        )
 
 
 def index_from_file(tf):
@@ -116,8 +121,12 @@ def columns_of_files(tf):
     third = lookup.index_table_from_file(path, key_column_index=2, delimiter=" ")
     keys = tf.constant(["b", "z", "y"])
     return _found(
-        tf, first, first.lookup(keys), second.lookup(tf.constant([3, 9], tf.int64)), third.lookup(keys)
-    )  # fmt: skip
+        tf,
+        first,
+        first.lookup(keys),
+        second.lookup(tf.constant([3, 9], tf.int64)),
+        third.lookup(keys),
+    )
 
 
 def old_functions(tf):

@@ -1,8 +1,9 @@
 """Makes the golden values with TensorFlow 1.15: ``python tests/golden/make.py [family ...]``.
 
-Runs each sample as one op in a graph of its own. Inputs named in ``const`` are constants, the others are fed; inputs that
-are references (or resource handles) become variables that hold the given array, and their values after the run are kept
-too. Also writes ``opdefs.json.gz``, the signatures of TensorFlow's ops, when no family is named.
+Runs each sample as one op in a graph of its own. Inputs named in ``const`` are constants, the
+others are fed; inputs that are references (or resource handles) become variables that hold the
+given array, and their values after the run are kept too. Also writes ``opdefs.json.gz``, the
+signatures of TensorFlow's ops, when no family is named.
 
 This file runs in TensorFlow's environment (Python 3.7) and never imports headrace.
 """
@@ -84,7 +85,10 @@ class Run(object):
         return placeholder
 
     def _attrs(self):
-        """Attributes that inputs determine are left out, TensorFlow refuses them; None asks for a default."""
+        """Attributes that inputs determine are left out, TensorFlow refuses them.
+
+        None asks for a default.
+        """
         inferred = {
             a
             for arg in self.op_def.input_arg

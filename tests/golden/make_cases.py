@@ -2,8 +2,8 @@
 
     TF 1.15's Python: python make_cases.py [module ...]
 
-A case is a function ``case(tf)`` in a fresh graph with seed 1; what it returns is kept as JSON: arrays as nested lists, bytes
-as text. Writes <module>.json next to this file. Works on Python 3.7.
+A case is a function ``case(tf)`` in a fresh graph with seed 1; what it returns is kept as JSON:
+arrays as nested lists, bytes as text. Writes <module>.json next to this file. Works on Python 3.7.
 """
 
 import importlib
@@ -21,7 +21,9 @@ MODULES = ["metric_cases", "opt_cases", "lookup_cases"]
 
 
 def plain(value):
-    """JSON data: arrays as nested lists (complex numbers as pairs), bytes as text, named tuples as lists."""
+    """JSON data: arrays as nested lists (complex numbers as pairs), bytes as text, named tuples as
+    lists.
+    """
     import numpy as np
 
     if isinstance(value, dict):

@@ -1,9 +1,11 @@
-"""Checkpoints, MetaGraphs and the graphs of savers, made by TensorFlow 1.15: tests/golden/checkpoints.
+"""Checkpoints, MetaGraphs and the graphs of savers, made by TensorFlow 1.15:
+tests/golden/checkpoints.
 
     <python of TF 1.15> tests/golden/make_checkpoints.py
 
-`model` (its MetaGraph packed) is the small model below after three steps; `later.npz` has its variables after three more. `v1` is a V1 checkpoint.
-`savers.json` has the nodes that savers add, for the cases of `savers` (which tests/train/test_saver.py builds here too).
+`model` (its MetaGraph packed) is the small model below after three steps; `later.npz` has its
+variables after three more. `v1` is a V1 checkpoint. `savers.json` has the nodes that savers add,
+for the cases of `savers` (which tests/train/test_saver.py builds here too).
 """
 
 import gzip
@@ -18,13 +20,20 @@ X = np.arange(12, dtype=np.float32).reshape(4, 3) / 10
 
 
 def model(tf):
-    """A model with variables of every kind and slots of every optimizer; returns its training operation."""
+    """A model with variables of every kind and slots of every optimizer.
+
+    Returns its training operation.
+    """
     optimizers = [
-        ("sgd", tf.train.GradientDescentOptimizer(0.1)), ("mom", tf.train.MomentumOptimizer(0.1, 0.9)),
-        ("adam", tf.train.AdamOptimizer(0.1)), ("rms", tf.train.RMSPropOptimizer(0.1, centered=True)),
-        ("ada", tf.train.AdagradOptimizer(0.1)), ("delta", tf.train.AdadeltaOptimizer(0.1)),
-        ("ftrl", tf.train.FtrlOptimizer(0.1)), ("prox", tf.train.ProximalAdagradOptimizer(0.1)),
-    ]  # fmt: skip
+        ("sgd", tf.train.GradientDescentOptimizer(0.1)),
+        ("mom", tf.train.MomentumOptimizer(0.1, 0.9)),
+        ("adam", tf.train.AdamOptimizer(0.1)),
+        ("rms", tf.train.RMSPropOptimizer(0.1, centered=True)),
+        ("ada", tf.train.AdagradOptimizer(0.1)),
+        ("delta", tf.train.AdadeltaOptimizer(0.1)),
+        ("ftrl", tf.train.FtrlOptimizer(0.1)),
+        ("prox", tf.train.ProximalAdagradOptimizer(0.1)),
+    ]
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     step = tf.train.get_or_create_global_step()
     trains = []
@@ -33,8 +42,11 @@ def model(tf):
             w = tf.get_variable("w", [3, 2], initializer=tf.constant_initializer(0.5))
             b = tf.get_variable("b", [2], initializer=tf.zeros_initializer())
             p = tf.get_variable(
-                "p", [4, 2], initializer=tf.constant_initializer(0.25), partitioner=tf.fixed_size_partitioner(2)
-            )  # fmt: skip
+                "p",
+                [4, 2],
+                initializer=tf.constant_initializer(0.25),
+                partitioner=tf.fixed_size_partitioner(2),
+            )
             y = tf.matmul(tf.nn.relu(tf.matmul(x, w) + b), tf.convert_to_tensor(p)[:2])
             trains.append(
                 optimizer.minimize(
@@ -45,7 +57,12 @@ def model(tf):
     with tf.control_dependencies(list(trains)):
         trains.append(average.apply([v for v in tf.trainable_variables() if "sgd" in v.name]))
     tf.Variable("hello", name="text")
-    for name, value in (("d", np.arange(3.0)), ("f", [True, False]), ("h", np.ones(3, np.float16)), ("c", np.array([1 + 2j], np.complex64))):  # fmt: skip
+    for name, value in (
+        ("d", np.arange(3.0)),
+        ("f", [True, False]),
+        ("h", np.ones(3, np.float16)),
+        ("c", np.array([1 + 2j], np.complex64)),
+    ):
         tf.Variable(value, name=name)
     return tf.group(*trains, name="train")
 
@@ -82,14 +99,20 @@ def savers(tf):
 
     v1 = tf.train.SaverDef.V1
     return [
-        ("references", with_variables(refs)), ("named", with_variables(refs, name="my", max_to_keep=3)),
-        ("resources", with_variables(resources)), ("reshape", with_variables(refs, reshape=True)),
+        ("references", with_variables(refs)),
+        ("named", with_variables(refs, name="my", max_to_keep=3)),
+        ("resources", with_variables(resources)),
+        ("reshape", with_variables(refs, reshape=True)),
         ("resources reshaped", with_variables(resources, reshape=True)),
-        ("sharded", with_variables(refs, sharded=True)), ("sequential", with_variables(refs, restore_sequentially=True)),
-        ("partitioned", with_variables(partitioned)), ("a dict", mixed),
-        ("V1", with_variables(refs, write_version=v1)), ("V1 sharded", with_variables(refs, write_version=v1, sharded=True)),
-        ("V1 partitioned", with_variables(partitioned, write_version=v1)), ("filename", with_variables(refs, filename="f")),
-    ]  # fmt: skip
+        ("sharded", with_variables(refs, sharded=True)),
+        ("sequential", with_variables(refs, restore_sequentially=True)),
+        ("partitioned", with_variables(partitioned)),
+        ("a dict", mixed),
+        ("V1", with_variables(refs, write_version=v1)),
+        ("V1 sharded", with_variables(refs, write_version=v1, sharded=True)),
+        ("V1 partitioned", with_variables(partitioned, write_version=v1)),
+        ("filename", with_variables(refs, filename="f")),
+    ]
 
 
 def nodes_of_saver(tf, build):
@@ -107,8 +130,15 @@ def nodes_of_saver(tf, build):
         d = saver.as_saver_def()
         return {
             "nodes": nodes,
-            "def": [d.filename_tensor_name, d.save_tensor_name, d.restore_op_name, d.max_to_keep, d.sharded, d.version],
-        }  # fmt: skip
+            "def": [
+                d.filename_tensor_name,
+                d.save_tensor_name,
+                d.restore_op_name,
+                d.max_to_keep,
+                d.sharded,
+                d.version,
+            ],
+        }
 
 
 def main():

@@ -1,4 +1,7 @@
-"""What TensorFlow 1.15 gives for the programs of flow_programs.py: run with its Python, writes flow_programs.json."""
+"""What TensorFlow 1.15 gives for the programs of flow_programs.py.
+
+Run with its Python, writes flow_programs.json.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""What TensorFlow 1.15 gives for handle_programs.py: run with its Python, writes handle_programs.json."""
+"""What TensorFlow 1.15 gives for handle_programs.py.
+
+Run with its Python, writes handle_programs.json.
+"""
 
 import json
 import os

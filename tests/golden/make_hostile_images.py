@@ -1,5 +1,7 @@
-"""What TF 1.15 makes of damaged pictures and of sizes that are only declared: ``<python of TF 1.15> make_hostile_images.py``
-writes hostile_images.json: for each case the shape and a checksum of the pixels, or the class of the error."""
+"""What TF 1.15 makes of damaged pictures and of sizes that are only declared: ``<python of TF 1.15>
+make_hostile_images.py`` writes hostile_images.json: for each case the shape and a checksum of the
+pixels, or the class of the error.
+"""
 
 import json
 import os
@@ -8,7 +10,17 @@ import struct
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NAMES = ["gray.png", "gray16.png", "gray_alpha.png", "palette.png", "rgb.png", "rgba.png", "gray.bmp", "rgb.bmp", "rgba.bmp"]  # fmt: skip
+NAMES = [
+    "gray.png",
+    "gray16.png",
+    "gray_alpha.png",
+    "palette.png",
+    "rgb.png",
+    "rgba.png",
+    "gray.bmp",
+    "rgb.bmp",
+    "rgba.bmp",
+]
 
 
 def contents(name):
@@ -45,7 +57,14 @@ def bmp(width, height, bits, size):
 
 
 def declared():
-    for height, width in ((300, 200), (23170, 23170), (23171, 23171), (60000, 60000), (1, 65500), (0, 10)):  # fmt: skip
+    for height, width in (
+        (300, 200),
+        (23170, 23170),
+        (23171, 23171),
+        (60000, 60000),
+        (1, 65500),
+        (0, 10),
+    ):
         yield "decode_jpeg", jpeg(height, width)
         yield "crop", jpeg(height, width)
     for width, height in ((1, 1), (3000, 3000), (23171, 23171), (1 << 27, 1), (1, 1 << 31), (0, 5)):
@@ -53,11 +72,30 @@ def declared():
     yield "decode_png", png(1, 1, b"\0" * 100000)
     for depth, color in ((16, 2), (16, 6), (16, 0), (16, 4), (2, 2), (16, 3), (8, 5)):
         yield "decode_png", png(2, 2, bytes(range(40)), depth, color)
-    for arguments in ((1, 1, 1), (3, 1, 1), (1, 5, 5), (1, 0, 0), (0, 1, 1), (1, 65535, 65535), (1, 1, 1, b"\x02\x02\x44\x01\0", 1)):  # fmt: skip
+    for arguments in (
+        (1, 1, 1),
+        (3, 1, 1),
+        (1, 5, 5),
+        (1, 0, 0),
+        (0, 1, 1),
+        (1, 65535, 65535),
+        (1, 1, 1, b"\x02\x02\x44\x01\0", 1),
+    ):
         yield "decode_gif", gif(*arguments)
         yield "decode_png", gif(*arguments)
-    for arguments in ((1, 1, 24, 4), (2, 2, 24, 16), (2, 2, 24, 14), (2, 2, 24, 13), (0, 1, 24, 9), (1, 0, 24, 9),
-                      (1 << 30, 1, 24, 9), (-1, 1, 24, 9), (1, -(1 << 31), 24, 9), (1, 1, 16, 9), (1, -1, 24, 4)):  # fmt: skip
+    for arguments in (
+        (1, 1, 24, 4),
+        (2, 2, 24, 16),
+        (2, 2, 24, 14),
+        (2, 2, 24, 13),
+        (0, 1, 24, 9),
+        (1, 0, 24, 9),
+        (1 << 30, 1, 24, 9),
+        (-1, 1, 24, 9),
+        (1, -(1 << 31), 24, 9),
+        (1, 1, 16, 9),
+        (1, -1, 24, 4),
+    ):
         yield "decode_bmp", bmp(*arguments)
 
 

@@ -1,4 +1,7 @@
-"""Makes ``image_programs.npz`` with TensorFlow 1.15: ``python tests/golden/make_image_programs.py``."""
+"""Makes ``image_programs.npz`` with TensorFlow 1.15.
+
+``python tests/golden/make_image_programs.py``.
+"""
 
 import json
 import os

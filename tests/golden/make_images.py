@@ -1,7 +1,8 @@
-"""Makes the small image files in ``tests/golden/images``: ``python tests/golden/make_images.py`` (with Pillow and simplejpeg).
+"""Makes the small image files in ``tests/golden/images``: ``python tests/golden/make_images.py``
+(with Pillow and simplejpeg).
 
-One picture, 10 rows of 13 pixels, in the formats, colour resolutions and depths that the decoding ops tell apart; and in
-``images/jpeg`` a larger one, of every kind of JPEG file.
+One picture, 10 rows of 13 pixels, in the formats, colour resolutions and depths that the decoding
+ops tell apart; and in ``images/jpeg`` a larger one, of every kind of JPEG file.
 """
 
 import os
@@ -49,7 +50,10 @@ def main():
 
 
 def photo():
-    """27 rows of 37 pixels: no multiple of a block of 8 or 16. Colours change fast, so that upscaling them matters."""
+    """27 rows of 37 pixels.
+
+    No multiple of a block of 8 or 16. Colours change fast, so that upscaling them matters.
+    """
     rng = np.random.RandomState(7)
     y, x = np.mgrid[0:27, 0:37]
     smooth = np.stack(

@@ -1,7 +1,8 @@
-"""Makes ``tests/golden/jpeg.json`` in an environment with TensorFlow: ``python tests/golden/make_jpeg.py``.
+"""Makes ``tests/golden/jpeg.json`` in an environment with TensorFlow: ``python
+tests/golden/make_jpeg.py``.
 
-For every file of ``images/jpeg`` and every way of decoding it: the size and a digest of the pixels, or nothing for an error.
-Importable without TensorFlow, under Python 3.7.
+For every file of ``images/jpeg`` and every way of decoding it: the size and a digest of the pixels,
+or nothing for an error. Importable without TensorFlow, under Python 3.7.
 """
 
 import hashlib

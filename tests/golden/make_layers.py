@@ -1,9 +1,10 @@
-"""Run the programs with layers and recurrent networks on TensorFlow 1.15 and keep what they build and give.
+"""Run the programs with layers and recurrent networks on TensorFlow 1.15 and keep what they build
+and give.
 
     TF 1.15's Python: python make_layers.py [module ...]
 
-Writes <module>.json.gz (operations, variables, collections) and <module>.npz (values) next to this file, for
-layer_programs, rnn_programs, … (all of MODULES by default).
+Writes <module>.json.gz (operations, variables, collections) and <module>.npz (values) next to this
+file, for layer_programs, rnn_programs, … (all of MODULES by default).
 """
 
 import gzip

@@ -1,4 +1,5 @@
-"""Golden batches of ``input_data.read_data_sets``, made with TensorFlow 1.15 from generated idx files.
+"""Golden batches of ``input_data.read_data_sets``, made with TensorFlow 1.15 from generated idx
+files.
 
 python tests/golden/make_mnist.py        # in an environment with TensorFlow 1.15; writes mnist.json
 """
@@ -41,10 +42,15 @@ def behaviour(read_data_sets, folder):
         rows = [[s.num_examples, list(s.images.shape), list(s.labels.shape)] for s in sets]
         for step in range(6):
             images, labels = sets.train.next_batch(16, shuffle=step != 4)
-            rows.append([
-                float(np.sum(images, dtype=np.float64)), str(images.dtype), str(labels.dtype), labels.tolist(),
-                sets.train.epochs_completed,
-            ])  # fmt: skip
+            rows.append(
+                [
+                    float(np.sum(images, dtype=np.float64)),
+                    str(images.dtype),
+                    str(labels.dtype),
+                    labels.tolist(),
+                    sets.train.epochs_completed,
+                ]
+            )
         out.append(rows)
     return out
 

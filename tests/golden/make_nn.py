@@ -1,4 +1,7 @@
-"""Runs nn_programs.py in TensorFlow 1.15 and writes nn_programs.npz: ``python tests/golden/make_nn.py``."""
+"""Runs nn_programs.py in TensorFlow 1.15 and writes nn_programs.npz.
+
+``python tests/golden/make_nn.py``.
+"""
 
 import os
 import sys
@@ -17,7 +20,10 @@ tf.logging.set_verbosity(tf.logging.ERROR)
 
 
 def results(name):
-    """{key: array}: outputs, and gradients of each floating output by the inputs that it depends on."""
+    """{key: array}.
+
+    Outputs, and gradients of each floating output by the inputs that it depends on.
+    """
     found = {}
     with tf.Graph().as_default():
         tf.inputs = []

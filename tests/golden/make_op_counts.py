@@ -1,7 +1,8 @@
 """Count the operations that TF 1.15 makes for calls: rewrites op_counts.json next to this file.
 
-Rows are [call, operations with known shapes, with unknown ones]. To add a call, add a row with any numbers, run this with
-TF 1.15's Python. tests/autodiff/test_op_counts.py compares with what Headrace counts (core/seeds.py says why).
+Rows are [call, operations with known shapes, with unknown ones]. To add a call, add a row with any
+numbers, run this with TF 1.15's Python. tests/autodiff/test_op_counts.py compares with what
+Headrace counts (core/seeds.py says why).
 """
 
 import json

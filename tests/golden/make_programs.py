@@ -1,7 +1,8 @@
 """Run the whole programs on TF 1.15: writes programs.json next to this file.
 
-Per program: what it returned (numbers as they are printed), its variables, its collections of variables, and how many
-operations its graph has. The programs are in programs_*.py; tests/programs/test_programs.py runs them on Headrace.
+Per program: what it returned (numbers as they are printed), its variables, its collections of
+variables, and how many operations its graph has. The programs are in programs_*.py;
+tests/programs/test_programs.py runs them on Headrace.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""What TF 1.15 makes of regular expressions and of StringSplit: ``<python of TF 1.15> make_regex.py`` writes regex.json."""
+"""What TF 1.15 makes of regular expressions and of StringSplit.
+
+``<python of TF 1.15> make_regex.py`` writes regex.json.
+"""
 
 import itertools
 import json
@@ -7,15 +10,40 @@ import os
 import numpy as np
 
 REPLACED = [
-    ("abc", "b*", "x"), ("abc", "", "-"), ("h\u00e9llo", "", "-"), ("a.b", "(a)(.)", "\\2\\1\\0"), ("abc", "b", "\\1"),
-    ("abc", "b", "[\\q]"), ("abc", "b", "\\"), ("abc", "(?=a)", "x"), ("abc", "(a)\\1", "x"), ("ABC abc", "(?i)b", "x"),
-    ("a\nb", "a.b", "x"), ("a\nb", "(?s)a.b", "x"), ("h\u00e9llo", "h.llo", "x"), ("a1 b2", "[[:alpha:]]", "L"),
-    ("a1", "\\pL", "L"), ("abc", "(b", "x"), ("aaa", "a{1001}", "x"), ("abc", "\\bb", "x"), ("foo bar", "^\\w+", "x"),
-    ("a\nb", "^b", "x"), ("a\nb", "(?m)^b", "x"), ("xx", "(?P<n>x)", "<\\1>"), ("abc", "b+?c*", "y"),
-    ("aab", "(a|ab)(c|b)?", "[\\1|\\2]"), ("\u00e9", "\\w", "x"), ("\u00e9", "\\x{e9}", "x"), ("ab", "\\C", "x"),
-    ("a+b", "\\Q+\\E", "x"), ("abc", "\\z", "!"), ("abc", "$", "!"), ("abc\n", "$", "!"), ("a\u00a0b", "\\s", "_"),
+    ("abc", "b*", "x"),
+    ("abc", "", "-"),
+    ("h\u00e9llo", "", "-"),
+    ("a.b", "(a)(.)", "\\2\\1\\0"),
+    ("abc", "b", "\\1"),
+    ("abc", "b", "[\\q]"),
+    ("abc", "b", "\\"),
+    ("abc", "(?=a)", "x"),
+    ("abc", "(a)\\1", "x"),
+    ("ABC abc", "(?i)b", "x"),
+    ("a\nb", "a.b", "x"),
+    ("a\nb", "(?s)a.b", "x"),
+    ("h\u00e9llo", "h.llo", "x"),
+    ("a1 b2", "[[:alpha:]]", "L"),
+    ("a1", "\\pL", "L"),
+    ("abc", "(b", "x"),
+    ("aaa", "a{1001}", "x"),
+    ("abc", "\\bb", "x"),
+    ("foo bar", "^\\w+", "x"),
+    ("a\nb", "^b", "x"),
+    ("a\nb", "(?m)^b", "x"),
+    ("xx", "(?P<n>x)", "<\\1>"),
+    ("abc", "b+?c*", "y"),
+    ("aab", "(a|ab)(c|b)?", "[\\1|\\2]"),
+    ("\u00e9", "\\w", "x"),
+    ("\u00e9", "\\x{e9}", "x"),
+    ("ab", "\\C", "x"),
+    ("a+b", "\\Q+\\E", "x"),
+    ("abc", "\\z", "!"),
+    ("abc", "$", "!"),
+    ("abc\n", "$", "!"),
+    ("a\u00a0b", "\\s", "_"),
     ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", "(a+)+$", "x"),
-]  # fmt: skip
+]
 TEXTS = ["", "a", " a  b ", "a,b,,c", "<><a<>b>", "\x0b a\x0c\tb\r\n", ",,"]
 SEPARATORS = ["", ",", "<>", " "]
 
@@ -42,16 +70,25 @@ def replaced(tf, text, pattern, rewrite, everywhere):
     """By attributes, by tensors, and whether all of the text matches."""
     return [
         outcome(tf, lambda: tf.strings.regex_replace(text, pattern, rewrite, everywhere)),
-        outcome(tf, lambda: tf.strings.regex_replace(text, tf.constant(pattern), tf.constant(rewrite), everywhere)),
+        outcome(
+            tf,
+            lambda: tf.strings.regex_replace(
+                text, tf.constant(pattern), tf.constant(rewrite), everywhere
+            ),
+        ),
         outcome(tf, lambda: tf.strings.regex_full_match(text, pattern)),
         outcome(tf, lambda: tf.strings.regex_full_match(text, tf.constant(pattern))),
-    ]  # fmt: skip
+    ]
 
 
 def split(tf, version, sep, option):
     if version == 2:
-        return outcome(tf, lambda: tuple(tf.raw_ops.StringSplitV2(input=TEXTS, sep=sep, maxsplit=option)))  # fmt: skip
-    return outcome(tf, lambda: tuple(tf.raw_ops.StringSplit(input=TEXTS, delimiter=sep, skip_empty=option)))  # fmt: skip
+        return outcome(
+            tf, lambda: tuple(tf.raw_ops.StringSplitV2(input=TEXTS, sep=sep, maxsplit=option))
+        )
+    return outcome(
+        tf, lambda: tuple(tf.raw_ops.StringSplit(input=TEXTS, delimiter=sep, skip_empty=option))
+    )
 
 
 def fed(tf, version, shape, sep):

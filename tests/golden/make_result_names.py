@@ -1,7 +1,8 @@
-"""Names, types and static shapes of what calls return, as TF 1.15 gives them: writes result_names.json next to this file (tests/api/test_result_names.py reads it).
+"""Names, types and static shapes of what calls return, as TF 1.15 gives them: writes
+result_names.json next to this file (tests/api/test_result_names.py reads it).
 
-The calls are those of op_counts.json and of result_name_calls.txt (one a line). Run it with TF 1.15's Python;
-tests/api/test_result_names.py compares. Python 3.7 syntax.
+The calls are those of op_counts.json and of result_name_calls.txt (one a line). Run it with TF
+1.15's Python; tests/api/test_result_names.py compares. Python 3.7 syntax.
 """
 
 import json
@@ -25,7 +26,9 @@ def calls():
 
 
 def results(tf, call, known):
-    """[class of a named tuple or "", [name, dtype, shape] of each result] or the class of the error."""
+    """[class of a named tuple or "", [name, dtype, shape] of each result] or the class of the
+    error.
+    """
     with tf.Graph().as_default():
         names = inputs(tf, known)
         try:

@@ -1,4 +1,6 @@
-"""What TensorFlow 1.15 gives for summary_programs.py: run with its Python, writes summaries.json."""
+"""What TensorFlow 1.15 gives for summary_programs.py: run with its Python, writes
+summaries.json.
+"""
 
 import json
 import os

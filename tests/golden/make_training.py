@@ -1,8 +1,9 @@
-"""Runs the programs of training_programs.py in TensorFlow 1.15: ``python tests/golden/make_training.py``.
+"""Runs the programs of training_programs.py in TensorFlow 1.15: ``python
+tests/golden/make_training.py``.
 
-Writes optimizers.json.gz: ``values`` (program -> variable -> [dtype, value], ``schedule/name`` -> [dtype, rates]) and
-``ops`` (program -> [[name, type], ...]). The values of single training ops are in training.npz, made by make.py like
-those of all samples.
+Writes optimizers.json.gz: ``values`` (program -> variable -> [dtype, value], ``schedule/name`` ->
+[dtype, rates]) and ``ops`` (program -> [[name, type], ...]). The values of single training ops are
+in training.npz, made by make.py like those of all samples.
 """
 
 import gzip

@@ -1,5 +1,7 @@
-"""Values of tf.image, tf.io and tf.test through TF 2's public API, arguments by position where TF 1's order is another:
-``<python of TF 2.21> make_v2_namespaces.py`` writes v2_namespaces.npz; and their signatures, v2_signatures.json."""
+"""Values of tf.image, tf.io and tf.test through TF 2's public API, arguments by position where TF
+1's order is another: ``<python of TF 2.21> make_v2_namespaces.py`` writes v2_namespaces.npz; and
+their signatures, v2_signatures.json.
+"""
 
 import inspect
 import json

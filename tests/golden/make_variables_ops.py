@@ -1,7 +1,8 @@
 """Dump the operations that TensorFlow 1.15 makes for small programs with variables.
 
-Run with TF 1.15's Python; writes variables_ops.json next to this file: program name -> [[op name, op type], ...]. The
-programs are in variables_programs.py, which tests/variables/test_variables.py runs on Headrace.
+Run with TF 1.15's Python; writes variables_ops.json next to this file: program name -> [[op name,
+op type], ...]. The programs are in variables_programs.py, which tests/variables/test_variables.py
+runs on Headrace.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""Streaming metrics, sets and weights: two batches each. Run on TF 1.15 (make_cases.py) and on Headrace."""
+"""Streaming metrics, sets and weights.
+
+Two batches each. Run on TF 1.15 (make_cases.py) and on Headrace.
+"""
 
 import numpy as np
 
@@ -58,8 +61,12 @@ def _weighted_and_not(tf, name, first="labels", second="classes", high=2, **kwar
 def metric_mean(tf):
     return [
         _run(tf, lambda tf, t: tf.metrics.mean(t["values"]), _batches(4)),
-        _run(tf, lambda tf, t: tf.metrics.mean(t["values"], t["weights"][:, :1], name="m"), _batches(4, 3)),
-    ]  # fmt: skip
+        _run(
+            tf,
+            lambda tf, t: tf.metrics.mean(t["values"], t["weights"][:, :1], name="m"),
+            _batches(4, 3),
+        ),
+    ]
 
 
 def metric_mean_unknown_shapes(tf):
@@ -142,9 +149,14 @@ def metric_at_thresholds(tf):
     names = [
         f"{n}_at_thresholds"
         for n in (
-            "true_positives", "false_positives", "true_negatives", "false_negatives", "precision", "recall",
+            "true_positives",
+            "false_positives",
+            "true_negatives",
+            "false_negatives",
+            "precision",
+            "recall",
         )
-    ]  # fmt: skip
+    ]
     return {n: _weighted_and_not(tf, n, "labels", "values", thresholds=[0.2, 0.7]) for n in names}
 
 
@@ -153,8 +165,14 @@ def metric_auc(tf):
     for curve in ("ROC", "PR"):
         for method in ("trapezoidal", "careful_interpolation", "minoring", "majoring"):
             found[curve + method] = _weighted_and_not(
-                tf, "auc", "labels", "values", num_thresholds=20, curve=curve, summation_method=method
-            )["weighted"]["runs"]  # fmt: skip
+                tf,
+                "auc",
+                "labels",
+                "values",
+                num_thresholds=20,
+                curve=curve,
+                summation_method=method,
+            )["weighted"]["runs"]
     found["given"] = _weighted_and_not(tf, "auc", "labels", "values", thresholds=[0.3, 0.6, 0.1])
     return found
 
@@ -169,9 +187,12 @@ def metric_points_on_curves(tf):
 def _ranked(tf, metric, labels, **kwargs):
     state = np.random.RandomState(3)
     batches = [
-        {"labels": state.randint(0, 5, labels), "scores": state.uniform(size=(4, 5)).astype(np.float32)}
+        {
+            "labels": state.randint(0, 5, labels),
+            "scores": state.uniform(size=(4, 5)).astype(np.float32),
+        }
         for _ in range(2)
-    ]  # fmt: skip
+    ]
     return _run(
         tf,
         lambda tf, t: getattr(tf.metrics, metric)(t["labels"], t["scores"], k=2, **kwargs),

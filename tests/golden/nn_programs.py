@@ -1,7 +1,7 @@
 """Calls of tf.nn and tf.losses, the same code for TensorFlow 1.15 and for Headrace.
 
-Each program is ``program(tf) -> tensors``; floating results are differentiated by the inputs that ``f`` made.
-Python 3.7 and no headrace import: see make_nn.py.
+Each program is ``program(tf) -> tensors``; floating results are differentiated by the inputs that
+``f`` made. Python 3.7 and no headrace import: see make_nn.py.
 """
 
 import numpy as np

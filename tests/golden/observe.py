@@ -1,4 +1,5 @@
-"""What a program builds and gives: operations, variables, collections, first values, outputs, gradients.
+"""What a program builds and gives: operations, variables, collections, first values, outputs,
+gradients.
 
 Used with TF 1.15 to make golden data and with Headrace to compare. Works on Python 3.7.
 """
@@ -6,9 +7,15 @@ Used with TF 1.15 to make golden data and with Headrace to compare. Works on Pyt
 import numpy as np
 
 _COLLECTIONS = (
-    "variables", "trainable_variables", "local_variables", "model_variables", "update_ops", "regularization_losses",
-    "losses", "moving_average_variables",
-)  # fmt: skip
+    "variables",
+    "trainable_variables",
+    "local_variables",
+    "model_variables",
+    "update_ops",
+    "regularization_losses",
+    "losses",
+    "moving_average_variables",
+)
 
 
 def _names(graph, key):

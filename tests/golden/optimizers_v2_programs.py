@@ -1,7 +1,9 @@
-"""Programs for TF 2's optimizers: tables and steps, as functions of the module that stands for ``tf``.
+"""Programs for TF 2's optimizers: tables and steps, as functions of the module that stands for
+``tf``.
 
-``python tests/golden/optimizers_v2_programs.py`` with TensorFlow 1.15's Python writes optimizers_v2.json: v and w after four
-steps on a dense loss, v after four steps on a loss of some of its rows, and how many weights the optimizer has.
+``python tests/golden/optimizers_v2_programs.py`` with TensorFlow 1.15's Python writes
+optimizers_v2.json: v and w after four steps on a dense loss, v after four steps on a loss of some
+of its rows, and how many weights the optimizer has.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Whole programs in the manner of TF-1 tutorials and papers: learning by reward, meta-learning, own optimizers and more.
+"""Whole programs in the manner of TF-1 tutorials and papers: learning by reward, meta-learning, own
+optimizers and more.
 
 See programs_networks.py for what a program is. Python 3.7 syntax.
 """
@@ -47,16 +48,21 @@ def deep_q(tf):
         sess.run(copy)
         for _ in range(5):
             feed = {
-                s: rng.randn(batch, width), s_next: rng.randn(batch, width), r: rng.randn(batch),
+                s: rng.randn(batch, width),
+                s_next: rng.randn(batch, width),
+                r: rng.randn(batch),
                 a: rng.randint(0, actions, batch),
-            }  # fmt: skip
+            }
             results += sess.run([loss, huber, train], feed)[:2]
             sess.run(blend)
     return results
 
 
 def actor_and_critic(tf):
-    """A second network made after the first one's optimizer: its start depends on the gradients made before."""
+    """A second network made after the first one's optimizer.
+
+    Its start depends on the gradients made before.
+    """
     tf.set_random_seed(2)
     init = tf.random_normal_initializer(0.0, 0.1)
 
@@ -154,9 +160,10 @@ def meta_learning(tf):
     xa, xb, ya, yb = (tf.placeholder(tf.float32, [3, 5, 1]) for _ in range(4))
     with tf.variable_scope("model"):
         start = {
-            "w1": tf.Variable(tf.truncated_normal([1, 10], stddev=0.3)), "b1": tf.Variable(tf.zeros([10])),
+            "w1": tf.Variable(tf.truncated_normal([1, 10], stddev=0.3)),
+            "b1": tf.Variable(tf.zeros([10])),
             "w2": tf.Variable(tf.truncated_normal([10, 1], stddev=0.3)),
-        }  # fmt: skip
+        }
 
     def cost(w, x, y):
         return tf.reduce_mean(
@@ -214,8 +221,9 @@ def several_losses(tf):
         tf.train.exponential_decay(0.1, step, 2, 0.9, staircase=True),
         tf.train.piecewise_constant(step, [2, 4], [0.1, 0.05, 0.01]),
         tf.train.polynomial_decay(0.1, step, 10, 0.01, power=2.0),
-        tf.train.cosine_decay(0.1, step, 10), tf.train.inverse_time_decay(0.1, step, 2, 0.5),
-    ]  # fmt: skip
+        tf.train.cosine_decay(0.1, step, 10),
+        tf.train.inverse_time_decay(0.1, step, 2, 0.5),
+    ]
     optimizer = tf.train.MomentumOptimizer(rates[0], 0.9, use_nesterov=True)
     ema = tf.train.ExponentialMovingAverage(0.9, num_updates=step)
     with tf.control_dependencies([optimizer.minimize(total, global_step=step)]):
@@ -295,7 +303,9 @@ def own_optimizer(tf):
 
 
 def own_gradients(tf):
-    """py_func with a gradient, an overridden gradient, custom_gradient, a straight-through estimator."""
+    """py_func with a gradient, an overridden gradient, custom_gradient, a straight-through
+    estimator.
+    """
     tf.set_random_seed(3)
     name = "SpikyGrad%d" % np.random.randint(0, 10**8)
 
@@ -353,7 +363,7 @@ def factorization(tf):
         tf.train.AdamOptimizer(0.05).minimize(cost, global_step=step),
         tf.train.FtrlOptimizer(0.05).minimize(cost, global_step=step),
         tf.train.MomentumOptimizer(0.01, 0.9).minimize(cost),
-    ]  # fmt: skip
+    ]
     rng, results = np.random.RandomState(0), []
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
@@ -368,7 +378,9 @@ def factorization(tf):
 
 
 def clustering(tf):
-    """k-means in tensor operations, a mixture by expectation and maximisation, nearest neighbours."""
+    """k-means in tensor operations, a mixture by expectation and maximisation, nearest
+    neighbours.
+    """
     rng = np.random.RandomState(0)
     centres = np.repeat([[0, 0], [4, 4], [-4, 4]], 10, 0)
     data = (rng.randn(30, 2) + centres).astype(np.float32)
@@ -408,6 +420,14 @@ def clustering(tf):
 
 
 PROGRAMS = [
-    deep_q, actor_and_critic, proximal_policy, meta_learning, several_losses, accumulated_gradients, own_optimizer,
-    own_gradients, factorization, clustering,
-]  # fmt: skip
+    deep_q,
+    actor_and_critic,
+    proximal_policy,
+    meta_learning,
+    several_losses,
+    accumulated_gradients,
+    own_optimizer,
+    own_gradients,
+    factorization,
+    clustering,
+]

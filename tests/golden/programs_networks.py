@@ -1,8 +1,9 @@
-"""Whole programs in the manner of TF-1 tutorials: regressions, networks for images, generative models.
+"""Whole programs in the manner of TF-1 tutorials: regressions, networks for images, generative
+models.
 
-A program is a function of the module that stands for ``tf``. It builds its graph, trains for a few steps and returns
-what a user would print. Seeds are set per graph only, so that the numbers depend on every operation made before.
-Python 3.7 syntax.
+A program is a function of the module that stands for ``tf``. It builds its graph, trains for a few
+steps and returns what a user would print. Seeds are set per graph only, so that the numbers depend
+on every operation made before. Python 3.7 syntax.
 """
 
 import numpy as np
@@ -306,6 +307,13 @@ def word_vectors(tf):
 
 
 PROGRAMS = [
-    logistic_regression, perceptron, convolutional, batch_norm_by_hand, variational_autoencoder, adversarial,
-    deconvolutional, style_transfer, word_vectors,
-]  # fmt: skip
+    logistic_regression,
+    perceptron,
+    convolutional,
+    batch_norm_by_hand,
+    variational_autoencoder,
+    adversarial,
+    deconvolutional,
+    style_transfer,
+    word_vectors,
+]

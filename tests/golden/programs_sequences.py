@@ -170,15 +170,20 @@ def translation(tf):
         for i in range(4):
             t = 4 + i % 3
             feed = {
-                enc: rng.randint(1, words, (batch, t)), dec: rng.randint(1, words, (batch, 4)),
-                goal: rng.randint(0, words, (batch, 4)), lengths: rng.randint(1, t + 1, batch),
-            }  # fmt: skip
+                enc: rng.randint(1, words, (batch, t)),
+                dec: rng.randint(1, words, (batch, 4)),
+                goal: rng.randint(0, words, (batch, 4)),
+                lengths: rng.randint(1, t + 1, batch),
+            }
             losses.append(sess.run([loss, train], feed)[0])
         return losses + [sess.run(guesses, feed)]
 
 
 def transformer(tf):
-    """One block in GPT-2's manner: dynamic shapes, masks, layer norm, gelu, tied weights, sampling."""
+    """One block in GPT-2's manner.
+
+    Dynamic shapes, masks, layer norm, gelu, tied weights, sampling.
+    """
     tf.set_random_seed(1)
     words, width, heads, batch = 20, 8, 2, 2
 
@@ -278,5 +283,10 @@ def speech(tf):
 
 
 PROGRAMS = [
-    lstm_with_scan, gru_with_while_loop, characters, translation, transformer, speech,
-]  # fmt: skip
+    lstm_with_scan,
+    gru_with_while_loop,
+    characters,
+    translation,
+    transformer,
+    speech,
+]

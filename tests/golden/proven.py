@@ -1,4 +1,7 @@
-"""Ops that occur in programs whose results are compared with TensorFlow's: found by building the programs and looking."""
+"""Ops that occur in programs whose results are compared with TensorFlow's.
+
+Found by building the programs and looking.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ def _recorded(types: set[str]) -> Iterator[None]:
 
 @functools.cache
 def ops_in_programs() -> frozenset[str]:
-    """Op types in handle_programs, flow_programs (v1 graphs) and data_cases (TensorFlow 1.15's and 2's)."""
+    """Op types in handle_programs, flow_programs (v1 graphs) and data_cases (TensorFlow 1.15's and
+    2's).
+    """
     types: set[str] = set()
     with _recorded(types), tempfile.TemporaryDirectory() as folder:
         for build in handle_programs.PROGRAMS.values():
@@ -61,7 +66,9 @@ def ops_in_programs() -> frozenset[str]:
 
 
 def _ops_in_graph_files() -> set[str]:
-    """Op types in GraphDefs that TensorFlow wrote and tests/formats runs against TensorFlow's results."""
+    """Op types in GraphDefs that TensorFlow wrote and tests/formats runs against TensorFlow's
+    results.
+    """
     graphs = Path(__file__).parent / "graphs"
     types: set[str] = set()
     for path in sorted(graphs.glob("tf?/*.case")):
@@ -73,6 +80,8 @@ def _ops_in_graph_files() -> set[str]:
 
 
 def _attempted(build: Any) -> None:
-    """Some flow programs are about errors, and a dataset that was saved eagerly cannot be loaded here."""
+    """Some flow programs are about errors, and a dataset that was saved eagerly cannot be loaded
+    here.
+    """
     with contextlib.suppress(Exception), tf.Graph().as_default():
         build()

@@ -1,7 +1,8 @@
-"""Programs with queues and readers; ``make_queue_programs.py`` records what TensorFlow 1.15 gives for them.
+"""Programs with queues and readers; ``make_queue_programs.py`` records what TensorFlow 1.15 gives
+for them.
 
-Each function takes ``tf`` and a folder, and returns plain values. Producers run in the program's own thread or in one queue runner
-thread, so that the order of elements is defined.
+Each function takes ``tf`` and a folder, and returns plain values. Producers run in the program's
+own thread or in one queue runner thread, so that the order of elements is defined.
 """
 
 import os
@@ -127,13 +128,19 @@ def refused(tf, folder):
     x = tf.placeholder(tf.float32)
     loose = tf.FIFOQueue(4, tf.float32)
     for make in (
-        lambda: q.enqueue([[1.0]]), lambda: q.enqueue({"a": 1.0}), lambda: tf.FIFOQueue(4, tf.float32, shapes=[[None]]),
-        lambda: tf.QueueBase.from_list(0, []), lambda: tf.PaddingFIFOQueue(4, [tf.int32] * 2, shapes=[[None]]),
-        lambda: tf.train.shuffle_batch([x], 2, 4, 4), lambda: tf.train.batch([x], 2),
-        lambda: tf.train.limit_epochs(x, 0), lambda: tf.train.string_input_producer([]),
-        lambda: tf.train.input_producer(x), lambda: tf.train.QueueRunner(q),
+        lambda: q.enqueue([[1.0]]),
+        lambda: q.enqueue({"a": 1.0}),
+        lambda: tf.FIFOQueue(4, tf.float32, shapes=[[None]]),
+        lambda: tf.QueueBase.from_list(0, []),
+        lambda: tf.PaddingFIFOQueue(4, [tf.int32] * 2, shapes=[[None]]),
+        lambda: tf.train.shuffle_batch([x], 2, 4, 4),
+        lambda: tf.train.batch([x], 2),
+        lambda: tf.train.limit_epochs(x, 0),
+        lambda: tf.train.string_input_producer([]),
+        lambda: tf.train.input_producer(x),
+        lambda: tf.train.QueueRunner(q),
         lambda: tf.train.start_queue_runners(),
-    ):  # fmt: skip
+    ):
         try:
             make()
             out.append("fine")
@@ -183,8 +190,10 @@ def _files(tf, folder):
         with tf.python_io.TFRecordWriter(os.path.join(folder, "r%d.rec" % i)) as writer:
             for n in range(3):
                 writer.write(b"x" * (n + i))
-    return {k: [os.path.join(folder, n % i) for i in range(3)] for k, n in
-            (("text", "t%d.txt"), ("fixed", "f%d.bin"), ("records", "r%d.rec"))}  # fmt: skip
+    return {
+        k: [os.path.join(folder, n % i) for i in range(3)]
+        for k, n in (("text", "t%d.txt"), ("fixed", "f%d.bin"), ("records", "r%d.rec"))
+    }
 
 
 def text_lines(tf, folder):
@@ -285,7 +294,25 @@ def shuffled(tf, folder):
 
 
 PROGRAMS = [
-    fifo, shuffle_queue, shuffle_graph_seed, padding, priority, named, from_list, refused, text_lines, fixed_records,
-    hop_records, tf_records, whole_files, reader_counts, batches, batches_whole, batch_pad, batch_many, keep_some, slices,
+    fifo,
+    shuffle_queue,
+    shuffle_graph_seed,
+    padding,
+    priority,
+    named,
+    from_list,
+    refused,
+    text_lines,
+    fixed_records,
+    hop_records,
+    tf_records,
+    whole_files,
+    reader_counts,
+    batches,
+    batches_whole,
+    batch_pad,
+    batch_many,
+    keep_some,
+    slices,
     shuffled,
-]  # fmt: skip
+]

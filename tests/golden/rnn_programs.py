@@ -1,4 +1,7 @@
-"""Small programs with recurrent networks; each gives a dict of tensors. Run on TF 1.15 (make_layers.py) and on Headrace."""
+"""Small programs with recurrent networks.
+
+Each gives a dict of tensors. Run on TF 1.15 (make_layers.py) and on Headrace.
+"""
 
 try:
     from layer_programs import numbers
@@ -189,8 +192,23 @@ def custom_cell(tf):
 
 
 PROGRAMS = [
-    dynamic_basic_rnn, dynamic_gru, dynamic_basic_lstm, dynamic_lstm_unknown_sizes, dynamic_lstm_peepholes,
-    dynamic_lstm_joined_state, dynamic_time_major, dynamic_multi, static_dropout, dynamic_variational_dropout,
-    dynamic_residual_and_device, dynamic_by_graph_seed, static_lstm, static_lengths, static_multi_reused,
-    bidirectional, static_bidirectional, raw, custom_cell,
-]  # fmt: skip
+    dynamic_basic_rnn,
+    dynamic_gru,
+    dynamic_basic_lstm,
+    dynamic_lstm_unknown_sizes,
+    dynamic_lstm_peepholes,
+    dynamic_lstm_joined_state,
+    dynamic_time_major,
+    dynamic_multi,
+    static_dropout,
+    dynamic_variational_dropout,
+    dynamic_residual_and_device,
+    dynamic_by_graph_seed,
+    static_lstm,
+    static_lengths,
+    static_multi_reused,
+    bidirectional,
+    static_bidirectional,
+    raw,
+    custom_cell,
+]

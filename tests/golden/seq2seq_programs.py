@@ -1,4 +1,7 @@
-"""Decoders, attention and beam search; each program gives a dict of tensors. Run on TF 1.15 (make_layers.py) and on Headrace."""
+"""Decoders, attention and beam search.
+
+Each program gives a dict of tensors. Run on TF 1.15 (make_layers.py) and on Headrace.
+"""
 
 try:
     from layer_programs import numbers
@@ -7,7 +10,10 @@ except ImportError:
 
 
 def _seeded(program):
-    """The program in a scope whose initializer has a seed: assertions have fewer operations here than in TensorFlow."""
+    """The program in a scope whose initializer has a seed.
+
+    Assertions have fewer operations here than in TensorFlow.
+    """
 
     def run(tf):
         with tf.variable_scope("m", initializer=tf.random_uniform_initializer(-0.5, 0.5, seed=7)):
@@ -75,9 +81,11 @@ def _attention(tf, make, **kwargs):
 def bahdanau(tf):
     s = tf.contrib.seq2seq
     return _attention(
-        tf, lambda m: s.BahdanauAttention(6, m, memory_sequence_length=[5, 3, 4]), attention_layer_size=7,
+        tf,
+        lambda m: s.BahdanauAttention(6, m, memory_sequence_length=[5, 3, 4]),
+        attention_layer_size=7,
         alignment_history=True,
-    )  # fmt: skip
+    )
 
 
 @_seeded
@@ -138,6 +146,13 @@ def gather_tree(tf):
 
 
 PROGRAMS = [
-    training_decoder, greedy_decoder, bahdanau, bahdanau_normalized, luong, monotonic, monotonic_luong, beam_search,
+    training_decoder,
+    greedy_decoder,
+    bahdanau,
+    bahdanau_normalized,
+    luong,
+    monotonic,
+    monotonic_luong,
+    beam_search,
     gather_tree,
-]  # fmt: skip
+]

@@ -1,4 +1,7 @@
-"""``tf.contrib.layers``, ``slim`` and ``framework``; each program gives a dict of tensors. Run on TF 1.15 and on Headrace."""
+"""``tf.contrib.layers``, ``slim`` and ``framework``.
+
+Each program gives a dict of tensors. Run on TF 1.15 and on Headrace.
+"""
 
 try:
     from layer_programs import _with_updates, numbers
@@ -100,9 +103,13 @@ def slim_resnet(tf):
     with slim.arg_scope(from_nets.resnet_arg_scope()):
         net, ends = from_nets.resnet_v2(
             tf.constant(numbers(1, 32, 32, 3)),
-            [from_nets.resnet_v2_block("block1", base_depth=2, num_units=2, stride=2)], num_classes=3, is_training=False,
-            global_pool=True, include_root_block=True, scope="net",
-        )  # fmt: skip
+            [from_nets.resnet_v2_block("block1", base_depth=2, num_units=2, stride=2)],
+            num_classes=3,
+            is_training=False,
+            global_pool=True,
+            include_root_block=True,
+            scope="net",
+        )
     return {"net": net, "block": ends["net/block1"]}
 
 
@@ -120,6 +127,11 @@ def contrib_optimize(tf):
 
 
 PROGRAMS = [
-    contrib_dense, contrib_convolutions, contrib_batch_norm, contrib_various, slim_arg_scope, slim_resnet,
+    contrib_dense,
+    contrib_convolutions,
+    contrib_batch_norm,
+    contrib_various,
+    slim_arg_scope,
+    slim_resnet,
     contrib_optimize,
-]  # fmt: skip
+]

@@ -1,8 +1,10 @@
-"""How golden values are kept: one ``<family>.npz`` per sample module, read and written without pickle.
+"""How golden values are kept: one ``<family>.npz`` per sample module, read and written without
+pickle.
 
-A file has two members: ``manifest`` (JSON, as bytes) and ``data`` (the bytes of all arrays, end to end). The manifest
-gives for every sample key a fingerprint of the sample, and each output's dtype, shape and place in ``data``, or the reason
-why TensorFlow could not run it. Strings sit in the manifest itself. Runs under Python 3.7 and NumPy 1.18 too.
+A file has two members: ``manifest`` (JSON, as bytes) and ``data`` (the bytes of all arrays, end to
+end). The manifest gives for every sample key a fingerprint of the sample, and each output's dtype,
+shape and place in ``data``, or the reason why TensorFlow could not run it. Strings sit in the
+manifest itself. Runs under Python 3.7 and NumPy 1.18 too.
 """
 
 import importlib
@@ -103,7 +105,9 @@ class Writer(object):
 
 
 class Golden(object):
-    """The golden values of one family. ``bfloat16`` is the NumPy type to give bfloat16 values in."""
+    """The golden values of one family. ``bfloat16`` is the NumPy type to give bfloat16 values
+    in.
+    """
 
     def __init__(self, path, bfloat16):
         with np.load(path, allow_pickle=False) as f:

@@ -1,4 +1,7 @@
-"""Programs with summaries; make_summaries.py records what TensorFlow 1.15 gives. Python 3.7 syntax."""
+"""Programs with summaries.
+
+Make_summaries.py records what TensorFlow 1.15 gives. Python 3.7 syntax.
+"""
 
 import numpy as np
 

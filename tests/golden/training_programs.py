@@ -1,8 +1,8 @@
 """Small training programs written for TF 1.15: optimizers, moving averages, schedules.
 
-A program is a function of the module that stands for ``tf``; it builds a graph and returns the op of one step. Three
-steps are run; the values of all variables afterwards, and the names and types of all operations, are compared.
-Python 3.7 syntax.
+A program is a function of the module that stands for ``tf``; it builds a graph and returns the op
+of one step. Three steps are run; the values of all variables afterwards, and the names and types of
+all operations, are compared. Python 3.7 syntax.
 """
 
 import collections
@@ -87,11 +87,14 @@ def _optimizer_programs():
             yield Program(name + "-ref-double", _optimizer_program(make, False, False, True), True)
 
 
-# whole programs ---------------------------------------------------------------------------------------
+# whole programs
+# ---------------------------------------------------------------------------------------
 
 
 def two_variables(tf):
-    """Variables in scopes, one without gradient, no global step, a second optimizer on the same variables."""
+    """Variables in scopes, one without gradient, no global step, a second optimizer on the same
+    variables.
+    """
     with tf.variable_scope("net"):
         a = tf.get_variable("a", initializer=tf.constant([1.0, 2.0]))
         b = tf.get_variable("b", initializer=tf.constant([3.0, 4.0]))
@@ -163,7 +166,8 @@ def embedded(tf):
     return tf.train.AdagradOptimizer(0.3).minimize(loss)
 
 
-# moving averages --------------------------------------------------------------------------------------
+# moving averages
+# --------------------------------------------------------------------------------------
 
 
 def _averaged(tf, resource, **options):
@@ -222,38 +226,82 @@ def _with_same_ops(*functions):
     return [Program(f.__name__, f, True) for f in functions]
 
 
-PROGRAMS = list(_optimizer_programs()) + _with_same_ops(
-    two_variables, scoped, unknown_shapes, partitioned, constrained, constrained_resource, ema, ema_resource, ema_updates, ema_tensor, ema_tensor_biased,
-    moving_average, moving_average_plain, weighted_average,
-) + [Program("minimized", minimized, False), Program("embedded", embedded, False)]  # fmt: skip
+PROGRAMS = (
+    list(_optimizer_programs())
+    + _with_same_ops(
+        two_variables,
+        scoped,
+        unknown_shapes,
+        partitioned,
+        constrained,
+        constrained_resource,
+        ema,
+        ema_resource,
+        ema_updates,
+        ema_tensor,
+        ema_tensor_biased,
+        moving_average,
+        moving_average_plain,
+        weighted_average,
+    )
+    + [Program("minimized", minimized, False), Program("embedded", embedded, False)]
+)
 
 
-# schedules: tensors of the step -------------------------------------------------------------------------
+# schedules: tensors of the step
+# -------------------------------------------------------------------------
 
 STEPS = [0, 1, 5, 10, 13, 20, 37, 1000]
 SCHEDULES = [
     ("exponential", lambda tf, s: tf.train.exponential_decay(0.1, s, 10, 0.9)),
-    ("exponential_stairs", lambda tf, s: tf.train.exponential_decay(0.1, s, 10, 0.9, staircase=True, name="decay")),
+    (
+        "exponential_stairs",
+        lambda tf, s: tf.train.exponential_decay(0.1, s, 10, 0.9, staircase=True, name="decay"),
+    ),
     ("natural", lambda tf, s: tf.train.natural_exp_decay(0.1, s, 10, 0.5)),
     ("natural_stairs", lambda tf, s: tf.train.natural_exp_decay(0.1, s, 10, 0.5, staircase=True)),
     ("inverse", lambda tf, s: tf.train.inverse_time_decay(0.1, s, 10, 0.5)),
     ("inverse_stairs", lambda tf, s: tf.train.inverse_time_decay(0.1, s, 10, 0.5, staircase=True)),
     ("polynomial", lambda tf, s: tf.train.polynomial_decay(0.1, s, 20, 0.01, power=0.5)),
     ("polynomial_default", lambda tf, s: tf.train.polynomial_decay(0.1, s, 20)),
-    ("polynomial_cycle", lambda tf, s: tf.train.polynomial_decay(0.1, s, 7, 0.01, power=2.0, cycle=True)),
+    (
+        "polynomial_cycle",
+        lambda tf, s: tf.train.polynomial_decay(0.1, s, 7, 0.01, power=2.0, cycle=True),
+    ),
     ("piecewise", lambda tf, s: tf.train.piecewise_constant(s, [5, 13], [1.0, 0.5, 0.1])),
     ("piecewise_one", lambda tf, s: tf.train.piecewise_constant(s, [10], [1.0, 0.5])),
     ("cosine", lambda tf, s: tf.train.cosine_decay(0.1, s, 30)),
     ("cosine_alpha", lambda tf, s: tf.train.cosine_decay(0.1, s, 30, alpha=0.2)),
-    ("restarts", lambda tf, s: tf.train.cosine_decay_restarts(0.1, s, 6, t_mul=2.0, m_mul=0.9, alpha=0.1)),
-    ("restarts_equal", lambda tf, s: tf.train.cosine_decay_restarts(0.1, s, 6, t_mul=1.0, m_mul=0.5)),
-    ("linear_cosine", lambda tf, s: tf.train.linear_cosine_decay(0.1, s, 30, num_periods=1.5, alpha=0.1, beta=0.01)),
-    ("exponential_double", lambda tf, s: tf.train.exponential_decay(tf.constant(0.1, tf.float64), s, 10, 0.9)),
-]  # fmt: skip
-#: Schedules whose operations are TensorFlow's too (the others choose without branches, or share a cast).
+    (
+        "restarts",
+        lambda tf, s: tf.train.cosine_decay_restarts(0.1, s, 6, t_mul=2.0, m_mul=0.9, alpha=0.1),
+    ),
+    (
+        "restarts_equal",
+        lambda tf, s: tf.train.cosine_decay_restarts(0.1, s, 6, t_mul=1.0, m_mul=0.5),
+    ),
+    (
+        "linear_cosine",
+        lambda tf, s: tf.train.linear_cosine_decay(
+            0.1, s, 30, num_periods=1.5, alpha=0.1, beta=0.01
+        ),
+    ),
+    (
+        "exponential_double",
+        lambda tf, s: tf.train.exponential_decay(tf.constant(0.1, tf.float64), s, 10, 0.9),
+    ),
+]
+#: Schedules whose operations are TensorFlow's too (the others choose without branches, or share a
+#: cast).
 SAME_OPS = {
-    "exponential", "exponential_stairs", "exponential_double", "natural", "natural_stairs", "inverse", "inverse_stairs",
-}  # fmt: skip
+    "exponential",
+    "exponential_stairs",
+    "exponential_double",
+    "natural",
+    "natural_stairs",
+    "inverse",
+    "inverse_stairs",
+}
 
 
 def run_program(tf, program):

@@ -1,7 +1,9 @@
-"""Small programs with variables, written for TF 1.15, whose graphs are compared op by op (name and type).
+"""Small programs with variables, written for TF 1.15, whose graphs are compared op by op (name and
+type).
 
-Each is a function of the module that stands for ``tf``. Only ops whose own expansion is not at issue are used beside
-variables, so that a difference is a difference in variables. Python 3.7 syntax.
+Each is a function of the module that stands for ``tf``. Only ops whose own expansion is not at
+issue are used beside variables, so that a difference is a difference in variables. Python 3.7
+syntax.
 """
 
 import numpy as np

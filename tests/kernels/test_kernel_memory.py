@@ -1,7 +1,9 @@
-"""What plans rely on: a kernel that is not declared a view returns memory of its own and leaves its inputs alone.
+"""What plans rely on: a kernel that is not declared a view returns memory of its own and leaves its
+inputs alone.
 
-The numpy executor overwrites values that nobody reads any more and hands results to the user without a copy; both are
-right only if every op's ``view`` trait tells the truth. Checked on every sample of the sample table.
+The numpy executor overwrites values that nobody reads any more and hands results to the user
+without a copy; both are right only if every op's ``view`` trait tells the truth. Checked on every
+sample of the sample table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""``Session(weights=…)``: the error stays within the bound of the way that this CPU takes, and the way is told.
+"""``Session(weights=…)``: the error stays within the bound of the way that this CPU takes, and the
+way is told.
 
-Each instruction set has a process of its own: the settings of ``tools/check`` run this module with each of them, and
-``test_every_instruction_set`` does so for one program wherever the suite runs.
+Each instruction set has a process of its own: the settings of ``tools/check`` run this module with
+each of them, and ``test_every_instruction_set`` does so for one program wherever the suite runs.
 """
 
 from __future__ import annotations
@@ -67,8 +68,10 @@ def arrays(rows: int, inner: int, columns: int, spread: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize("kind", ["int8", "bfloat16"])
 @pytest.mark.parametrize("spread", ["uniform", "extreme", "same sign"])
 @pytest.mark.parametrize(
-    "shape", [(1, 512, 256), (3, 300, 257), (4, 300, 257), (5, 768, 96), (40, 300, 256), (128, 784, 512)], ids=str
-)  # fmt: skip
+    "shape",
+    [(1, 512, 256), (3, 300, 257), (4, 300, 257), (5, 768, 96), (40, 300, 256), (128, 784, 512)],
+    ids=str,
+)
 def test_error_is_within_the_bound(shape: tuple[int, int, int], spread: str, kind: str) -> None:
     a, w = arrays(*shape, spread)
     got, way = session_result(a, w, kind)
@@ -135,7 +138,8 @@ def test_sums_that_do_not_fit_into_32_bits_are_in_float32() -> None:
     assert any(rule == "weights in int8" and "32 bits" in why for rule, _, why in misses)
 
 
-# choosing ---------------------------------------------------------------------------------------------
+# choosing
+# ---------------------------------------------------------------------------------------------
 
 WAYS = {
     cpu.AVX2: ("float32", "float32"),
@@ -155,7 +159,10 @@ def test_ways_of_each_instruction_set(isa: int) -> None:
 
 
 def test_amx_that_is_announced_but_not_described_is_not_used() -> None:
-    """A virtual machine like that: without the limit oneDNN's first tile instruction ends the process."""
+    """A virtual machine like that.
+
+    Without the limit oneDNN's first tile instruction ends the process.
+    """
     text = "model name\t: X\nflags\t\t: avx2 avx512f amx_tile amx_int8\ncpuid level\t: {}\n"
     half, whole = (cpu.parse_cpuinfo(text.format(level)) for level in (0x1C, 0x20))
     assert not half.amx and "0x1c" in half.hidden and whole.amx and not whole.hidden
@@ -181,12 +188,22 @@ for kind in ("int8", "bfloat16"):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_instruction_set(setting: str) -> None:
-    """The issue's product, in a process with that instruction set: within the bound, by the way that belongs to it."""
+    """The issue's product, in a process with that instruction set.
+
+    Within the bound, by the way that belongs to it.
+    """
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _PROGRAM], cwd=root, capture_output=True, text=True,
-        env={**os.environ, **SETTINGS[setting].environment(), "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", _PROGRAM],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            **SETTINGS[setting].environment(),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
+    )
     assert done.returncode == 0, done.stderr
     ways = dict(line.split() for line in done.stdout.splitlines())
     if setting in ("avx2", "none"):

@@ -69,7 +69,10 @@ def test_adam_leaves_small_and_strided_arrays_alone(onednn: Any) -> None:
 
 
 def test_it_can_be_switched_off() -> None:
-    code = "import headrace.executors; from headrace.kernels import accel; print(accel.library(), accel.status())"
+    code = (
+        "import headrace.executors; from headrace.kernels import accel; "
+        "print(accel.library(), accel.status())"
+    )
     env = {**os.environ, "HEADRACE_ONEDNN": "0"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True

@@ -1,4 +1,7 @@
-"""Convolution and pooling through oneDNN give what NumPy's functions give; what oneDNN does not take is left to NumPy."""
+"""Convolution and pooling through oneDNN give what NumPy's functions give.
+
+What oneDNN does not take is left to NumPy.
+"""
 
 from __future__ import annotations
 
@@ -113,15 +116,26 @@ dims = st.integers(1, 12)
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
-    size=st.tuples(dims, dims), kernel=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    size=st.tuples(dims, dims),
+    kernel=st.tuples(st.integers(1, 5), st.integers(1, 5)),
     strides=st.tuples(st.integers(1, 3), st.integers(1, 3)),
-    dilations=st.tuples(st.integers(1, 2), st.integers(1, 2)), padding=st.sampled_from([SAME, VALID]),
-    channels=st.integers(1, 20), width=st.integers(1, 20), batch=st.integers(1, 3),
-)  # fmt: skip
+    dilations=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    padding=st.sampled_from([SAME, VALID]),
+    channels=st.integers(1, 20),
+    width=st.integers(1, 20),
+    batch=st.integers(1, 3),
+)
 def test_any_geometry(
-    onednn: Any, size: Any, kernel: Any, strides: Any, dilations: Any, padding: str, channels: int, width: int,
+    onednn: Any,
+    size: Any,
+    kernel: Any,
+    strides: Any,
+    dilations: Any,
+    padding: str,
+    channels: int,
+    width: int,
     batch: int,
-) -> None:  # fmt: skip
+) -> None:
     g = im2col.geometry(size, kernel, strides, dilations, padding)
     if 0 in g.out:
         return
@@ -246,9 +260,13 @@ def test_the_fused_op(
     if "Relu" in fused_ops:
         wanted = np.maximum(wanted, 0)
     attrs = {
-        "strides": (1, 1, 1, 1), "padding": SAME, "explicit_paddings": (), "data_format": data_format,
-        "dilations": (1, 1, 1, 1), "fused_ops": fused_ops,
-    }  # fmt: skip
+        "strides": (1, 1, 1, 1),
+        "padding": SAME,
+        "explicit_paddings": (),
+        "data_format": data_format,
+        "dilations": (1, 1, 1, 1),
+        "fused_ops": fused_ops,
+    }
     kernel = bind_kernel(
         lookup("_FusedConv2D"), KernelNode("y", "_FusedConv2D", attrs, None), numpy_xp
     )
@@ -307,8 +325,15 @@ def pool_axes(shape: tuple[int, ...], k: int, s: int, padding: str, first: bool 
 
 
 POOLS = [
-    (2, 2, SAME), (2, 2, VALID), (3, 2, SAME), (3, 2, VALID), (3, 1, SAME), (2, 3, SAME), (1, 2, VALID), (5, 5, SAME),
-]  # fmt: skip
+    (2, 2, SAME),
+    (2, 2, VALID),
+    (3, 2, SAME),
+    (3, 2, VALID),
+    (3, 1, SAME),
+    (2, 3, SAME),
+    (1, 2, VALID),
+    (5, 5, SAME),
+]
 
 
 @pytest.mark.parametrize(("k", "s", "padding"), POOLS)
@@ -342,7 +367,10 @@ def test_pooling(
 
 
 def test_maximum_of_what_is_not_a_number(onednn: Any) -> None:
-    """As TensorFlow has it: a NaN is passed over, and the lowest finite number stands where there is no other."""
+    """As TensorFlow has it.
+
+    A NaN is passed over, and the lowest finite number stands where there is no other.
+    """
     x = normal(2, 8, 8, 16)
     x[0, :3, :3] = np.nan
     x[1, :3, :3] = -np.inf

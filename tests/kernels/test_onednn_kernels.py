@@ -1,4 +1,7 @@
-"""The oneDNN kernels give what the NumPy kernels give: shapes, layouts, odd values, threads, fall-backs, bounded caches."""
+"""The oneDNN kernels give what the NumPy kernels give.
+
+Shapes, layouts, odd values, threads, fall-backs, bounded caches.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,10 @@ def test_a_batch_into_strided_memory(onednn: Any) -> None:
 
 
 def test_scores(onednn: Any) -> None:
-    """Numbers and an array over all heads are taken with the product; an array that it has no code for is not."""
+    """Numbers and an array over all heads are taken with the product.
+
+    An array that it has no code for is not.
+    """
     q, k = _random(1, 4, 32, 16), _random(1, 4, 16, 32, salt=1)
     mask = _random(1, 1, 32, 32, salt=2)
     steps = [("Mul", np.float32(0.25)), ("Mul", mask), ("Sub", mask), ("Add", np.float32(1))]
@@ -175,7 +181,9 @@ def _activated(name: str | None, x: Any) -> Any:
     return functions[name](x)
 
 
-@pytest.mark.parametrize("activation", [None, "relu", "tanh", "elu", "sigmoid", "swish", "gelu", "gelu_erf"])  # fmt: skip
+@pytest.mark.parametrize(
+    "activation", [None, "relu", "tanh", "elu", "sigmoid", "swish", "gelu", "gelu_erf"]
+)
 @pytest.mark.parametrize("shape", [(1, 30, 70), (20, 33, 17), (128, 200, 96)])
 def test_packed_weights(onednn: Any, shape: tuple[int, int, int], activation: str | None) -> None:
     m, k, n = shape
@@ -188,7 +196,9 @@ def test_packed_weights(onednn: Any, shape: tuple[int, int, int], activation: st
     if again is not None:
         assert_close(again, np.concatenate([wanted, wanted, wanted[:1]]), rtol=1e-5)
     bare = onednn.product(a, packed, None, activation)
-    assert_close(bare, _activated(activation, a.astype(np.float64) @ w).astype(np.float32), rtol=1e-5)  # fmt: skip
+    assert_close(
+        bare, _activated(activation, a.astype(np.float64) @ w).astype(np.float32), rtol=1e-5
+    )
     strided = np.asfortranarray(a)
     assert_close(onednn.product(strided, packed, bias, activation), wanted, rtol=1e-5)
 
@@ -251,9 +261,13 @@ SOFTMAX_SHAPES = [(640, 1000), (128, 129), (2, 3, 40, 70), (16384, 1), (1, 20000
 @pytest.mark.parametrize("shape", SOFTMAX_SHAPES, ids=str)
 @pytest.mark.parametrize("scale", [0.1, 10.0, 80.0])
 def test_softmax(
-    onednn: Any, no_library: Any, monkeypatch: pytest.MonkeyPatch, op: str, shape: tuple[int, ...],
+    onednn: Any,
+    no_library: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    op: str,
+    shape: tuple[int, ...],
     scale: float,
-) -> None:  # fmt: skip
+) -> None:
     taken = _counted(onednn, "softmax" if op == "Softmax" else "log_softmax", monkeypatch)
     x = _random(*shape, scale=scale)
     assert_close(_kernel(op)(x), no_library(_kernel(op), x), rtol=4e-6)
@@ -320,9 +334,13 @@ NORM_SHAPES = [(8, 16, 16, 32), (64, 7, 7, 20), (2, 30, 30, 19), (512, 1, 1, 64)
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("shape", NORM_SHAPES, ids=str)
 def test_batch_norm(
-    onednn: Any, no_library: Any, monkeypatch: pytest.MonkeyPatch, op: str, training: bool,
+    onednn: Any,
+    no_library: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    op: str,
+    training: bool,
     shape: tuple[int, ...],
-) -> None:  # fmt: skip
+) -> None:
     taken = _counted(onednn, "batch_norm" if training else "batch_norm_inference", monkeypatch)
     taken_back = _counted(onednn, "batch_norm_grad", monkeypatch)
     c = shape[-1]
@@ -336,8 +354,12 @@ def test_batch_norm(
     for a, b in zip(found, wanted):
         assert_close(a, b, rtol=2e-5)
     arrays = [a for a in found if np.ndim(a)]
-    assert not any(np.shares_memory(a, b) for a in arrays for b in (*arrays, mean, variance) if a is not b)  # fmt: skip
-    back = _kernel({"FusedBatchNorm": "FusedBatchNormGrad"}.get(op, op.replace("Norm", "NormGrad")), **attrs)  # fmt: skip
+    assert not any(
+        np.shares_memory(a, b) for a in arrays for b in (*arrays, mean, variance) if a is not b
+    )
+    back = _kernel(
+        {"FusedBatchNorm": "FusedBatchNormGrad"}.get(op, op.replace("Norm", "NormGrad")), **attrs
+    )
     statistics = wanted[3:5] if training else (mean, variance)
     rest = [np.float32(0)] if op.endswith("V3") else []
     g = _random(*shape, salt=5)
@@ -353,7 +375,9 @@ def test_batch_norm(
 def test_batch_norm_that_stays_with_numpy(
     onednn: Any, no_library: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Channels first, half precision, small arrays, strided arrays, and statistics of a wrong size."""
+    """Channels first, half precision, small arrays, strided arrays, and statistics of a wrong
+    size.
+    """
     taken = _counted(onednn, "batch_norm", monkeypatch)
     vectors = [_random(32, salt=i) ** 2 for i in range(4)]
     attrs = {"epsilon": 1e-3, "is_training": True}
@@ -593,7 +617,10 @@ def test_few_rows_with_many_weights(onednn: Any, rows: int) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_forked_child_can_compute(onednn: Any) -> None:
-    """OpenMP's threads do not survive a fork: the child uses NumPy instead of waiting for them for ever."""
+    """OpenMP's threads do not survive a fork.
+
+    The child uses NumPy instead of waiting for them for ever.
+    """
     code = """
 import os, numpy as np, headrace as tf
 from headrace.kernels import accel

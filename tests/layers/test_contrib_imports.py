@@ -1,4 +1,6 @@
-"""Every spelling by which programs reach contrib's layers and recurrent networks, under the name of tensorflow."""
+"""Every spelling by which programs reach contrib's layers and recurrent networks, under the name
+of tensorflow.
+"""
 
 import subprocess
 import sys

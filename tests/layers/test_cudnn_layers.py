@@ -1,4 +1,6 @@
-"""contrib.cudnn_rnn on the CPU against the cells that TensorFlow calls compatible, with the same weights."""
+"""contrib.cudnn_rnn on the CPU against the cells that TensorFlow calls compatible, with the same
+weights.
+"""
 
 import numpy as np
 import pytest
@@ -63,8 +65,12 @@ def test_gru_is_the_compatible_cell():
         m, b = _parts(layer, sess.run(layer.kernel))
         values = [
             np.concatenate([np.concatenate([m[g], m[3 + g]], 1).T for g in (0, 1)], 1),
-            np.concatenate([b[0] + b[3], b[1] + b[4]]), m[2].T, m[5].T, b[2], b[5],
-        ]  # fmt: skip
+            np.concatenate([b[0] + b[3], b[1] + b[4]]),
+            m[2].T,
+            m[5].T,
+            b[2],
+            b[5],
+        ]
         for variable, value in zip(cell.trainable_weights, values):
             variable.load(value, sess)
         a, d = sess.run([outputs, other])

@@ -1,4 +1,7 @@
-"""Programs with layers and recurrent networks against TensorFlow 1.15: names, collections, first values, results, gradients."""
+"""Programs with layers and recurrent networks against TensorFlow 1.15.
+
+Names, collections, first values, results, gradients.
+"""
 
 import gzip
 import importlib
@@ -15,15 +18,20 @@ from tests.golden.make_layers import MODULES
 from tests.golden.observe import observe
 
 HERE = Path(__file__).parent.parent / "golden"
-#: Programs in which Headrace makes fewer operations than TensorFlow (which it counts); all names that exist are the same.
+#: Programs in which Headrace makes fewer operations than TensorFlow (which it counts); all names
+#: that exist are the same.
 FEWER_OPS = {"conv_dilated", "conv_separable_layers", "dense_rank_3_and_4", "small_network"}
 
-#: Programs with cells that are one fused operation in TensorFlow: variables and numbers are the same, operations are not.
+#: Programs with cells that are one fused operation in TensorFlow: variables and numbers are the
+#: same, operations are not.
 FUSED = {"gru_block", "lstm_block", "lstm_block_fused"}
 
 
 def comparable(ops):
-    """Names of operations, without those that only the engine makes: switches, gradients, shapes of constants."""
+    """Names of operations, without those that only the engine makes.
+
+    Switches, gradients, shapes of constants.
+    """
     inner = re.compile(r"Switch(_\d+)?$|cond(_\d+)?/Identity|^gradients|(ones|zeros)_like")
     return sorted(name for name, _ in ops if not inner.search(name))
 

@@ -1,4 +1,7 @@
-"""Recurrent networks as they run: what the engine makes of them, runs after runs, wrappers and errors."""
+"""Recurrent networks as they run.
+
+What the engine makes of them, runs after runs, wrappers and errors.
+"""
 
 import numpy as np
 import pytest

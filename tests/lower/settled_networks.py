@@ -1,4 +1,7 @@
-"""What the tests of settled runs share: small layers, sessions, and the sizes from which steps are bound lowered."""
+"""What the tests of settled runs share.
+
+Small layers, sessions, and the sizes from which steps are bound lowered.
+"""
 
 from __future__ import annotations
 
@@ -76,10 +79,15 @@ def same(got: Any, want: Any, **tolerance: float) -> None:
 
 
 def check(
-    build: Callable[[], tuple[Any, Any]], shapes: list[list[tuple[int, ...]]],
-    primitives: int | None = None, **options: Any,
-) -> Any:  # fmt: skip
-    """Settled runs agree with the reference's for all these shapes of the feeds, in turn; the session comes back."""
+    build: Callable[[], tuple[Any, Any]],
+    shapes: list[list[tuple[int, ...]]],
+    primitives: int | None = None,
+    **options: Any,
+) -> Any:
+    """Settled runs agree with the reference's for all these shapes of the feeds, in turn.
+
+    The session comes back.
+    """
     with tf.Graph().as_default() as graph:
         feeds, fetches = build()
     session = started(graph, **options)

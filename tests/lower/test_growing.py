@@ -43,7 +43,9 @@ def test_same_as_copying(axis: int, use: str) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5)
     np.testing.assert_allclose(total, want_total, rtol=1e-4)
     assert got.flags.c_contiguous and got.flags.owndata
-    np.testing.assert_array_equal(start, np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32) * 1e-3)  # fmt: skip
+    np.testing.assert_array_equal(
+        start, np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32) * 1e-3
+    )
 
 
 def test_an_empty_start_and_many_steps() -> None:
@@ -82,9 +84,11 @@ def test_the_old_value_used_twice() -> None:
 
             free = tf.TensorShape([None])
             loop = tf.while_loop(
-                lambda i, *_: i < 5, body, [0, tf.zeros([1]), tf.zeros([1])],
+                lambda i, *_: i < 5,
+                body,
+                [0, tf.zeros([1]), tf.zeros([1])],
                 shape_invariants=[tf.TensorShape([]), free, free],
-            )  # fmt: skip
+            )
             results.append(session.run(loop))
     for a, b in zip(*results):
         np.testing.assert_array_equal(a, b)

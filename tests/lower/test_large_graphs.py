@@ -1,4 +1,7 @@
-"""Graphs of many operations: their code has few names, takes any number of constants and results, and still knows its lines."""
+"""Graphs of many operations.
+
+Their code has few names, takes any number of constants and results, and still knows its lines.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Random graphs: the numpy executor, with and without rewrites and fusion, gives what the reference executor gives.
+"""Random graphs: the numpy executor, with and without rewrites and fusion, gives what the reference
+executor gives.
 
-The thresholds for fusion and blocks are lowered so that small arrays go the ways that otherwise only large ones go.
+The thresholds for fusion and blocks are lowered so that small arrays go the ways that otherwise
+only large ones go.
 """
 
 from __future__ import annotations
@@ -51,11 +53,32 @@ def with_options(**kwargs: Any) -> Session:
 
 
 UNARY = [
-    tf.tanh, tf.negative, tf.square, tf.abs, tf.sigmoid, tf.nn.relu, tf.floor, tf.sin, tf.cos, tf.identity,
-    tf.stop_gradient, lambda x: tf.exp(-tf.abs(x)), lambda x: tf.log(tf.abs(x) + 1.0), lambda x: tf.sqrt(tf.abs(x)),
-    tf.sign, tf.zeros_like, tf.ones_like, lambda x: tf.clip_by_value(x, -0.5, 0.5), tf.nn.softplus, tf.nn.elu,
-    lambda x: x * 2.0, lambda x: 1.0 - x, lambda x: x + tf.constant(0.25, tf.float64), tf.round, tf.nn.leaky_relu,
-]  # fmt: skip
+    tf.tanh,
+    tf.negative,
+    tf.square,
+    tf.abs,
+    tf.sigmoid,
+    tf.nn.relu,
+    tf.floor,
+    tf.sin,
+    tf.cos,
+    tf.identity,
+    tf.stop_gradient,
+    lambda x: tf.exp(-tf.abs(x)),
+    lambda x: tf.log(tf.abs(x) + 1.0),
+    lambda x: tf.sqrt(tf.abs(x)),
+    tf.sign,
+    tf.zeros_like,
+    tf.ones_like,
+    lambda x: tf.clip_by_value(x, -0.5, 0.5),
+    tf.nn.softplus,
+    tf.nn.elu,
+    lambda x: x * 2.0,
+    lambda x: 1.0 - x,
+    lambda x: x + tf.constant(0.25, tf.float64),
+    tf.round,
+    tf.nn.leaky_relu,
+]
 BINARY = [
     tf.add,
     tf.subtract,
@@ -71,12 +94,22 @@ COMPARE = [tf.less, tf.greater_equal, tf.not_equal]
 
 #: What changes nothing, and is mostly rewritten away.
 NOTHING = [
-    lambda x: x * 1.0, lambda x: x + 0.0, lambda x: x - 0.0, lambda x: x / 1.0, lambda x: -(-x),  # noqa: B002
-    lambda x: tf.transpose(tf.transpose(x)), lambda x: tf.reshape(x, tf.shape(x)), lambda x: tf.squeeze(tf.expand_dims(x, 0), 0),
-    lambda x: tf.reshape(tf.reshape(x, [-1]), tf.shape(x)), lambda x: tf.cast(tf.cast(x, tf.complex128), tf.float64),
-    lambda x: tf.add_n([x]), lambda x: tf.broadcast_to(x, tf.shape(x)), lambda x: x**1.0, lambda x: tf.tile(x, tf.ones_like(tf.shape(x))),
+    lambda x: x * 1.0,
+    lambda x: x + 0.0,
+    lambda x: x - 0.0,
+    lambda x: x / 1.0,
+    lambda x: -(-x),  # noqa: B002
+    lambda x: tf.transpose(tf.transpose(x)),
+    lambda x: tf.reshape(x, tf.shape(x)),
+    lambda x: tf.squeeze(tf.expand_dims(x, 0), 0),
+    lambda x: tf.reshape(tf.reshape(x, [-1]), tf.shape(x)),
+    lambda x: tf.cast(tf.cast(x, tf.complex128), tf.float64),
+    lambda x: tf.add_n([x]),
+    lambda x: tf.broadcast_to(x, tf.shape(x)),
+    lambda x: x**1.0,
+    lambda x: tf.tile(x, tf.ones_like(tf.shape(x))),
     lambda x: tf.cond(tf.constant(True), lambda: x * 2.0, lambda: x - 1.0) / 2.0,
-]  # fmt: skip
+]
 
 
 class Builder:
@@ -250,10 +283,33 @@ class Builder:
 
 
 _KINDS = [
-    "unary", "unary", "unary", "binary", "binary", "binary", "same", "reduce", "reshape", "transpose", "concat", "stack",
-    "slice", "select", "matmul", "squeeze", "expand", "cast", "shape", "cond", "loop", "assign", "spelling", "spelling",
-    "nothing", "nothing",
-]  # fmt: skip
+    "unary",
+    "unary",
+    "unary",
+    "binary",
+    "binary",
+    "binary",
+    "same",
+    "reduce",
+    "reshape",
+    "transpose",
+    "concat",
+    "stack",
+    "slice",
+    "select",
+    "matmul",
+    "squeeze",
+    "expand",
+    "cast",
+    "shape",
+    "cond",
+    "loop",
+    "assign",
+    "spelling",
+    "spelling",
+    "nothing",
+    "nothing",
+]
 
 
 def _broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -334,7 +390,8 @@ def test_gradients_agree(thresholds: str, data: Any) -> None:
             _compare(_run(with_options(**options), grads, b.feed, b.variables), want)
 
 
-# particular cases that random search found or would find late ---------------------------------------
+# particular cases that random search found or would find late
+# ---------------------------------------
 
 
 def _against_reference(fetches: Any, feed: Any) -> None:

@@ -1,4 +1,6 @@
-"""Runs that are bound to their shapes give what the reference executor gives, step by step (lower/settled.py)."""
+"""Runs that are bound to their shapes give what the reference executor gives, step by step
+(lower/settled.py).
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,10 @@ def test_residual_network() -> None:
 
 @pytest.mark.parametrize("fed", [False, True])
 def test_convolution_in_blocks_of_channels(fed: bool) -> None:
-    """Many channels over few pixels: there and back into an order of its own, with a shortcut of each kind."""
+    """Many channels over few pixels.
+
+    There and back into an order of its own, with a shortcut of each kind.
+    """
 
     def build() -> tuple[Any, Any]:
         x = placeholder(2, 4, 4, 256)
@@ -323,7 +328,8 @@ def test_values_that_are_read_much_later() -> None:
     check(build, [[(3, 16)], [(1, 16)], [(40, 16)]])
 
 
-# sums that products take in -------------------------------------------------------------------------
+# sums that products take in
+# -------------------------------------------------------------------------
 
 
 def test_sums_after_products() -> None:
@@ -336,10 +342,19 @@ def test_sums_after_products() -> None:
         broad = dense(h, 8) + h[:1]
         own = dense(h, 8)
         late = dense(h, 8)
-        return [x], [
-            taken, twice * 2.0, tf.tanh(twice), broad, own + own, own,  # a product that is read more than once
-            late + dense(h, 8, tf.nn.relu), tf.reshape(h, [-1, 3, 8]) + dense(h, 8)[:, None, :][:3],
-        ]  # fmt: skip
+        return (
+            [x],
+            [
+                taken,
+                twice * 2.0,
+                tf.tanh(twice),
+                broad,
+                own + own,
+                own,  # a product that is read more than once
+                late + dense(h, 8, tf.nn.relu),
+                tf.reshape(h, [-1, 3, 8]) + dense(h, 8)[:, None, :][:3],
+            ],
+        )
 
     check(build, [[(3, 3, 8)], [(1, 3, 8)]])
 
@@ -369,7 +384,8 @@ def test_the_sum_and_its_summands_are_fetched() -> None:
     check(build, [[(3, 8)], [(1, 8)]])
 
 
-# shapes that depend on values ------------------------------------------------------------------------
+# shapes that depend on values
+# ------------------------------------------------------------------------
 
 
 def test_shapes_that_depend_on_fed_values() -> None:
@@ -377,10 +393,16 @@ def test_shapes_that_depend_on_fed_values() -> None:
         x, n = placeholder(None, 8), tf.placeholder(tf.int32, [])
         y = dense(x, 8)
         fetches = [
-            y[:n], tf.tile(y[:1], tf.stack([n, 1])), tf.slice(y, [0, 0], tf.stack([n, 4])), y[:, n],
-            tf.reshape(y, tf.stack([n, -1])), tf.fill(tf.stack([n, 2]), y[0, 0]), tf.one_hot([0, 1], n),
-            tf.nn.top_k(y, n)[0], tf.concat([y, y[:n]], 0),
-        ]  # fmt: skip
+            y[:n],
+            tf.tile(y[:1], tf.stack([n, 1])),
+            tf.slice(y, [0, 0], tf.stack([n, 4])),
+            y[:, n],
+            tf.reshape(y, tf.stack([n, -1])),
+            tf.fill(tf.stack([n, 2]), y[0, 0]),
+            tf.one_hot([0, 1], n),
+            tf.nn.top_k(y, n)[0],
+            tf.concat([y, y[:n]], 0),
+        ]
         total = tf.reduce_sum(y[:n], 0)
     session = started(graph)
     reference = like(session, graph)

@@ -1,4 +1,7 @@
-"""Random graphs of layers and of what stands between them: bound to their shapes they give what the reference executor gives."""
+"""Random graphs of layers and of what stands between them.
+
+Bound to their shapes they give what the reference executor gives.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class Network:
-    """Draws one layer after the other over a pool of tensors, all of them with the batch as their first axis."""
+    """Draws one layer after the other over a pool of tensors, all of them with the batch as their
+    first axis.
+    """
 
     def __init__(self, data: Any) -> None:
         self.data = data
@@ -177,9 +182,10 @@ class Network:
 
 
 @settings(
-    max_examples=60, deadline=None,
+    max_examples=60,
+    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
+)
 @given(data=st.data())
 def test_random_networks(sizes: None, data: Any) -> None:
     with tf.Graph().as_default() as graph:

@@ -1,4 +1,7 @@
-"""Settled runs: results are the caller's own, nothing is stale, errors are the same, memory goes (lower/settled.py)."""
+"""Settled runs.
+
+Results are the caller's own, nothing is stale, errors are the same, memory goes (lower/settled.py).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ from tests.lower.settled_networks import (
 pytestmark = needs_library
 
 
-# results are the caller's own ----------------------------------------------------------------------
+# results are the caller's own
+# ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [2, 200])
@@ -91,7 +95,8 @@ def test_results_stay_what_they_were() -> None:
         same(g, reference.run(fetches, f))
 
 
-# feeds ----------------------------------------------------------------------------------------------
+# feeds
+# ----------------------------------------------------------------------------------------------
 
 
 def test_feeds_of_all_kinds() -> None:
@@ -106,9 +111,15 @@ def test_feeds_of_all_kinds() -> None:
     frozen = array(5, 12)
     frozen.flags.writeable = False
     for value in (
-        large[::2, ::2], np.asfortranarray(large[:5, :12]), frozen, array(5, 12).astype(np.float64), array(5, 12).tolist(),
-        np.broadcast_to(array(12), (5, 12)), large[4::-1, :12], RNG.integers(0, 5, (5, 12)),
-    ):  # fmt: skip
+        large[::2, ::2],
+        np.asfortranarray(large[:5, :12]),
+        frozen,
+        array(5, 12).astype(np.float64),
+        array(5, 12).tolist(),
+        np.broadcast_to(array(12), (5, 12)),
+        large[4::-1, :12],
+        RNG.integers(0, 5, (5, 12)),
+    ):
         feed = {
             x: value,
             scale: 2,
@@ -201,7 +212,8 @@ def test_images_with_another_number_of_channels() -> None:
         session.run(y, {x: array(1, 6, 6, 4)})
 
 
-# what is not finite -----------------------------------------------------------------------------------
+# what is not finite
+# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [1, 20])
@@ -226,7 +238,10 @@ def test_nan_goes_through_dense_layers(rows: int) -> None:
 
 
 def test_infinity_in_feeds() -> None:
-    """A last relu is exact. Inside, minus infinity is NaN to the next product, where relu makes it 0 (products.py)."""
+    """A last relu is exact.
+
+    Inside, minus infinity is NaN to the next product, where relu makes it 0 (products.py).
+    """
     with tf.Graph().as_default() as graph:
         x = placeholder(None, 4)
         h = tf.nn.relu(tf.matmul(x, tf.constant(np.eye(4, dtype=np.float32) * 2)))
@@ -275,7 +290,8 @@ def test_softmax_and_attention_of_what_is_not_finite(value: float) -> None:
         np.testing.assert_allclose(got, want, **TOLERANCE)
 
 
-# writes are seen ----------------------------------------------------------------------------------------
+# writes are seen
+# ----------------------------------------------------------------------------------------
 
 
 def network() -> tuple[Any, ...]:
@@ -294,9 +310,13 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
     "both": lambda w, b: tf.group(tf.assign(w, w * 0.5), tf.assign(b, b + 1)),
     "scatter": lambda w, b: tf.scatter_update(w, [3, 5], np.ones((2, 200), np.float32)),
     "initializer": lambda w, b: tf.variables_initializer([w, b]),
-    "sgd": lambda w, b: tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(w * w) + tf.reduce_sum(b)),
-    "adam": lambda w, b: tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w) + tf.reduce_sum(b)),
-}  # fmt: skip
+    "sgd": lambda w, b: tf.train.GradientDescentOptimizer(0.1).minimize(
+        tf.reduce_sum(w * w) + tf.reduce_sum(b)
+    ),
+    "adam": lambda w, b: tf.train.AdamOptimizer(0.1).minimize(
+        tf.reduce_sum(w * w) + tf.reduce_sum(b)
+    ),
+}
 
 
 @pytest.mark.parametrize("resource", [False, True])
@@ -317,7 +337,9 @@ def test_writes_are_seen(kind: str, resource: bool) -> None:
 
 
 def test_writes_of_what_is_folded_into_weights_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Filters and biases in which a normalisation was folded belong to what is kept, not to the plan that is bound."""
+    """Filters and biases in which a normalisation was folded belong to what is kept, not to the
+    plan that is bound.
+    """
     monkeypatch.setattr(kept, "MIN_ELEMENTS", 1)
     with tf.Graph().as_default() as graph:
         x = placeholder(None, 8, 8, 8)
@@ -419,9 +441,17 @@ def test_steady_views_of_variables() -> None:
         flat = tf.reshape(cut, [12])
         top, low = tf.split(w, 2, 0)
         fetches = [
-            y * cut[0], tf.reduce_max(y) * flat, y + turned[0], tf.reduce_max(y) * cut, tf.concat([y, turned], 0),
-            tf.concat([y, top], 0), tf.concat([low, y], 0), turned, flat, w,
-        ]  # fmt: skip
+            y * cut[0],
+            tf.reduce_max(y) * flat,
+            y + turned[0],
+            tf.reduce_max(y) * cut,
+            tf.concat([y, turned], 0),
+            tf.concat([y, top], 0),
+            tf.concat([low, y], 0),
+            turned,
+            flat,
+            w,
+        ]
         change = tf.assign(w, w * 2)
     session = started(graph)
     feed = {x: array(3, 6)}
@@ -446,7 +476,8 @@ def test_plans_of_views_alone_and_of_nothing_for_the_library() -> None:
     assert not bindings(session)
 
 
-# how many, and how long -----------------------------------------------------------------------------------
+# how many, and how long
+# -----------------------------------------------------------------------------------
 
 
 def test_more_signatures_than_are_settled() -> None:
@@ -497,7 +528,10 @@ def test_memory_goes_with_session_graph_and_plan() -> None:
 
 
 def test_what_cannot_be_bound_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel that refuses zeros, which is what a place holds before the first run: once tried, not again."""
+    """A kernel that refuses zeros, which is what a place holds before the first run.
+
+    Once tried, not again.
+    """
     with tf.Graph().as_default() as graph:
         x = placeholder(4, 4)
         z = tf.matrix_inverse(dense(x, 4) + 10 * tf.eye(4))
@@ -511,7 +545,8 @@ def test_what_cannot_be_bound_leaves_nothing(monkeypatch: pytest.MonkeyPatch) ->
     assert len(tried) == 1 and not bindings(session)
 
 
-# sessions of other kinds ------------------------------------------------------------------------------------
+# sessions of other kinds
+# ------------------------------------------------------------------------------------
 
 
 def test_one_thread() -> None:
@@ -595,11 +630,15 @@ def test_functions() -> None:
         disable_v2_behavior()
 
 
-# threads and processes --------------------------------------------------------------------------------------
+# threads and processes
+# --------------------------------------------------------------------------------------
 
 
 def test_threads_with_writers() -> None:
-    """Every run sees one version of the weights: all of them are equal to k, so a mixture would show."""
+    """Every run sees one version of the weights.
+
+    All of them are equal to k, so a mixture would show.
+    """
     wide = 300
     with tf.Graph().as_default() as graph:
         x = placeholder(None, wide)
@@ -679,11 +718,15 @@ def test_a_forked_child_computes() -> None:
     np.testing.assert_array_equal(session.run(y, feed), want)
 
 
-# training steps -----------------------------------------------------------------------------------------------
+# training steps
+# -----------------------------------------------------------------------------------------------
 
 
 def test_results_of_training_steps_are_the_callers_own() -> None:
-    """What is computed before the first write may lie in settled memory; what the caller gets does not."""
+    """What is computed before the first write may lie in settled memory.
+
+    What the caller gets does not.
+    """
     with tf.Graph().as_default() as graph:
         x, target = placeholder(None, 64), placeholder(None, 8)
         h = dense(x, 96, tf.nn.relu)

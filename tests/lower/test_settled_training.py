@@ -18,8 +18,10 @@ pytestmark = needs_library
 
 WIDE, HIDDEN, CLASSES, ROWS = 40, 112, 10, 48
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
-    "relu": tf.nn.relu, "tanh": tf.nn.tanh, "sigmoid": tf.nn.sigmoid,
-}  # fmt: skip
+    "relu": tf.nn.relu,
+    "tanh": tf.nn.tanh,
+    "sigmoid": tf.nn.sigmoid,
+}
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "descent": lambda: tf.train.GradientDescentOptimizer(0.1),
     "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
@@ -192,7 +194,8 @@ def test_an_error_of_a_write_names_the_operation() -> None:
         session.run([step, note], {**feed, at: 9})
 
 
-# the split ----------------------------------------------------------------------------------------------
+# the split
+# ----------------------------------------------------------------------------------------------
 
 
 def _split(fetches: list[Any], feeds: list[Any]) -> tuple[Program, Program]:

@@ -27,9 +27,13 @@ SHAPES: list[tuple[int, ...]] = [(3,), (4, 2), (1,), (2, 3, 2), (5,), (7,), (2, 
 
 def network(optimizer: Any, use_resource: bool) -> tuple[list[Any], Any, Any]:
     variables = [
-        tf.get_variable(f"v{i}", initializer=np.linspace(-1, 1, int(np.prod(s)), dtype=np.float32).reshape(s), use_resource=use_resource)
+        tf.get_variable(
+            f"v{i}",
+            initializer=np.linspace(-1, 1, int(np.prod(s)), dtype=np.float32).reshape(s),
+            use_resource=use_resource,
+        )
         for i, s in enumerate(SHAPES)
-    ]  # fmt: skip
+    ]
     x = tf.placeholder(tf.float32, [])
     loss = tf.add_n([tf.reduce_sum(tf.sin(v * x) * (i + 1)) for i, v in enumerate(variables)])
     return variables, x, optimizer.minimize(loss)
@@ -94,11 +98,26 @@ def test_what_reads_a_new_value_in_between_comes_after_its_own_update() -> None:
             a, b, c = (tf.Variable([float(i), 2.0 * i]) for i in range(1, 4))
             rate = tf.constant(0.5)
             new_a = tf.raw_ops.ApplyMomentum(
-                var=a._ref(), accum=tf.Variable([0.0, 0.0], name="ma")._ref(), lr=rate, grad=[1.0, 1.0], momentum=0.9)  # fmt: skip
+                var=a._ref(),
+                accum=tf.Variable([0.0, 0.0], name="ma")._ref(),
+                lr=rate,
+                grad=[1.0, 1.0],
+                momentum=0.9,
+            )
             new_b = tf.raw_ops.ApplyMomentum(
-                var=b._ref(), accum=tf.Variable([0.0, 0.0], name="mb")._ref(), lr=rate, grad=tf.identity(new_a) * 2.0, momentum=0.9)  # fmt: skip
+                var=b._ref(),
+                accum=tf.Variable([0.0, 0.0], name="mb")._ref(),
+                lr=rate,
+                grad=tf.identity(new_a) * 2.0,
+                momentum=0.9,
+            )
             new_c = tf.raw_ops.ApplyMomentum(
-                var=c._ref(), accum=tf.Variable([0.0, 0.0], name="mc")._ref(), lr=rate, grad=tf.identity(new_b) * 2.0, momentum=0.9)  # fmt: skip
+                var=c._ref(),
+                accum=tf.Variable([0.0, 0.0], name="mc")._ref(),
+                lr=rate,
+                grad=tf.identity(new_b) * 2.0,
+                momentum=0.9,
+            )
             with tf.Session(executor=executor) as session:
                 session.run(tf.global_variables_initializer())
                 session.run(new_c)

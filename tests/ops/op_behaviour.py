@@ -1,8 +1,9 @@
-"""Small programs whose outcome is compared with TF 1.15's: values, static shape and dtype, or class and stage of the error.
+"""Small programs whose outcome is compared with TF 1.15's: values, static shape and dtype, or class
+and stage of the error.
 
-Importable without Headrace: ``python tests/ops/op_behaviour.py`` in an environment with TF 1.15 writes
-tests/golden/op_behaviour.json. A case is a few statements and an expression, which is built and then run; ``feed`` is its
-feed_dict. Python 3.7 syntax.
+Importable without Headrace: ``python tests/ops/op_behaviour.py`` in an environment with TF 1.15
+writes tests/golden/op_behaviour.json. A case is a few statements and an expression, which is built
+and then run; ``feed`` is its feed_dict. Python 3.7 syntax.
 """
 
 import json

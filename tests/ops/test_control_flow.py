@@ -1,4 +1,7 @@
-"""cond, case, while_loop, TensorArray, map_fn, scan, folds: values and gradients against unrolled graphs."""
+"""cond, case, while_loop, TensorArray, map_fn, scan, folds.
+
+Values and gradients against unrolled graphs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ def run(fetches: Any, feed: Any = None, executor: str = "numpy") -> Any:
 
 
 def check_gradient(function: Callable[[Any], Any], at: Any, tol: float = 1e-5) -> None:
-    """tf.gradients of a scalar function against central differences, in float64, on both executors."""
+    """tf.gradients of a scalar function against central differences, in float64, on both
+    executors.
+    """
     at = np.asarray(at, np.float64)
     x = tf.placeholder(tf.float64, at.shape)
     y = function(x)
@@ -1001,12 +1006,14 @@ def test_folds(executor: str) -> None:
     x = tf.constant([1.0, 2.0, 3.0, 4.0])
     got = run(
         [
-            tf.foldl(lambda a, b: a - b, x), tf.foldr(lambda a, b: a - b, x),
-            tf.foldl(lambda a, b: a - b, x, 100.0), tf.foldr(lambda a, b: a - b, x, 100.0),
+            tf.foldl(lambda a, b: a - b, x),
+            tf.foldr(lambda a, b: a - b, x),
+            tf.foldl(lambda a, b: a - b, x, 100.0),
+            tf.foldr(lambda a, b: a - b, x, 100.0),
         ],
         None,
         executor,
-    )  # fmt: skip
+    )
     assert got == [-8.0, -2.0, 90.0, 90.0]
 
 
@@ -1019,7 +1026,10 @@ def test_gradient_of_folds() -> None:
 
 
 def test_dynamic_decoding_loop() -> None:
-    """The shape of a typical decoder: state, finished flags, outputs in a growing array, an embedding lookup."""
+    """The shape of a typical decoder.
+
+    State, finished flags, outputs in a growing array, an embedding lookup.
+    """
     table = tf.constant(np.eye(5, dtype=np.float32))
 
     def test(t: Any, token: Any, done: Any, outs: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Sparse softmax cross entropy: the forms that its kernel takes by the number of classes and rows agree."""
+"""Sparse softmax cross entropy.
+
+The forms that its kernel takes by the number of classes and rows agree.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,8 @@ def test_wrong_label_of_two(label: int) -> None:
         run(np.zeros((3, 2), np.float32), np.array([0, label, 1], np.int32))
 
 
-#: Logits of two classes, label 0: the loss and the derivatives by both, as TensorFlow 2.21 gives them.
+#: Logits of two classes, label 0: the loss and the derivatives by both, as TensorFlow 2.21 gives
+#: them.
 ODD = [
     ((0.0, -np.inf), (0.0, 0.0, 0.0)),
     ((-np.inf, 0.0), (np.inf, -1.0, 1.0)),

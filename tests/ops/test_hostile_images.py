@@ -1,4 +1,6 @@
-"""Pictures that are damaged or declare sizes that they do not have, as TF 1.15 treats them; crops."""
+"""Pictures that are damaged or declare sizes that they do not have, as TF 1.15 treats them;
+crops.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_damaged_pictures_and_declared_sizes_as_tensorflow() -> None:
 
 
 @pytest.mark.parametrize("path", _IMAGES, ids=lambda p: p.name)
-@pytest.mark.parametrize("options", [{}, {"ratio": 2}, {"channels": 3, "fancy_upscaling": False}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options", [{}, {"ratio": 2}, {"channels": 3, "fancy_upscaling": False}], ids=str
+)
 def test_a_crop_is_part_of_the_picture(path: Path, options: dict[str, int]) -> None:
     data = path.read_bytes()
     with tf.Graph().as_default(), tf.Session() as sess:
@@ -38,7 +42,12 @@ def test_a_crop_is_part_of_the_picture(path: Path, options: dict[str, int]) -> N
         except tf.errors.InvalidArgumentError:
             return
         height, width, _ = whole.shape
-        for y, x, h, w in ((0, 0, 1, 1), (0, 2, height // 3, 3), (height // 2, 0, 2, width), (height - 1, 0, 1, 2)):  # fmt: skip
+        for y, x, h, w in (
+            (0, 0, 1, 1),
+            (0, 2, height // 3, 3),
+            (height // 2, 0, 2, width),
+            (height - 1, 0, 1, 2),
+        ):
             crop = sess.run(tf.image.decode_and_crop_jpeg(data, [y, x, h, w], **options))
             np.testing.assert_array_equal(crop, whole[y : y + h, x : x + w])
 

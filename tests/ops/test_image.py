@@ -1,4 +1,7 @@
-"""``tf.image``: programs against TensorFlow 1.15's values (tests/golden/image_programs.py), errors, files of images."""
+"""``tf.image``.
+
+Programs against TensorFlow 1.15's values (tests/golden/image_programs.py), errors, files of images.
+"""
 
 from __future__ import annotations
 
@@ -97,24 +100,70 @@ def test_errors_while_building(make: Any, text: str) -> None:
 
 INVALID = tf.errors.InvalidArgumentError
 RUN_ERRORS: list[tuple[Any, type[Exception], str]] = [
-    (lambda: IMAGE.decode_jpeg(b"hello"), INVALID, "Expected image (JPEG, PNG, or GIF), got unknown format starting with 'hello'"),
-    (lambda: IMAGE.decode_jpeg(picture("444.jpg")[:200]), INVALID, "Invalid JPEG data or crop window, data size 200"),
-    (lambda: IMAGE.decode_jpeg(picture("444.jpg"), channels=4), INVALID, "channels must be 0, 1, or 3 for JPEG, got 4"),
-    (lambda: IMAGE.decode_png(picture("444.jpg"), dtype=tf.uint16), INVALID, "JPEG does not support uint16 output"),
+    (
+        lambda: IMAGE.decode_jpeg(b"hello"),
+        INVALID,
+        "Expected image (JPEG, PNG, or GIF), got unknown format starting with 'hello'",
+    ),
+    (
+        lambda: IMAGE.decode_jpeg(picture("444.jpg")[:200]),
+        INVALID,
+        "Invalid JPEG data or crop window, data size 200",
+    ),
+    (
+        lambda: IMAGE.decode_jpeg(picture("444.jpg"), channels=4),
+        INVALID,
+        "channels must be 0, 1, or 3 for JPEG, got 4",
+    ),
+    (
+        lambda: IMAGE.decode_png(picture("444.jpg"), dtype=tf.uint16),
+        INVALID,
+        "JPEG does not support uint16 output",
+    ),
     (lambda: IMAGE.decode_png(picture("rgb.png")[:60]), INVALID, "Invalid PNG"),
-    (lambda: IMAGE.decode_png(picture("frames.gif")), INVALID, "Got 3 frames, but animated gifs can only be decoded by"),
+    (
+        lambda: IMAGE.decode_png(picture("frames.gif")),
+        INVALID,
+        "Got 3 frames, but animated gifs can only be decoded by",
+    ),
     (lambda: IMAGE.decode_bmp(b"BM"), INVALID, "Incomplete bmp content"),
-    (lambda: IMAGE.decode_bmp(picture("rgb.bmp"), channels=4), INVALID, "does not match bits per pixel from file 3"),
+    (
+        lambda: IMAGE.decode_bmp(picture("rgb.bmp"), channels=4),
+        INVALID,
+        "does not match bits per pixel from file 3",
+    ),
     (lambda: IMAGE.extract_jpeg_shape(picture("rgb.png")), INVALID, "Invalid JPEG data, size"),
-    (lambda: IMAGE.decode_and_crop_jpeg(picture("444.jpg"), [3, 5, 200, 3]), INVALID, "Invalid JPEG data or crop window"),
-    (lambda: IMAGE.resize_bilinear(tf.zeros([1, 2, 2, 1]), [0, 3]), INVALID, "output dimensions must be positive"),
-    (lambda: IMAGE.crop_and_resize(tf.zeros([1, 2, 2, 1]), [[0.0, 0, 1, 1]], [2], [2, 2]), tf.errors.OutOfRangeError,
-     "box_index has values outside [0, batch_size)"),
-    (lambda: IMAGE.non_max_suppression([[0.0, 0, 1, 1]], [1.0], 3, iou_threshold=1.5), INVALID,
-     "iou_threshold must be in [0, 1]"),
-    (lambda: IMAGE.sample_distorted_bounding_box([10, 10, 3], tf.zeros([1, 0, 4])), INVALID, "No bounding boxes provided"),
-    (lambda: IMAGE.encode_jpeg(tf.zeros([2, 2, 2], tf.uint8)), INVALID, "image must have 1 or 3 channels"),
-]  # fmt: skip
+    (
+        lambda: IMAGE.decode_and_crop_jpeg(picture("444.jpg"), [3, 5, 200, 3]),
+        INVALID,
+        "Invalid JPEG data or crop window",
+    ),
+    (
+        lambda: IMAGE.resize_bilinear(tf.zeros([1, 2, 2, 1]), [0, 3]),
+        INVALID,
+        "output dimensions must be positive",
+    ),
+    (
+        lambda: IMAGE.crop_and_resize(tf.zeros([1, 2, 2, 1]), [[0.0, 0, 1, 1]], [2], [2, 2]),
+        tf.errors.OutOfRangeError,
+        "box_index has values outside [0, batch_size)",
+    ),
+    (
+        lambda: IMAGE.non_max_suppression([[0.0, 0, 1, 1]], [1.0], 3, iou_threshold=1.5),
+        INVALID,
+        "iou_threshold must be in [0, 1]",
+    ),
+    (
+        lambda: IMAGE.sample_distorted_bounding_box([10, 10, 3], tf.zeros([1, 0, 4])),
+        INVALID,
+        "No bounding boxes provided",
+    ),
+    (
+        lambda: IMAGE.encode_jpeg(tf.zeros([2, 2, 2], tf.uint8)),
+        INVALID,
+        "image must have 1 or 3 channels",
+    ),
+]
 
 
 @pytest.mark.parametrize(("make", "error", "text"), RUN_ERRORS)
@@ -129,9 +178,15 @@ def test_errors_at_run_time(make: Any, error: type[Exception], text: str) -> Non
 
 @pytest.mark.parametrize(
     ("name", "shape"),
-    [("444.jpg", (10, 13, 3)), ("rgb.png", (10, 13, 3)), ("rgb.bmp", (10, 13, 3)), ("gray.png", (10, 13, 1)),
-     ("one.gif", (1, 10, 13, 3)), ("frames.gif", (3, 10, 13, 3))],
-)  # fmt: skip
+    [
+        ("444.jpg", (10, 13, 3)),
+        ("rgb.png", (10, 13, 3)),
+        ("rgb.bmp", (10, 13, 3)),
+        ("gray.png", (10, 13, 1)),
+        ("one.gif", (1, 10, 13, 3)),
+        ("frames.gif", (3, 10, 13, 3)),
+    ],
+)
 def test_decode_image(name: str, shape: tuple[int, ...]) -> None:
     image = run(lambda: IMAGE.decode_image(picture(name)))
     assert image.shape == shape and image.dtype == np.uint8
@@ -152,7 +207,9 @@ def test_decode_image_options() -> None:
 
 
 def test_frames_are_composed() -> None:
-    """A frame that holds only what changed (transparent elsewhere) is drawn over the one before, as TF 2 does."""
+    """A frame that holds only what changed (transparent elsewhere) is drawn over the one before,
+    as TF 2 does.
+    """
     frames = run(lambda: IMAGE.decode_gif(picture("frames.gif"))).astype(int)
     for i in (1, 2):
         # the palette of a GIF is rough
@@ -198,9 +255,10 @@ def test_wide_png_filters() -> None:
         corner = np.concatenate([np.zeros(step, int), up[:-step]])
         base = left + up - corner
         nearest = np.where(
-            (abs(base - left) <= abs(base - up)) & (abs(base - left) <= abs(base - corner)), left,
+            (abs(base - left) <= abs(base - up)) & (abs(base - left) <= abs(base - corner)),
+            left,
             np.where(abs(base - up) <= abs(base - corner), up, corner),
-        )  # fmt: skip
+        )
         guess = [0, left, up, (left + up) // 2, nearest][y]
         rows.append(bytes([y]) + ((raw[y] - guess) % 256).astype(np.uint8).tobytes())
     plain = write_png(pixels)
@@ -272,8 +330,14 @@ def bilinear(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: boo
 @pytest.mark.parametrize("kind", [np.uint8, np.int32, np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(
     ("shape", "size"),
-    [((1, 7, 9, 3), (3, 4)), ((2, 3, 4, 1), (9, 7)), ((3, 40, 5, 2), (2, 11)), ((0, 4, 4, 3), (2, 2)), ((1, 1, 1, 1), (3, 2))],
-)  # fmt: skip
+    [
+        ((1, 7, 9, 3), (3, 4)),
+        ((2, 3, 4, 1), (9, 7)),
+        ((3, 40, 5, 2), (2, 11)),
+        ((0, 4, 4, 3), (2, 2)),
+        ((1, 1, 1, 1), (3, 2)),
+    ],
+)
 def test_bilinear_bits(kind: Any, shape: Any, size: tuple[int, int]) -> None:
     x = (np.random.default_rng(5).random(shape) * 250).astype(kind)
     for align_corners, half_pixel in ((False, False), (True, False), (False, True)):

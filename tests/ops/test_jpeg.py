@@ -1,4 +1,8 @@
-"""JPEG files: pixels as TensorFlow's (tests/golden/make_jpeg.py) with simplejpeg, near them with Pillow; what is refused."""
+"""JPEG files.
+
+Pixels as TensorFlow's (tests/golden/make_jpeg.py) with simplejpeg, near them with Pillow; what is
+refused.
+"""
 
 from __future__ import annotations
 

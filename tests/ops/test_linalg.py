@@ -1,5 +1,7 @@
-"""Reductions, contractions, linear algebra and Fourier transforms as users write them, against NumPy; errors; gradients
-that the sample table cannot check (ops of one precision, symmetric arguments)."""
+"""Reductions, contractions, linear algebra and Fourier transforms as users write them, against
+NumPy; errors; gradients that the sample table cannot check (ops of one precision, symmetric
+arguments).
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,12 @@ def test_reductions_and_their_gradients(name: str, axis: Any, static: Any) -> No
     total = getattr(np, name)(A, axis=where, keepdims=True)
     n = A.size / total.size
     expect = {
-        "sum": np.ones_like(A), "mean": np.full_like(A, 1 / n), "prod": total / A,
-        "max": (total == A).astype(A.dtype), "min": (total == A).astype(A.dtype),
-    }[name]  # fmt: skip
+        "sum": np.ones_like(A),
+        "mean": np.full_like(A, 1 / n),
+        "prod": total / A,
+        "max": (total == A).astype(A.dtype),
+        "min": (total == A).astype(A.dtype),
+    }[name]
     np.testing.assert_allclose(grad, expect, 1e-4, 1e-6)
 
 
@@ -137,14 +142,32 @@ def test_large_sums_agree_with_small_ones() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: segments.segment_sum(constant([1.0, 2.0, 3.0]), [0, 3, 1]), "segment ids are not increasing"),
-        (lambda: segments.segment_sum(constant([1.0, 2.0, 3.0]), [-1, 0, 1]), "Segment id -1 out of range"),
-        (lambda: segments.segment_sum(constant([1.0, 2.0, 3.0]), [0, 0]), "same size as dimension 0"),
-        (lambda: segments.unsorted_segment_sum(constant([1.0, 2.0]), [0, 5], 3), r"segment_ids\[1\] = 5 is out of range \[0, 3\)"),
-        (lambda: segments.sparse_segment_sum(constant(M), [0, 5], [0, 0]), r"indices\[1\] == 5 out of range \[0, 3\)"),
-        (lambda: segments.sparse_segment_sum(constant(M), [0, 1], [0, 2], num_segments=2), "must be < num_segments"),
+        (
+            lambda: segments.segment_sum(constant([1.0, 2.0, 3.0]), [0, 3, 1]),
+            "segment ids are not increasing",
+        ),
+        (
+            lambda: segments.segment_sum(constant([1.0, 2.0, 3.0]), [-1, 0, 1]),
+            "Segment id -1 out of range",
+        ),
+        (
+            lambda: segments.segment_sum(constant([1.0, 2.0, 3.0]), [0, 0]),
+            "same size as dimension 0",
+        ),
+        (
+            lambda: segments.unsorted_segment_sum(constant([1.0, 2.0]), [0, 5], 3),
+            r"segment_ids\[1\] = 5 is out of range \[0, 3\)",
+        ),
+        (
+            lambda: segments.sparse_segment_sum(constant(M), [0, 5], [0, 0]),
+            r"indices\[1\] == 5 out of range \[0, 3\)",
+        ),
+        (
+            lambda: segments.sparse_segment_sum(constant(M), [0, 1], [0, 2], num_segments=2),
+            "must be < num_segments",
+        ),
     ],
-)  # fmt: skip
+)
 def test_segment_errors(make: Any, message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         run(make())
@@ -152,10 +175,12 @@ def test_segment_errors(make: Any, message: str) -> None:
 
 def test_unsorted_segment_mean_and_sqrt_n() -> None:
     ids = [1, 1]
-    mean, root = run([
-        segments.unsorted_segment_mean(constant(A), ids, 3),
-        segments.unsorted_segment_sqrt_n(constant(A), ids, 3),
-    ])  # fmt: skip
+    mean, root = run(
+        [
+            segments.unsorted_segment_mean(constant(A), ids, 3),
+            segments.unsorted_segment_sqrt_n(constant(A), ids, 3),
+        ]
+    )
     np.testing.assert_allclose(mean[1], A.mean(0), 1e-6)
     np.testing.assert_allclose(root[1], A.sum(0) / np.sqrt(2), 1e-5)
     assert not mean[0].any() and not mean[2].any()
@@ -192,14 +217,30 @@ def test_matmul_errors() -> None:
 @pytest.mark.parametrize(
     ("equation", "sizes"),
     [
-        ("ij,jk->ik", ["ij", "jk"]), ("ij,jk", ["ij", "jk"]), ("bhqd,bhkd->bhqk", ["bhqd", "bhkd"]),
-        ("bhqk,bhkd->bhqd", ["bhqk", "bhkd"]), ("btd,dhk->bthk", ["btd", "dhk"]), ("bthk,hkd->btd", ["bthk", "hkd"]),
-        ("i,j->ij", ["i", "j"]), ("bij,bij->b", ["bij", "bij"]), ("bij,bij->bij", ["bij", "bij"]), ("ij->ji", ["ij"]),
-        ("ijk->j", ["ijk"]), ("ijk->", ["ijk"]), ("ij,jk,kl->il", ["ij", "jk", "kl"]), ("ii->i", ["ii"]),
-        ("ii->", ["ii"]), ("iji->j", ["iji"]), ("abc,acb->a", ["abc", "acb"]), ("abcd,dbe->ace", ["abcd", "dbe"]),
-        ("ab,b->a", ["ab", "b"]), ("ab,cd->acbd", ["ab", "cd"]), ("ba,b", ["ba", "b"]), ("abc,cab->bc", ["abc", "cab"]),
+        ("ij,jk->ik", ["ij", "jk"]),
+        ("ij,jk", ["ij", "jk"]),
+        ("bhqd,bhkd->bhqk", ["bhqd", "bhkd"]),
+        ("bhqk,bhkd->bhqd", ["bhqk", "bhkd"]),
+        ("btd,dhk->bthk", ["btd", "dhk"]),
+        ("bthk,hkd->btd", ["bthk", "hkd"]),
+        ("i,j->ij", ["i", "j"]),
+        ("bij,bij->b", ["bij", "bij"]),
+        ("bij,bij->bij", ["bij", "bij"]),
+        ("ij->ji", ["ij"]),
+        ("ijk->j", ["ijk"]),
+        ("ijk->", ["ijk"]),
+        ("ij,jk,kl->il", ["ij", "jk", "kl"]),
+        ("ii->i", ["ii"]),
+        ("ii->", ["ii"]),
+        ("iji->j", ["iji"]),
+        ("abc,acb->a", ["abc", "acb"]),
+        ("abcd,dbe->ace", ["abcd", "dbe"]),
+        ("ab,b->a", ["ab", "b"]),
+        ("ab,cd->acbd", ["ab", "cd"]),
+        ("ba,b", ["ba", "b"]),
+        ("abc,cab->bc", ["abc", "cab"]),
     ],
-)  # fmt: skip
+)
 def test_einsum(equation: str, sizes: list[str], known: bool) -> None:
     lengths = {label: n for n, label in enumerate("abcdefhijklqt", 2)}
     arrays = [RNG.standard_normal([lengths[s] for s in text]) for text in sizes]
@@ -262,8 +303,18 @@ def test_tensordot(axes: Any, known: bool) -> None:
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize(
     ("ord", "axis"),
-    [("euclidean", 1), (1, -1), (2, 0), (np.inf, 2), (3, 1), ("fro", (0, 2)), (1, (1, 2)), (2, (0, 1)), (np.inf, (-1, 0))],
-)  # fmt: skip
+    [
+        ("euclidean", 1),
+        (1, -1),
+        (2, 0),
+        (np.inf, 2),
+        (3, 1),
+        ("fro", (0, 2)),
+        (1, (1, 2)),
+        (2, (0, 1)),
+        (np.inf, (-1, 0)),
+    ],
+)
 def test_norm(ord: Any, axis: Any, keep: bool) -> None:
     got = run(linalg_util.norm(constant(A), ord, axis, keepdims=keep))
     wanted = np.linalg.norm(A, None if ord == "euclidean" else ord, axis, keep)
@@ -277,10 +328,13 @@ def test_norm_of_everything() -> None:
 
 
 def test_eye() -> None:
-    square, wide, dynamic = run([
-        linalg_util.eye(3), linalg_util.eye(2, 3, batch_shape=[2], dtype="int32"),
-        linalg_util.eye(shape(constant(A))[1], batch_shape=[2]),
-    ])  # fmt: skip
+    square, wide, dynamic = run(
+        [
+            linalg_util.eye(3),
+            linalg_util.eye(2, 3, batch_shape=[2], dtype="int32"),
+            linalg_util.eye(shape(constant(A))[1], batch_shape=[2]),
+        ]
+    )
     np.testing.assert_array_equal(square, np.eye(3))
     np.testing.assert_array_equal(wide, np.stack([np.eye(2, 3)] * 2))
     np.testing.assert_array_equal(dynamic, np.stack([np.eye(3)] * 2))
@@ -293,12 +347,17 @@ def test_decompositions_put_together_again() -> None:
     definite = np.matmul(x, x.transpose(0, 2, 1)) + np.eye(4)
     e, w = linalg_decomp.self_adjoint_eig(constant(definite))
     low = linalg_decomp.cholesky(constant(definite))
-    got = run([
-        linalg.matmul(u, linalg.matmul(diagonals.matrix_diag(s), v, adjoint_b=True)), linalg.matmul(q, r),
-        linalg.matmul(w, linalg.matmul(diagonals.matrix_diag(e), w, adjoint_b=True)),
-        linalg.matmul(low, low, transpose_b=True), linalg_decomp.pinv(constant(x)),
-        linalg_decomp.cholesky_solve(low, constant(x)), linalg_decomp.logdet(constant(definite)),
-    ])  # fmt: skip
+    got = run(
+        [
+            linalg.matmul(u, linalg.matmul(diagonals.matrix_diag(s), v, adjoint_b=True)),
+            linalg.matmul(q, r),
+            linalg.matmul(w, linalg.matmul(diagonals.matrix_diag(e), w, adjoint_b=True)),
+            linalg.matmul(low, low, transpose_b=True),
+            linalg_decomp.pinv(constant(x)),
+            linalg_decomp.cholesky_solve(low, constant(x)),
+            linalg_decomp.logdet(constant(definite)),
+        ]
+    )
     wanted = [
         x,
         x,
@@ -328,9 +387,11 @@ def test_singular_matrices(make: Any, message: str) -> None:
 
 def test_ranges() -> None:
     ints, floats, cast, mixed = (
-        ranges.range(2, 10, 3), ranges.range(0.0, 1.0, 0.25), ranges.range(3, dtype="float32"),
+        ranges.range(2, 10, 3),
+        ranges.range(0.0, 1.0, 0.25),
+        ranges.range(3, dtype="float32"),
         ranges.range(constant(1), 3.5),
-    )  # fmt: skip
+    )
     assert [t.dtype.name for t in (ints, floats, cast, mixed)] == [
         "int32",
         "float32",
@@ -350,12 +411,16 @@ def test_ranges() -> None:
 
 
 def test_counting() -> None:
-    values = run([
-        ranges.bincount([1, 1, 3]), ranges.bincount([1, 1, 3], weights=[0.5, 1.0, 2.0]),
-        ranges.bincount(constant([], "int32"), minlength=2), ranges.confusion_matrix([1, 2, 0], [1, 1, 0]),
-        ranges.histogram_fixed_width([-1.0, 0.1, 0.9, 5.0], [0.0, 1.0], nbins=4),
-        ranges.histogram_fixed_width_bins([-1.0, 0.1, 0.9, 5.0], [0.0, 1.0], nbins=4),
-    ])  # fmt: skip
+    values = run(
+        [
+            ranges.bincount([1, 1, 3]),
+            ranges.bincount([1, 1, 3], weights=[0.5, 1.0, 2.0]),
+            ranges.bincount(constant([], "int32"), minlength=2),
+            ranges.confusion_matrix([1, 2, 0], [1, 1, 0]),
+            ranges.histogram_fixed_width([-1.0, 0.1, 0.9, 5.0], [0.0, 1.0], nbins=4),
+            ranges.histogram_fixed_width_bins([-1.0, 0.1, 0.9, 5.0], [0.0, 1.0], nbins=4),
+        ]
+    )
     wanted = [
         [0, 2, 0, 1],
         [0, 1.5, 0, 2],

@@ -1,4 +1,7 @@
-"""Operators on tensors, wrappers, casting and clipping: names and rules as in TF 1.15, values through a session."""
+"""Operators on tensors, wrappers, casting and clipping.
+
+Names and rules as in TF 1.15, values through a session.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,8 @@ def made(graph: Graph) -> list[str]:
     return [f"{op.name}:{op.type}" for op in graph.get_operations() if op.name not in ("x", "y")]
 
 
-# names of what operators make -----------------------------------------------------------------------
+# names of what operators make
+# -----------------------------------------------------------------------
 
 NAMES: list[tuple[Callable[[Any, Any], Any], str]] = [
     (lambda x, y: x + y, "add:AddV2"),
@@ -76,10 +80,14 @@ NAMES: list[tuple[Callable[[Any, Any], Any], str]] = [
     (lambda x, y: casting.cast(x, "int32"), "Cast:Cast"),
     (lambda x, y: casting.cast(x, "float32"), ""),
     (lambda x, y: casting.to_int32(x), "ToInt32:Cast"),
-    (lambda x, y: clip.clip_by_value(x, 0, 1), "clip_by_value/Minimum/y:Const clip_by_value/Minimum:Minimum clip_by_value/y:Const clip_by_value:Maximum"),
+    (
+        lambda x, y: clip.clip_by_value(x, 0, 1),
+        "clip_by_value/Minimum/y:Const clip_by_value/Minimum:Minimum "
+        "clip_by_value/y:Const clip_by_value:Maximum",
+    ),
     (lambda x, y: math_binary.add_n([x]), ""),
     (lambda x, y: math_binary.add_n([x], name="q"), "q:Identity"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -106,12 +114,16 @@ def test_xor_makes_four_ops(graph: Graph) -> None:
     x = placeholder("bool", [2], name="x")
     _ = x ^ True
     assert made(graph) == [
-        "xor/y:Const", "xor/LogicalOr:LogicalOr", "xor/LogicalAnd:LogicalAnd", "xor/LogicalNot:LogicalNot",
+        "xor/y:Const",
+        "xor/LogicalOr:LogicalOr",
+        "xor/LogicalAnd:LogicalAnd",
+        "xor/LogicalNot:LogicalNot",
         "xor:LogicalAnd",
-    ]  # fmt: skip
+    ]
 
 
-# values of operators --------------------------------------------------------------------------------
+# values of operators
+# --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64"])
@@ -143,7 +155,10 @@ def test_division_of_plain_numbers_is_pythons() -> None:
 def test_logic_on_booleans() -> None:
     x, y = constant([True, False, True]), constant([True, True, False])
     a, b = np.array([1, 0, 1], bool), np.array([1, 1, 0], bool)
-    for got, want in zip(run([x & y, x | y, x ^ y, ~x, True & x, False | x, True ^ x]), [a & b, a | b, a ^ b, ~a, a, a, ~a]):  # fmt: skip
+    for got, want in zip(
+        run([x & y, x | y, x ^ y, ~x, True & x, False | x, True ^ x]),
+        [a & b, a | b, a ^ b, ~a, a, a, ~a],
+    ):
         np.testing.assert_array_equal(got, want)
     with pytest.raises(TypeError):
         _ = ~constant([1])
@@ -198,12 +213,19 @@ def test_shapes_that_do_not_fit() -> None:
         run(unknown([1, 2]) * unknown([1, 2, 3]))
 
 
-# errors when running --------------------------------------------------------------------------------
+# errors when running
+# --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", [
-    math_binary.floordiv, math_binary.mod, math_binary.truncatediv, math_binary.truncatemod,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [
+        math_binary.floordiv,
+        math_binary.mod,
+        math_binary.truncatediv,
+        math_binary.truncatemod,
+    ],
+)
 def test_integer_division_by_zero(function: Any) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="Integer division by zero"):
         run(function(constant([1, 2]), unknown([0, 1], np.int32)))
@@ -238,7 +260,8 @@ def test_strings_are_not_cast() -> None:
         run(casting.cast(placeholder_with_default(["1"], [1]), "int32"))
 
 
-# casting and complex numbers --------------------------------------------------------------------------
+# casting and complex numbers
+# --------------------------------------------------------------------------
 
 
 def slices(values: Any) -> IndexedSlices:
@@ -306,14 +329,25 @@ def test_bfloat16_and_half_stay_what_they_are() -> None:
                 assert out.dtype in (np.dtype(kind), np.dtype(bool)), (name, kind)
 
 
-# gradients ------------------------------------------------------------------------------------------
+# gradients
+# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize(("a", "b"), [
-    ((2, 3), (3,)), ((2, 3), ()), ((), (2,)), ((2, 1), (1, 3)), ((3, 1, 2), (4, 1)), ((1, 1), (1,)), ((2, 3), (2, 3)),
-    ((1, 2, 1), (3, 1, 1, 1)), ((0, 2), (2,)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((2, 3), (3,)),
+        ((2, 3), ()),
+        ((), (2,)),
+        ((2, 1), (1, 3)),
+        ((3, 1, 2), (4, 1)),
+        ((1, 1), (1,)),
+        ((2, 3), (2, 3)),
+        ((1, 2, 1), (3, 1, 1, 1)),
+        ((0, 2), (2,)),
+    ],
+)
 def test_gradients_of_broadcast_inputs(a: Any, b: Any, known: bool) -> None:
     rng = np.random.default_rng(0)
     u, v = rng.normal(size=a), rng.normal(size=b)
@@ -386,10 +420,21 @@ def test_what_has_no_gradient() -> None:
     assert run(gradients(math_unary.sign(x), x))[0].tolist() == [0]
 
 
-@pytest.mark.parametrize("function", [
-    math_unary.tanh, math_unary.sigmoid, math_unary.sqrt, math_unary.rsqrt, math_unary.reciprocal, math_unary.exp,
-    math_unary.log, special.erf, math_unary.square, lambda x: x**3,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [
+        math_unary.tanh,
+        math_unary.sigmoid,
+        math_unary.sqrt,
+        math_unary.rsqrt,
+        math_unary.reciprocal,
+        math_unary.exp,
+        math_unary.log,
+        special.erf,
+        math_unary.square,
+        lambda x: x**3,
+    ],
+)
 def test_second_derivatives(function: Any) -> None:
     at = np.array([0.4, 1.3])
     x = placeholder("float64", [2])
@@ -403,7 +448,8 @@ def test_second_derivatives(function: Any) -> None:
         )
 
 
-# lists, clipping --------------------------------------------------------------------------------------
+# lists, clipping
+# --------------------------------------------------------------------------------------
 
 
 def test_sums_of_lists() -> None:
@@ -462,7 +508,8 @@ def test_clip_by_value_does_not_grow_its_input() -> None:
     assert isinstance(s, IndexedSlices) and run(s.values).tolist() == [-1, 1]
 
 
-# the rest ---------------------------------------------------------------------------------------------
+# the rest
+# ---------------------------------------------------------------------------------------------
 
 
 def test_sparse_values_are_mapped() -> None:

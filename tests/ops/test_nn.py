@@ -1,4 +1,7 @@
-"""tf.nn and tf.losses as users call them, against TensorFlow's values and gradients; errors; speed-relevant layout."""
+"""tf.nn and tf.losses as users call them, against TensorFlow's values and gradients.
+
+Errors; speed-relevant layout.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,15 @@ from tests.tolerances import assert_close
 
 load_all()
 MODULES = (
-    "activations", "cross_entropy", "convolution", "pooling", "normalization", "embedding",
-    "candidate_sampling", "ctc",
-)  # fmt: skip
+    "activations",
+    "cross_entropy",
+    "convolution",
+    "pooling",
+    "normalization",
+    "embedding",
+    "candidate_sampling",
+    "ctc",
+)
 GOLDEN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden", "nn_programs.npz")
 
 
@@ -48,12 +57,23 @@ def namespace() -> Any:
         return apply_op("Sum", x, np.arange(len(x.shape), dtype=np.int32), keep_dims=False)
 
     return SimpleNamespace(
-        nn=nn, losses=losses, constant=constant, inputs=[], gradients=gradients, reduce_sum=reduce_sum,
-        square=lambda x: apply_op("Square", x), stack=lambda v: convert_to_tensor(v), SparseTensor=SparseTensor,
-        set_random_seed=set_random_seed, stop_gradient=stop_gradient, add_to_collection=add_to_collection,
-        transpose=lambda x, perm: apply_op("Transpose", x, perm), add_n=lambda v: apply_op("AddN", v),
-        cast=lambda x, dtype: apply_op("Cast", x, DstT=dtype), int64=dtypes.int64,
-    )  # fmt: skip
+        nn=nn,
+        losses=losses,
+        constant=constant,
+        inputs=[],
+        gradients=gradients,
+        reduce_sum=reduce_sum,
+        square=lambda x: apply_op("Square", x),
+        stack=lambda v: convert_to_tensor(v),
+        SparseTensor=SparseTensor,
+        set_random_seed=set_random_seed,
+        stop_gradient=stop_gradient,
+        add_to_collection=add_to_collection,
+        transpose=lambda x, perm: apply_op("Transpose", x, perm),
+        add_n=lambda v: apply_op("AddN", v),
+        cast=lambda x, dtype: apply_op("Cast", x, DstT=dtype),
+        int64=dtypes.int64,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -102,27 +122,68 @@ def at_build(call: Any, text: str, kind: type[Exception] = ValueError) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda t: t.conv2d(zeros(1, 5, 5, 3), zeros(3, 3, 2, 4), 1, "SAME"), "Depth of input (3) is not a multiple"),
-        (lambda t: t.conv2d(zeros(1, 2, 5, 3), zeros(3, 3, 3, 4), 1, "VALID"), "caused by subtracting 3 from 2 for"),
-        (lambda t: t.conv2d(zeros(5, 5, 3), zeros(3, 3, 3, 4), 1, "VALID"), "Shape must be rank 4 but is rank 3"),
-        (lambda t: t.conv2d(zeros(1, 5, 5, 3), zeros(3, 3, 3, 4), 1, "FOO"), "passed string 'FOO' not in"),
-        (lambda t: t.max_pool(zeros(1, 5, 5, 3), [1, 2, 2], 2, "SAME"), "ksize should be of length 1, 2 or 4"),
-        (lambda t: t.max_pool(zeros(1, 2, 5, 3), 3, 2, "VALID"), "caused by subtracting 3 from 2 for"),
+        (
+            lambda t: t.conv2d(zeros(1, 5, 5, 3), zeros(3, 3, 2, 4), 1, "SAME"),
+            "Depth of input (3) is not a multiple",
+        ),
+        (
+            lambda t: t.conv2d(zeros(1, 2, 5, 3), zeros(3, 3, 3, 4), 1, "VALID"),
+            "caused by subtracting 3 from 2 for",
+        ),
+        (
+            lambda t: t.conv2d(zeros(5, 5, 3), zeros(3, 3, 3, 4), 1, "VALID"),
+            "Shape must be rank 4 but is rank 3",
+        ),
+        (
+            lambda t: t.conv2d(zeros(1, 5, 5, 3), zeros(3, 3, 3, 4), 1, "FOO"),
+            "passed string 'FOO' not in",
+        ),
+        (
+            lambda t: t.max_pool(zeros(1, 5, 5, 3), [1, 2, 2], 2, "SAME"),
+            "ksize should be of length 1, 2 or 4",
+        ),
+        (
+            lambda t: t.max_pool(zeros(1, 2, 5, 3), 3, 2, "VALID"),
+            "caused by subtracting 3 from 2 for",
+        ),
         (lambda t: t.bias_add(zeros(2, 3), zeros(4)), "Dimensions must be equal, but are 3 and 4"),
         (lambda t: t.bias_add(zeros(3), zeros(3)), "Shape must be at least rank 2 but is rank 1"),
         (lambda t: t.softmax(np.float32(1)), "Shape must be at least rank 1 but is rank 0"),
-        (lambda t: t.softmax_cross_entropy_with_logits(zeros(2, 4), zeros(2, 5)), "with named arguments"),
-        (lambda t: t.softmax_cross_entropy_with_logits(labels=zeros(2, 4), logits=zeros(2, 5)), "are 5 and 4"),
-        (lambda t: t.sigmoid_cross_entropy_with_logits(labels=zeros(2), logits=zeros(3)), "must have the same shape"),
-        (lambda t: t.sparse_softmax_cross_entropy_with_logits(labels=zeros(2, 1), logits=zeros(2, 3)), "Rank mismatch"),
+        (
+            lambda t: t.softmax_cross_entropy_with_logits(zeros(2, 4), zeros(2, 5)),
+            "with named arguments",
+        ),
+        (
+            lambda t: t.softmax_cross_entropy_with_logits(labels=zeros(2, 4), logits=zeros(2, 5)),
+            "are 5 and 4",
+        ),
+        (
+            lambda t: t.sigmoid_cross_entropy_with_logits(labels=zeros(2), logits=zeros(3)),
+            "must have the same shape",
+        ),
+        (
+            lambda t: t.sparse_softmax_cross_entropy_with_logits(
+                labels=zeros(2, 1), logits=zeros(2, 3)
+            ),
+            "Rank mismatch",
+        ),
         (lambda t: t.dropout(zeros(2), 0.0), "in the range [0, 1), got 1"),
         (lambda t: t.dropout(np.arange(3), 0.5), "x has to be a floating point tensor"),
         (lambda t: t.l2_normalize(zeros(2), axis=0, dim=0), "Cannot specify both 'dim' and 'axis'"),
-        (lambda t: t.conv2d_transpose(zeros(1, 5, 5, 3), zeros(3, 3, 2, 3), [1, 11, 10, 2], 2), "computed = 6"),
-        (lambda t: losses.mean_squared_error(zeros(2, 3), zeros(2, 3), weights=zeros(3)), "can not be broadcast"),
-        (lambda t: losses.compute_weighted_loss(zeros(2), reduction="best"), "Invalid Reduction Key best."),
+        (
+            lambda t: t.conv2d_transpose(zeros(1, 5, 5, 3), zeros(3, 3, 2, 3), [1, 11, 10, 2], 2),
+            "computed = 6",
+        ),
+        (
+            lambda t: losses.mean_squared_error(zeros(2, 3), zeros(2, 3), weights=zeros(3)),
+            "can not be broadcast",
+        ),
+        (
+            lambda t: losses.compute_weighted_loss(zeros(2), reduction="best"),
+            "Invalid Reduction Key best.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_while_building(call: Any, text: str) -> None:
     at_build(call, text)
 
@@ -139,28 +200,38 @@ def when_run(build: Any, feeds: list[Any], kind: type[Exception], text: str) -> 
 def test_label_out_of_range() -> None:
     when_run(
         lambda t, y, x: t.sparse_softmax_cross_entropy_with_logits(labels=y, logits=x),
-        [np.array([1, 9], np.int32), zeros(2, 5)], errors.InvalidArgumentError,
-        "Received a label value of 9 which is outside the valid range of [0, 5).  Label values: 1 9",
-    )  # fmt: skip
+        [np.array([1, 9], np.int32), zeros(2, 5)],
+        errors.InvalidArgumentError,
+        "Received a label value of 9 which is outside the valid range of [0, 5).  Label "
+        "values: 1 9",
+    )
 
 
 def test_grouped_convolution_is_refused() -> None:
     when_run(
-        lambda t, x, w: t.conv2d(x, w, 1, "SAME"), [zeros(1, 5, 5, 4), zeros(3, 3, 2, 4)], errors.UnimplementedError,
+        lambda t, x, w: t.conv2d(x, w, 1, "SAME"),
+        [zeros(1, 5, 5, 4), zeros(3, 3, 2, 4)],
+        errors.UnimplementedError,
         "does not support grouped convolutions",
-    )  # fmt: skip
+    )
 
 
 def test_bias_of_another_size() -> None:
-    when_run(lambda t, x, b: t.bias_add(x, b), [zeros(2, 3), zeros(4)], errors.InvalidArgumentError,
-             "Must provide as many biases as the last dimension of the input tensor: [4] vs. [2,3]")  # fmt: skip
+    when_run(
+        lambda t, x, b: t.bias_add(x, b),
+        [zeros(2, 3), zeros(4)],
+        errors.InvalidArgumentError,
+        "Must provide as many biases as the last dimension of the input tensor: [4] vs. [2,3]",
+    )
 
 
 def test_logits_and_labels_that_do_not_broadcast() -> None:
     when_run(
-        lambda t, y, x: t.softmax_cross_entropy_with_logits(labels=y, logits=x), [zeros(2, 4), zeros(2, 5)],
-        errors.InvalidArgumentError, "logits and labels must be broadcastable: logits_size=[2,5] labels_size=[2,4]",
-    )  # fmt: skip
+        lambda t, y, x: t.softmax_cross_entropy_with_logits(labels=y, logits=x),
+        [zeros(2, 4), zeros(2, 5)],
+        errors.InvalidArgumentError,
+        "logits and labels must be broadcastable: logits_size=[2,5] labels_size=[2,4]",
+    )
 
 
 def test_unknown_shapes_work() -> None:

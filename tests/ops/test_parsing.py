@@ -1,4 +1,5 @@
-"""``tf.parse_example`` and its like, CSV, serialized tensors and files: wrappers, errors, and the reader of the bytes.
+"""``tf.parse_example`` and its like, CSV, serialized tensors and files: wrappers, errors, and the
+reader of the bytes.
 
 The messages are TensorFlow 1.15's unless a comment says otherwise.
 """
@@ -129,7 +130,10 @@ def test_later_entries_win() -> None:
 
 
 def test_batches_of_one_layout() -> None:
-    """Read together from the second batch on; a number of another size sends it back to one by one."""
+    """Read together from the second batch on.
+
+    A number of another size sends it back to one by one.
+    """
     features = {
         "n": FIXED([], tf.int64),
         "x": FIXED([2], tf.float32),
@@ -251,7 +255,10 @@ def test_bad_records(record: bytes, spec: Any, text: str) -> None:
 
 def test_wrong_counts() -> None:
     record, spec = example(a=[1, 2, 3]), {"a": FIXED([2], tf.int64)}
-    text = "Key: a, Index: 0.  Number of int64 values != expected.  Values size: 3 but output shape: [2]"
+    text = (
+        "Key: a, Index: 0.  Number of int64 values != expected.  Values size: 3 but output "
+        "shape: [2]"
+    )
     fails(lambda: tf.parse_example([record], spec), INVALID, f"Name: <unknown>, {text}")
     fails(
         lambda: tf.parse_example([record], spec, example_names=["ex0"]),
@@ -273,9 +280,10 @@ def test_wrong_counts() -> None:
 
 def test_example_name_of_one() -> None:
     fails(
-        lambda: tf.parse_single_example(example(), {"a": FIXED([], tf.int64)}, example_names="ex0"), INVALID,
+        lambda: tf.parse_single_example(example(), {"a": FIXED([], tf.int64)}, example_names="ex0"),
+        INVALID,
         "Name: ex0, Feature: a (data type: int64) is required",
-    )  # fmt: skip
+    )
     got = run(
         lambda: tf.parse_single_example(
             example(a=[1], b=[2, 3]),
@@ -290,15 +298,25 @@ def test_example_name_of_one() -> None:
 @pytest.mark.parametrize(
     ("features", "error", "text"),
     [
-        ({}, ValueError, "Missing"), (None, ValueError, "Missing"), ({"a": 3}, ValueError, "Invalid feature a:3."),
+        ({}, ValueError, "Missing"),
+        (None, ValueError, "Missing"),
+        ({"a": 3}, ValueError, "Invalid feature a:3."),
         ({"a": FIXED(None, tf.int64)}, ValueError, "Missing shape for feature a."),
         ({"a": FIXED([None], tf.int64)}, ValueError, "Consider using FixedLenSequenceFeature."),
         ({"a": FIXED([], None)}, ValueError, "Missing type for feature a."),
-        ({"a": FIXED([], tf.int32)}, TypeError, "DataType int32 not in list of allowed values: float32, int64, string"),
-        ({"a": SEQUENCE([], tf.int64)}, ValueError, "FixedLenSequenceFeature requires allow_missing to be True."),
+        (
+            {"a": FIXED([], tf.int32)},
+            TypeError,
+            "DataType int32 not in list of allowed values: float32, int64, string",
+        ),
+        (
+            {"a": SEQUENCE([], tf.int64)},
+            ValueError,
+            "FixedLenSequenceFeature requires allow_missing to be True.",
+        ),
         ({"a": FIXED([2], tf.int64, 7)}, ValueError, "Cannot reshape a tensor with 1 elements"),
     ],
-)  # fmt: skip
+)
 def test_bad_features(features: Any, error: type[Exception], text: str) -> None:
     for call in (
         lambda: tf.parse_example([b""], features),
@@ -326,10 +344,15 @@ WORDS = sequence({"n": [3]}, {"t": [[1], [2], [3]], "w": [[b"a", b"b"], [b"-"], 
 def test_single_sequence_example() -> None:
     context, lists = run(
         lambda: tf.parse_single_sequence_example(
-            WORDS, {"n": FIXED([], tf.int64), "m": FIXED([], tf.float32, 2.0)},
-            {"t": SEQUENCE([], tf.int64), "w": VARIABLE(tf.string), "z": SEQUENCE([2], tf.int64, True)},
+            WORDS,
+            {"n": FIXED([], tf.int64), "m": FIXED([], tf.float32, 2.0)},
+            {
+                "t": SEQUENCE([], tf.int64),
+                "w": VARIABLE(tf.string),
+                "z": SEQUENCE([2], tf.int64, True),
+            },
         )
-    )  # fmt: skip
+    )
     assert context == {"n": 3, "m": 2.0}
     assert lists["t"].tolist() == [1, 2, 3] and lists["z"].shape == (0, 2)
     assert lists["w"].indices.tolist() == [[0, 0], [0, 1], [1, 0], [2, 0]]
@@ -362,7 +385,10 @@ def test_bad_sequence_examples() -> None:
     )
     text = "Feature list: t, Index: 0.  Data types don't match. Expected type: float"
     fails(lambda: parse(WORDS, None, {"t": SEQUENCE([], tf.float32)}), INVALID, text)
-    text = "Key: t, Index: 0.  Number of int64 values != expected.  values size: 1 but output shape: [2]"
+    text = (
+        "Key: t, Index: 0.  Number of int64 values != expected.  values size: 1 but output "
+        "shape: [2]"
+    )
     fails(lambda: parse(WORDS, None, {"t": SEQUENCE([2], tf.int64)}), INVALID, text)
     fails(
         lambda: parse(b"\x01\x02h", None, {"t": SEQUENCE([], tf.int64)}),
@@ -522,7 +548,8 @@ def test_decode_raw_of_one_length() -> None:
 def test_nothing_of_this_is_imported_early() -> None:
     program = (
         "import sys, headrace as tf; tf.constant(1); tf.train; tf.io\n"
-        "late = [m for m in sys.modules if m.startswith(('headrace.formats.', 'headrace.ops.image', "
+        "late = [m for m in sys.modules if m.startswith(('headrace.formats.', "
+        "'headrace.ops.image', "
         "'headrace.ops.io.parsing', 'headrace.ops.example', 'PIL', 'google_crc32c'))]\n"
         "assert not late, late\n"
     )

@@ -1,4 +1,7 @@
-"""``tf.py_func`` and ``tf.py_function``: what they return, and the errors of their functions (values of TF 1.15)."""
+"""``tf.py_func`` and ``tf.py_function``.
+
+What they return, and the errors of their functions (values of TF 1.15).
+"""
 
 from __future__ import annotations
 

@@ -52,10 +52,12 @@ def _tf() -> SimpleNamespace:
         stateless_categorical=random_stateless.stateless_categorical,
     )
     names["initializers"] = SimpleNamespace(
-        he_normal=initializers.he_normal, he_uniform=initializers.he_uniform,
-        lecun_normal=initializers.lecun_normal, lecun_uniform=initializers.lecun_uniform,
+        he_normal=initializers.he_normal,
+        he_uniform=initializers.he_uniform,
+        lecun_normal=initializers.lecun_normal,
+        lecun_uniform=initializers.lecun_uniform,
         identity=initializers.Identity,
-    )  # fmt: skip
+    )
     names["contrib"] = SimpleNamespace(
         layers=SimpleNamespace(
             xavier_initializer=initializers.xavier_initializer,
@@ -230,16 +232,22 @@ def test_errors_while_running() -> None:
 @pytest.mark.parametrize(
     "init",
     [
-        initializers.Zeros(), initializers.Ones(dtypes.int32), initializers.Constant(3),
+        initializers.Zeros(),
+        initializers.Ones(dtypes.int32),
+        initializers.Constant(3),
         initializers.RandomUniform(-1, 1, 5),
         initializers.RandomNormal(1.0, 2.0, 3, dtypes.float64),
-        initializers.TruncatedNormal(), initializers.UniformUnitScaling(2.0),
+        initializers.TruncatedNormal(),
+        initializers.UniformUnitScaling(2.0),
         initializers.VarianceScaling(),
-        initializers.GlorotUniform(3), initializers.GlorotNormal(), initializers.Orthogonal(2.0),
-        initializers.Identity(3.0), initializers.ConvolutionDeltaOrthogonal(),
+        initializers.GlorotUniform(3),
+        initializers.GlorotNormal(),
+        initializers.Orthogonal(2.0),
+        initializers.Identity(3.0),
+        initializers.ConvolutionDeltaOrthogonal(),
     ],
     ids=lambda i: type(i).__name__,
-)  # fmt: skip
+)
 def test_configs(init: Any) -> None:
     again = type(init).from_config(init.get_config())
     assert again.get_config() == init.get_config()

@@ -1,4 +1,6 @@
-"""Inputs that TF 1.15 refuses with an error of its own, or takes, and that were treated otherwise once."""
+"""Inputs that TF 1.15 refuses with an error of its own, or takes, and that were treated otherwise
+once.
+"""
 
 from __future__ import annotations
 

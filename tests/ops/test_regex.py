@@ -23,7 +23,9 @@ def test_as_tensorflow(number: int) -> None:
     assert getattr(make_regex, kind)(tf, *arguments) == _FOUND[number], (kind, arguments)
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", "(.*)(.*)(.*)(.*)x", "(?i)(A+A+)+B"])  # fmt: skip
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", "(.*)(.*)(.*)(.*)x", "(?i)(A+A+)+B"]
+)
 def test_time_is_linear_in_the_text(pattern: str) -> None:
     text = b"a" * 200_000 + b"!"
     start = time.perf_counter()

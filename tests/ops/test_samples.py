@@ -1,4 +1,7 @@
-"""The sample table: every op, on each executor, against TensorFlow's values and against finite differences."""
+"""The sample table.
+
+Every op, on each executor, against TensorFlow's values and against finite differences.
+"""
 
 from __future__ import annotations
 
@@ -159,9 +162,16 @@ def test_exemptions_are_needed() -> None:
     assert not [op for op in EXEMPT if op in sampled or op not in ALL_OPS]
 
 
-#: Ops whose values are compared with TensorFlow's neither by a sample nor in a program; each with the reason.
-_OLD_NAME = "the op under its older name; old graphs only. TensorFlow's API cannot make it, the newer name is compared"
-_FRAMES = "passes a reference through a loop's frame; tf.while_loop does not make it. test_control_flow.py"
+#: Ops whose values are compared with TensorFlow's neither by a sample nor in a program; each with
+#: the reason.
+_OLD_NAME = (
+    "the op under its older name; old graphs only. TensorFlow's API cannot make it, the newer "
+    "name is compared"
+)
+_FRAMES = (
+    "passes a reference through a loop's frame; tf.while_loop does not make it. "
+    "test_control_flow.py"
+)
 NOT_COMPARED: dict[str, str] = {
     **{n: why for n, why in EXEMPT.items() if n.startswith("_") and n != "_SaveDataset"},
     **dict.fromkeys(
@@ -190,7 +200,8 @@ NOT_COMPARED: dict[str, str] = {
 COMPARED_ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
         (n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".checkpoint_ops")),
-        "checkpoints byte for byte, V1 files and SavedModels: tests/wire, tests/train, tests/formats",
+        "checkpoints byte for byte, V1 files and SavedModels: tests/wire, tests/train, "
+        "tests/formats",
     ),
     **dict.fromkeys(
         ["LoadDataset", "SnapshotDatasetV2"],
@@ -231,7 +242,8 @@ UNCHECKED_GRADIENTS: dict[str, str] = {
 }
 
 
-# signatures against TensorFlow's registry ------------------------------------------------------------
+# signatures against TensorFlow's registry
+# ------------------------------------------------------------
 
 
 @functools.cache
@@ -262,7 +274,8 @@ def test_signature_is_tensorflows(name: str) -> None:
 #: Ops of our own or of later TensorFlow versions.
 NOT_IN_TENSORFLOW: dict[str, str] = {
     "GatherTree": "is in contrib.seq2seq's own library, which the list of core ops leaves out",
-    "_FusedMatMul": "is internal to TensorFlow (names with an underscore are not in its list); made by rewriting only",
+    "_FusedMatMul": "is internal to TensorFlow (names with an underscore are not in its list); made by "
+    "rewriting only",
     "_FusedConv2D": "is internal to TensorFlow likewise",
     "_Held": "is Headrace's own",
     "_HeldConv2D": "is Headrace's own",
@@ -325,11 +338,15 @@ def _plain(value: Any) -> Any:
     return pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
 
 
-# running samples --------------------------------------------------------------------------------------
+# running samples
+# --------------------------------------------------------------------------------------
 
 
 class Case:
-    """A sample built in a graph of its own: placeholders, variables for references and handles, the op."""
+    """A sample built in a graph of its own.
+
+    Placeholders, variables for references and handles, the op.
+    """
 
     def __init__(self, sample: Any, double: bool = False, known_shapes: bool = True) -> None:
         self.sample = sample
@@ -503,7 +520,8 @@ def test_unknown_shapes(family: str, key: str, sample: Any) -> None:
         assert a.dtype is b.dtype
 
 
-# gradients --------------------------------------------------------------------------------------------
+# gradients
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("family", "key", "sample"), WITH_GRAD, ids=GRAD_IDS)
@@ -555,7 +573,10 @@ def cotangent(value: Any, salt: int) -> Any:
 
 
 def check_against_differences(case: Case, loss: Any, name: str, part: int | None, got: Any) -> None:
-    """Every element (at most 64, spread evenly) moved by a small step either way; complex ones in both directions."""
+    """Every element (at most 64, spread evenly) moved by a small step either way.
+
+    Complex ones in both directions.
+    """
     given = case.sample.inputs[name]
     base = np.asarray(case.array(given if part is None else given[part]))
     got = np.asarray(got)

@@ -149,7 +149,20 @@ def test_names_are_tensorflows() -> None:
         slicing.slice(x, [0, 0], [1, 1])
         array_shape.reshape(x, [array_shape.size(x[0]), -1])  # type: ignore[index]
         assert [op.name for op in graph.get_operations()] == [
-            "Placeholder", "strided_slice/stack", "strided_slice/stack_1", "strided_slice/stack_2", "strided_slice",
-            "Slice/begin", "Slice/size", "Slice", "strided_slice_1/stack", "strided_slice_1/stack_1",
-            "strided_slice_1/stack_2", "strided_slice_1", "Size", "Reshape/shape/1", "Reshape/shape", "Reshape",
-        ]  # fmt: skip
+            "Placeholder",
+            "strided_slice/stack",
+            "strided_slice/stack_1",
+            "strided_slice/stack_2",
+            "strided_slice",
+            "Slice/begin",
+            "Slice/size",
+            "Slice",
+            "strided_slice_1/stack",
+            "strided_slice_1/stack_1",
+            "strided_slice_1/stack_2",
+            "strided_slice_1",
+            "Size",
+            "Reshape/shape/1",
+            "Reshape/shape",
+            "Reshape",
+        ]

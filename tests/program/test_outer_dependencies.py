@@ -1,4 +1,6 @@
-"""What branches, loops and functions wait for, though it was made outside of them, happens as in TF 1.15."""
+"""What branches, loops and functions wait for, though it was made outside of them, happens as in
+TF 1.15.
+"""
 
 from __future__ import annotations
 

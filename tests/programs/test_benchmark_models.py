@@ -1,4 +1,5 @@
-"""The benchmarks' models give the same numbers on both executors, and their harness says what it should.
+"""The benchmarks' models give the same numbers on both executors, and their harness says what it
+should.
 
 Other libraries are compared by ``python -m benchmarks --check``, which needs them.
 """
@@ -80,7 +81,8 @@ def test_tiny_models_have_the_parameters_of_the_full_ones(name: str) -> None:
     assert all(tiny[key].ndim == full[key].ndim for key in tiny)
 
 
-# the harness --------------------------------------------------------------------------------------------
+# the harness
+# --------------------------------------------------------------------------------------------
 
 
 def test_targets() -> None:

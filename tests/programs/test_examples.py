@@ -1,4 +1,7 @@
-"""Every example runs, in a process of its own, and ends with its closing line. What it measures is not looked at."""
+"""Every example runs, in a process of its own, and ends with its closing line.
+
+What it measures is not looked at.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Handles, control flow, datasets, iterators, files and Python functions give what TensorFlow 1.15 gives.
+"""Handles, control flow, datasets, iterators, files and Python functions give what TensorFlow 1.15
+gives.
 
 The programs are in golden/handle_programs.py, TensorFlow's answers in golden/handle_programs.json.
 """

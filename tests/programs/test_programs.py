@@ -1,4 +1,6 @@
-"""Whole programs as people write them, compared with what TF 1.15 printed, named and counted (golden/programs.json)."""
+"""Whole programs as people write them, compared with what TF 1.15 printed, named and counted
+(golden/programs.json).
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,20 @@ with open(
 ) as _file:
     GOLDEN = json.load(_file)
 
-#: Gradients of loops and branches consist of other operations than TF's, and so do a few rarer ones.
+#: Gradients of loops and branches consist of other operations than TF's, and so do a few rarer
+#: ones.
 COUNTED_OTHERWISE = frozenset(
     [
-        "batch_norm_by_hand", "gru_with_while_loop", "lstm_with_scan", "meta_learning", "own_gradients", "speech",
-        "translation", "word_vectors",
+        "batch_norm_by_hand",
+        "gru_with_while_loop",
+        "lstm_with_scan",
+        "meta_learning",
+        "own_gradients",
+        "speech",
+        "translation",
+        "word_vectors",
     ]
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
@@ -52,7 +61,9 @@ def test_list_of_programs() -> None:
 
 
 def test_gradients_taken_inside_a_loop() -> None:
-    """Gradient descent in a while_loop, gradients per example in map_fn, with a loop of their own inside."""
+    """Gradient descent in a while_loop, gradients per example in map_fn, with a loop of their own
+    inside.
+    """
     goal = tf.constant([1.0, 2.0, 3.0])
     w = tf.Variable([1.0, 2.0, 3.0])
     rows = tf.constant([[1.0, 0.0, 2.0], [3.0, 1.0, 1.0]])

@@ -1,4 +1,7 @@
-"""What tests of rewrites share: the rewritten program, with and without a rule, and its numbers beside the reference."""
+"""What tests of rewrites share.
+
+The rewritten program, with and without a rule, and its numbers beside the reference.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ def ops_of(fetches: Any, feeds: Sequence[Any] = (), **how: Any) -> list[str]:
 
 
 def same(fetches: Any, feed: dict[Any, Any], tolerance: float | None = None) -> None:
-    """The numpy executor gives what the reference gives, bit for bit unless a tolerance is given."""
+    """The numpy executor gives what the reference gives, bit for bit unless a tolerance is
+    given.
+    """
     results = []
     for executor in ("numpy", "reference"):
         with tf.Session(executor=executor) as session:

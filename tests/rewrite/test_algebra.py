@@ -1,4 +1,7 @@
-"""Rules about arithmetic: the exact ones keep every bit, NaN, infinities, signs of zero and wrapping integers included."""
+"""Rules about arithmetic.
+
+The exact ones keep every bit, NaN, infinities, signs of zero and wrapping integers included.
+"""
 
 from __future__ import annotations
 

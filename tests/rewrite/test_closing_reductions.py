@@ -1,4 +1,7 @@
-"""Chains of element-wise operations that end in a reduction: one step, the same numbers, whatever the threads."""
+"""Chains of element-wise operations that end in a reduction.
+
+One step, the same numbers, whatever the threads.
+"""
 
 from __future__ import annotations
 

@@ -25,9 +25,13 @@ def gelu(x: Any) -> Any:
 
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
-    "Relu": tf.nn.relu, "Relu6": tf.nn.relu6, "Tanh": tf.tanh, "Sigmoid": tf.sigmoid, "GeluApproximate": gelu,
+    "Relu": tf.nn.relu,
+    "Relu6": tf.nn.relu6,
+    "Tanh": tf.tanh,
+    "Sigmoid": tf.sigmoid,
+    "GeluApproximate": gelu,
     "maximum": lambda x: tf.maximum(x, 0.0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("rows", [4, 400])
@@ -124,7 +128,8 @@ def test_gelu_function(dtype: Any, approximate: bool, n: int) -> None:
     assert found[3] == np.inf and np.isnan(found[5]) and not found[6:].any()
 
 
-# convolutions ---------------------------------------------------------------------------------------
+# convolutions
+# ---------------------------------------------------------------------------------------
 
 
 def conv(x: Any, w: Any) -> Any:

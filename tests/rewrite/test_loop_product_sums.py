@@ -1,4 +1,6 @@
-"""Shapes that are known in loops, gradients of concatenations, and sums of products over the rounds of a loop."""
+"""Shapes that are known in loops, gradients of concatenations, and sums of products over the
+rounds of a loop.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +145,8 @@ def test_scan_and_map(batch: int) -> None:
         same(fetches, {x: randn(batch, 3)}, 1e-5)
 
 
-# lengths of loop variables --------------------------------------------------------------------------
+# lengths of loop variables
+# --------------------------------------------------------------------------
 
 
 def test_lengths_that_stay() -> None:
@@ -175,7 +178,10 @@ def test_lengths_that_change_are_not_assumed() -> None:
 
 
 def test_gradients_of_a_sum_of_lengths_that_change() -> None:
-    """In the first round both are as long as the batch, later one of them is 1: the gradient is summed there."""
+    """In the first round both are as long as the batch, later one of them is 1.
+
+    The gradient is summed there.
+    """
     x = tf.placeholder(tf.float32, [None, 3])
     free = tf.TensorShape([None, 3])
 
@@ -276,11 +282,15 @@ def test_a_branch_with_a_row_instead_of_a_batch() -> None:
         same([y, *tf.gradients(tf.reduce_sum(y), x)], {x: randn(batch, 3)}, 1e-5)
 
 
-# TensorArrays ---------------------------------------------------------------------------------------
+# TensorArrays
+# ---------------------------------------------------------------------------------------
 
 
 def test_elements_that_differ_in_length() -> None:
-    """Written in a branch before the loop or in it, with other lengths: nothing is known of what is read."""
+    """Written in a branch before the loop or in it, with other lengths.
+
+    Nothing is known of what is read.
+    """
     x = tf.placeholder(tf.float32, [None])
     held = tf.TensorArray(tf.float32, 2, infer_shape=False, clear_after_read=False)
     held = held.write(0, x).write(1, x[:1])
@@ -329,7 +339,8 @@ def test_what_is_gathered_has_the_lengths_of_what_was_written() -> None:
         same(fetches, {x: randn(batch, 3)}, 1e-5)
 
 
-# gradients of concatenations -----------------------------------------------------------------------
+# gradients of concatenations
+# -----------------------------------------------------------------------
 
 
 def test_part_of_a_joined_gradient() -> None:
@@ -352,7 +363,8 @@ def test_parts_of_unknown_length_stay() -> None:
     same(fetches, {x: randn(4, 3), z: randn(1, 3)})
 
 
-# sums over rounds ----------------------------------------------------------------------------------
+# sums over rounds
+# ----------------------------------------------------------------------------------
 
 
 def summing(start: float = 0.5) -> tuple[Any, Any, Any]:
@@ -547,7 +559,8 @@ def test_threads_do_not_share_sums() -> None:
     assert not wrong
 
 
-# LSTM cells in loops -------------------------------------------------------------------------------
+# LSTM cells in loops
+# -------------------------------------------------------------------------------
 
 CELL = "LSTM cell in a loop"
 

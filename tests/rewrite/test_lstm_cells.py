@@ -1,4 +1,7 @@
-"""LSTM cells and layers of unrolled steps: found in both usual spellings, with their gradients, and only where it is right."""
+"""LSTM cells and layers of unrolled steps.
+
+Found in both usual spellings, with their gradients, and only where it is right.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +204,10 @@ def test_training_follows_the_reference() -> None:
 @pytest.mark.parametrize("rows", [2, 300])
 @pytest.mark.parametrize("forget_bias", [0.0, 1.0])
 def test_functions(rows: int, forget_bias: float) -> None:
-    """The cell and its gradient beside numbers in double precision; 300 rows of 4 x 100 go over threads."""
+    """The cell and its gradient beside numbers in double precision.
+
+    300 rows of 4 x 100 go over threads.
+    """
     width, order = 100, (0, 2, 1, 3)
     product = RNG.randn(rows, 4 * width).astype(np.float32)
     c = RNG.randn(rows, width).astype(np.float32)

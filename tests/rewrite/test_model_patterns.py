@@ -22,7 +22,8 @@ def variable(*shape: int) -> Any:
     return tf.Variable(RNG.randn(*shape).astype(np.float32) * 0.5)
 
 
-# gelu -------------------------------------------------------------------------------------------------
+# gelu
+# -------------------------------------------------------------------------------------------------
 
 ROOT = np.sqrt(2 / np.pi)
 GELU: dict[str, Callable[[Any], Any]] = {
@@ -70,7 +71,8 @@ def test_gelu_that_is_needed_inside_stays() -> None:
     same(fetches, {x: X}, 1e-5)
 
 
-# layer norm -------------------------------------------------------------------------------------------
+# layer norm
+# -------------------------------------------------------------------------------------------
 
 
 def _gpt2(x: Any, g: Any, b: Any) -> Any:
@@ -144,7 +146,8 @@ def test_layer_norm_function(dtype: Any, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(got, want, rtol=0, atol=2e-5 if dtype == np.float32 else 1e-10)
 
 
-# softmax and attention --------------------------------------------------------------------------------
+# softmax and attention
+# --------------------------------------------------------------------------------
 
 
 def spelled_out(x: Any) -> Any:
@@ -191,8 +194,11 @@ def _transposed(q: Any, k: Any, v: Any, mask: Any) -> Any:
 
 
 ATTENTION = {
-    "bert": _bert, "gpt2": _gpt2_attention, "tensor2tensor": _t2t_attention, "transposed": _transposed,
-}  # fmt: skip
+    "bert": _bert,
+    "gpt2": _gpt2_attention,
+    "tensor2tensor": _t2t_attention,
+    "transposed": _transposed,
+}
 
 
 @pytest.mark.parametrize("length", [5, 100])

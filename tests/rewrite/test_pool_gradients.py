@@ -1,4 +1,7 @@
-"""Rules about gradients that come back through max pooling: the structure they make and the numbers they keep."""
+"""Rules about gradients that come back through max pooling.
+
+The structure they make and the numbers they keep.
+"""
 
 from __future__ import annotations
 

@@ -93,8 +93,11 @@ def test_casts() -> None:
     check("cast of a cast", tf.cast(tf.cast(-x, tf.float64), tf.float32), {x: X}, ["Neg"])
     n = tf.placeholder(tf.int32, [3])
     check(
-        "cast of a cast", tf.cast(tf.cast(-n, tf.int64), tf.float32), {n: [1, 2, 1 << 30]}, ["Neg", "Cast"]
-    )  # fmt: skip
+        "cast of a cast",
+        tf.cast(tf.cast(-n, tf.int64), tf.float32),
+        {n: [1, 2, 1 << 30]},
+        ["Neg", "Cast"],
+    )
     lossy = tf.cast(tf.cast(-x, tf.int32), tf.float32)
     assert ops_of(lossy, [x]) == ["Neg", "Cast", "Cast"]
     same(lossy, {x: X * 3})

@@ -1,4 +1,8 @@
-"""The engine: order, firings as events, near misses, exactness as an option, templates, and the table of the documentation."""
+"""The engine.
+
+Order, firings as events, near misses, exactness as an option, templates, and the table of the
+documentation.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +107,9 @@ def test_exact_rules_only_fire_where_allowed() -> None:
 
 
 def test_equal_graphs_give_equal_bits() -> None:
-    """The second and third time a structure is met it comes from a template, with other constants."""
+    """The second and third time a structure is met it comes from a template, with other
+    constants.
+    """
     results = []
     given = np.linspace(-3, 3, 7).astype(np.float32)
     for scale in (0.5, 0.5, 0.5, 0.25, 1.0):
@@ -142,7 +148,9 @@ def test_numbers_beside_arrays_in_templates() -> None:
 
 
 def test_rewriting_is_linear() -> None:
-    """Each node is looked at a fixed number of times, however long the graph: counted, not timed."""
+    """Each node is looked at a fixed number of times, however long the graph: counted, not
+    timed.
+    """
     counts = []
     for n in (200, 400):
         with tf.Graph().as_default():

@@ -1,4 +1,7 @@
-"""Layer norm, gelu and softmax with their gradients: found in training, in all spellings, and only where it is right."""
+"""Layer norm, gelu and softmax with their gradients.
+
+Found in training, in all spellings, and only where it is right.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ def uneven(y: Any) -> Any:
 
 
 def check(rule: str, fetches: list[Any], feed: dict[Any, Any], tolerance: float = 2e-5) -> Any:
-    """The rule fires, and not without it or where bits may not change; the numbers are the reference's."""
+    """The rule fires, and not without it or where bits may not change.
+
+    The numbers are the reference's.
+    """
     program = program_of(fetches, list(feed))
     assert program.notes.get(rule) == 1, (program.notes, program.near_misses)
     left = [n.opdef.name for n in walk(program.body)]
@@ -142,7 +148,8 @@ def test_training_with_them() -> None:
     assert got[-1] < got[0]
 
 
-# where it may not be done ---------------------------------------------------------------------------
+# where it may not be done
+# ---------------------------------------------------------------------------
 
 
 def not_done(fetches: list[Any], feed: dict[Any, Any], tolerance: float = 1e-5) -> Any:
@@ -219,7 +226,8 @@ def test_two_losses() -> None:
     same(fetches, {x: X}, 1e-5)
 
 
-# the functions --------------------------------------------------------------------------------------
+# the functions
+# --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["library", "numpy"])

@@ -35,9 +35,16 @@ def machine(root: Path, mounts: str, groups: str, files: dict[str, str]) -> str:
 
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    [("50000 100000", 0.5), ("150000 100000", 1.5), ("max 100000", None), ("", None), ("nonsense", None),
-     ("-1 100000", None), ("100000 0", None)],
-)  # fmt: skip
+    [
+        ("50000 100000", 0.5),
+        ("150000 100000", 1.5),
+        ("max 100000", None),
+        ("", None),
+        ("nonsense", None),
+        ("-1 100000", None),
+        ("100000 0", None),
+    ],
+)
 def test_version_2(tmp_path: Path, limit: str, expected: float | None) -> None:
     files = {"sys/fs/cgroup/cpu.max": limit}
     quota = cpu_quota(machine(tmp_path, V2_MOUNT.format(root="/"), "0::/\n", files))
@@ -87,7 +94,9 @@ def test_no_control_groups(tmp_path: Path) -> None:
     assert cpu_quota(outside) is None
 
 
-def choice(cores_allowed: float | None, affinity: int, setting: tuple[str, int] | None = None) -> ThreadChoice:  # fmt: skip
+def choice(
+    cores_allowed: float | None, affinity: int, setting: tuple[str, int] | None = None
+) -> ThreadChoice:
     quota = None if cores_allowed is None else cores.Quota(cores_allowed, "/sys/fs/cgroup/cpu.max")
     return cores._choose(setting, quota, affinity)
 
@@ -140,21 +149,36 @@ def test_half_a_core_starts_no_threads(tmp_path: Path) -> None:
     """NumPy's, OpenMP's and our own threads, counted by the system."""
     files = {"sys/fs/cgroup/cpu.max": "50000 100000"}
     fake = machine(tmp_path, V2_MOUNT.format(root="/"), "0::/\n", files)
-    names = ("HEADRACE_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # fmt: skip
+    names = (
+        "HEADRACE_NUM_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+    )
     plain = {k: v for k, v in os.environ.items() if k not in names}
     done = subprocess.run(
-        [sys.executable, "-c", _COUNT, fake], capture_output=True, text=True,
+        [sys.executable, "-c", _COUNT, fake],
+        capture_output=True,
+        text=True,
         env={**plain, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "1"
 
 
 def test_version_says_what_it_runs_on() -> None:
-    environment = {**os.environ, "HEADRACE_ONEDNN": "0", "HEADRACE_NUM_THREADS": "3", "PYTHONPATH": os.pathsep.join(sys.path)}  # fmt: skip
+    environment = {
+        **os.environ,
+        "HEADRACE_ONEDNN": "0",
+        "HEADRACE_NUM_THREADS": "3",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     done = subprocess.run(
-        [sys.executable, "-m", "headrace", "version"], capture_output=True, text=True, env=environment
-    )  # fmt: skip
+        [sys.executable, "-m", "headrace", "version"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert set(lines) >= {"headrace", "python", "cpu", "kernels", "threads", "missing"}
     assert lines["threads"] == "3: HEADRACE_NUM_THREADS"

@@ -1,4 +1,7 @@
-"""Numbers too small to be normal: zero inside large runs, as in TensorFlow, and left alone outside."""
+"""Numbers too small to be normal.
+
+Zero inside large runs, as in TensorFlow, and left alone outside.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ def test_workers_flush() -> None:
 
 
 def test_training_ends_at_zero_and_leaves_the_setting_alone() -> None:
-    """What Adam remembers of a weight without gradient would otherwise stay a tiny number for ever."""
+    """What Adam remembers of a weight without gradient would otherwise stay a tiny number for
+    ever.
+    """
     size = 400
     x = tf.placeholder(tf.float32, [None, size])
     w = tf.Variable(tf.zeros([size, size]))

@@ -1,4 +1,7 @@
-"""The pool: every task once, errors, nesting, workers that do not come; and how threads wait on contended cores."""
+"""The pool: every task once, errors, nesting, workers that do not come.
+
+And how threads wait on contended cores.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +108,8 @@ def test_a_late_worker_keeps_no_arrays_alive(monkeypatch: pytest.MonkeyPatch) ->
     assert kept and alive() is None
 
 
-# waiting ----------------------------------------------------------------------------------------------
+# waiting
+# ----------------------------------------------------------------------------------------------
 
 
 def test_contention_is_seen_and_forgotten() -> None:
@@ -127,7 +131,10 @@ def test_contention_is_seen_and_forgotten() -> None:
 
 
 def test_waits_are_short_while_cores_are_contended() -> None:
-    """A team more than there are CPUs: libgomp's documented reason to spin 100 times only. It goes away again."""
+    """A team more than there are CPUs.
+
+    Libgomp's documented reason to spin 100 times only. It goes away again.
+    """
     library = accel.library()
     if library is None or library.api.openmp is None:  # type: ignore[attr-defined]
         pytest.skip(accel.status())

@@ -1,7 +1,8 @@
 """The sample table: one entry is one op on given inputs.
 
-Every defined op must be in it at least once. The same table is run in Headrace on each executor and, by
-``tests/golden/make.py``, in TensorFlow 1.15 (whose Python is 3.7: keep these modules to its syntax, and to NumPy 1.18).
+Every defined op must be in it at least once. The same table is run in Headrace on each executor
+and, by ``tests/golden/make.py``, in TensorFlow 1.15 (whose Python is 3.7: keep these modules to its
+syntax, and to NumPy 1.18).
 
     SAMPLES = [Sample("MatMul", dict(a=f32(2, 3), b=f32(3, 4)), dict(transpose_a=False), grad=["a", "b"])]
 """
@@ -14,13 +15,15 @@ import numpy as np
 class Sample(object):
     """One op call: named inputs (arrays, or lists of arrays for list inputs) and named attributes.
 
-    Types in ``attrs`` are names ("float32"). ``grad`` names the inputs whose gradient is checked against finite
-    differences (float64 copies of the inputs are used, so kernels must take float64). ``const`` names inputs that are
-    given as constants, not fed (shapes, axes). ``golden`` False leaves the comparison with TensorFlow out and must be
-    given a ``why``. ``tol`` widens the tolerance (relative) and must be given a ``why`` too. ``check`` replaces the
-    comparison of values: a function of (outputs, golden outputs) that asserts. ``expect`` gives the outputs by hand where TensorFlow cannot be asked.
-    ``single`` has the gradient checked in float32, for ops that have nothing wider; ``grad_outputs`` lists the outputs
-    that the gradient is taken of, where TensorFlow's gradient ignores the others.
+    Types in ``attrs`` are names ("float32"). ``grad`` names the inputs whose gradient is checked
+    against finite differences (float64 copies of the inputs are used, so kernels must take
+    float64). ``const`` names inputs that are given as constants, not fed (shapes, axes). ``golden``
+    False leaves the comparison with TensorFlow out and must be given a ``why``. ``tol`` widens the
+    tolerance (relative) and must be given a ``why`` too. ``check`` replaces the comparison of
+    values: a function of (outputs, golden outputs) that asserts. ``expect`` gives the outputs by
+    hand where TensorFlow cannot be asked. ``single`` has the gradient checked in float32, for ops
+    that have nothing wider; ``grad_outputs`` lists the outputs that the gradient is taken of, where
+    TensorFlow's gradient ignores the others.
     """
 
     def __init__(

@@ -160,7 +160,11 @@ def _regular(*shape, **kw):
 
 
 def _same_up_to_phase(got, want):
-    """Values equal; each vector equal but for a factor of absolute value one, the same one for left and right vectors."""
+    """Values equal.
+
+    Each vector equal but for a factor of absolute value one, the same one for left and right
+    vectors.
+    """
     np.testing.assert_allclose(got[0], want[0], 1e-4, 1e-5)
     count = got[0].shape[-1]
     factors = []

@@ -1,4 +1,6 @@
-"""Samples of element-wise math, comparison, logic, casting, complex numbers, special functions, bits and clipping."""
+"""Samples of element-wise math, comparison, logic, casting, complex numbers, special functions,
+bits and clipping.
+"""
 
 import numpy as np
 

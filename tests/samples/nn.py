@@ -1,4 +1,7 @@
-"""Samples of tf.nn: activations, cross entropies, convolutions, pooling, normalisation, candidate sampling, CTC."""
+"""Samples of tf.nn.
+
+Activations, cross entropies, convolutions, pooling, normalisation, candidate sampling, CTC.
+"""
 
 import itertools
 
@@ -535,7 +538,9 @@ def normalised(x, mean, var, scale, offset, epsilon):
 
 
 def only_y(got, want):
-    """In inference the other outputs are the given statistics, which TensorFlow does not promise."""
+    """In inference the other outputs are the given statistics, which TensorFlow does not
+    promise.
+    """
     np.testing.assert_allclose(got[0], want[0], 1e-5, 1e-5)
 
 

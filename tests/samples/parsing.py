@@ -1,4 +1,7 @@
-"""Samples of the ops that parse records: Examples, SequenceExamples, CSV, raw bytes, tensors, and files."""
+"""Samples of the ops that parse records.
+
+Examples, SequenceExamples, CSV, raw bytes, tensors, and files.
+"""
 
 import os
 import struct
@@ -9,7 +12,8 @@ import numpy as np
 
 from tests.samples.base import Sample, c64, f32, i64, strings
 
-# serialized messages, written by hand ------------------------------------------------------------------------------
+# serialized messages, written by hand
+# ------------------------------------------------------------------------------
 
 
 def number(n):

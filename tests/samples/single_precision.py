@@ -1,4 +1,7 @@
-"""Gradients of ops that TensorFlow has in single precision only; they are checked with a coarser step."""
+"""Gradients of ops that TensorFlow has in single precision only.
+
+They are checked with a coarser step.
+"""
 
 import numpy as np
 

@@ -1,7 +1,8 @@
-"""Samples of the training ops: every rule as ref, sparse, resource and resource-sparse op, in several types.
+"""Samples of the training ops: every rule as ref, sparse, resource and resource-sparse op, in
+several types.
 
-The updated inputs (references and handles) are given as arrays: who runs a sample makes variables of them and compares
-their values after the run.
+The updated inputs (references and handles) are given as arrays: who runs a sample makes variables
+of them and compares their values after the run.
 """
 
 import numpy as np
@@ -41,8 +42,20 @@ TABLE = [
     ("GradientDescent", "", "alpha delta", [{}], "ref resource"),
     ("Momentum", "accum", "lr grad momentum", NESTEROV, "ref sparse resource"),
     ("KerasMomentum", "accum", "lr grad momentum", NESTEROV, "sparse resource"),
-    ("Adam", "m v", "beta1_power beta2_power lr beta1 beta2 epsilon grad", NESTEROV, "ref resource"),
-    ("AdamWithAmsgrad", "m v vhat", "beta1_power beta2_power lr beta1 beta2 epsilon grad", [{}], "resource"),
+    (
+        "Adam",
+        "m v",
+        "beta1_power beta2_power lr beta1 beta2 epsilon grad",
+        NESTEROV,
+        "ref resource",
+    ),
+    (
+        "AdamWithAmsgrad",
+        "m v vhat",
+        "beta1_power beta2_power lr beta1 beta2 epsilon grad",
+        [{}],
+        "resource",
+    ),
     ("AdaMax", "m v", "beta1_power lr beta1 beta2 epsilon grad", [{}], "ref resource"),
     ("RMSProp", "ms mom", "lr rho momentum epsilon grad", [{}], "ref sparse resource"),
     ("CenteredRMSProp", "mg ms mom", "lr rho momentum epsilon grad", [{}], "ref sparse resource"),
@@ -52,11 +65,23 @@ TABLE = [
     ("ProximalGradientDescent", "", "alpha l1 l2 delta", [{}, {"l1": 0.0}], "ref sparse resource"),
     ("ProximalAdagrad", "accum", "lr l1 l2 grad", [{}, {"l1": 0.0}], "ref sparse resource"),
     ("AdagradDA", DA, "grad lr l1 l2 global_step", [{}, {"l1": 0.0}], "ref sparse resource"),
-    ("Ftrl", "accum linear", "grad lr l1 l2 lr_power", [{}, {"lr_power": -0.7}], "ref sparse resource"),
-    ("FtrlV2", "accum linear", "grad lr l1 l2 l2_shrinkage lr_power", [{}, {"lr_power": -0.7}], "ref sparse resource"),
+    (
+        "Ftrl",
+        "accum linear",
+        "grad lr l1 l2 lr_power",
+        [{}, {"lr_power": -0.7}],
+        "ref sparse resource",
+    ),
+    (
+        "FtrlV2",
+        "accum linear",
+        "grad lr l1 l2 l2_shrinkage lr_power",
+        [{}, {"lr_power": -0.7}],
+        "ref sparse resource",
+    ),
     ("AddSign", "m", "lr alpha sign_decay beta grad", [{}], "ref resource"),
     ("PowerSign", "m", "lr logbase sign_decay beta grad", [{}], "ref resource"),
-]  # fmt: skip
+]
 
 
 def _array(name, shape, dtype):

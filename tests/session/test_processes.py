@@ -1,4 +1,7 @@
-"""Many processes and threads at once: nothing hangs, and every one computes what it would alone. (No times: benchmarks busy.)"""
+"""Many processes and threads at once.
+
+Nothing hangs, and every one computes what it would alone. (No times: benchmarks busy.)
+"""
 
 from __future__ import annotations
 
@@ -47,9 +50,12 @@ def start(main: str, tmp_path: Any, name: str = "program.py") -> subprocess.Pope
     path = tmp_path / name
     path.write_text(PROGRAM + textwrap.dedent(main))
     return subprocess.Popen(
-        [sys.executable, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    )
 
 
 def finish(process: subprocess.Popen[str]) -> str:
@@ -64,14 +70,20 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 
 def test_eight_processes_at_once(tmp_path: Any) -> None:
-    """A search over hyperparameters: all give the same losses, bit for bit, while they compete for the cores."""
+    """A search over hyperparameters.
+
+    All give the same losses, bit for bit, while they compete for the cores.
+    """
     running = [start("print(losses())", tmp_path, f"p{i}.py") for i in range(8)]
     texts = {finish(process) for process in running}
     assert len(texts) == 1
 
 
 def test_fork_after_a_run(tmp_path: Any) -> None:
-    """Threads do not survive a fork: the child goes on without the kernel library, and so do its own children."""
+    """Threads do not survive a fork.
+
+    The child goes on without the kernel library, and so do its own children.
+    """
     main = """
     import os
     first = losses()

@@ -248,9 +248,11 @@ def test_interactive_session_with_a_graph() -> None:
 
 def test_config_is_accepted() -> None:
     config = tf.ConfigProto(
-        allow_soft_placement=True, log_device_placement=False, intra_op_parallelism_threads=1,
+        allow_soft_placement=True,
+        log_device_placement=False,
+        intra_op_parallelism_threads=1,
         gpu_options=tf.GPUOptions(allow_growth=True),
-    )  # fmt: skip
+    )
     config.gpu_options.per_process_gpu_memory_fraction = 0.4
     assert sess(config=config).run(tf.constant(1)) == 1
 
@@ -330,7 +332,10 @@ def test_set_shape_after_a_run_is_noticed() -> None:
 
 
 def test_equal_graphs_with_other_constants_do_not_mix() -> None:
-    """Structures that were planned before serve new graphs; values, names and lines must be the new graph's."""
+    """Structures that were planned before serve new graphs.
+
+    Values, names and lines must be the new graph's.
+    """
     for i in range(6):
         tf.reset_default_graph()
         x = tf.placeholder(tf.float32, [None, 2], name=f"x{i}")
@@ -369,9 +374,14 @@ def test_equal_graphs_with_strings() -> None:
     for i in range(4):
         tf.reset_default_graph()
         single = tf.identity(tf.constant(f"s{i}"))
-        got = sess().run([
-            single, tf.reshape(single, [1]), tf.stack([single, tf.constant("b")]), tf.equal(single, "s1"),
-        ])  # fmt: skip
+        got = sess().run(
+            [
+                single,
+                tf.reshape(single, [1]),
+                tf.stack([single, tf.constant("b")]),
+                tf.equal(single, "s1"),
+            ]
+        )
         text = f"s{i}".encode()
         assert got[0] == text and got[1].tolist() == [text] and got[2].tolist() == [text, b"b"]
         assert got[3] == (i == 1)

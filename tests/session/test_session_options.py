@@ -1,4 +1,6 @@
-"""What sessions are told: targets, devices, options, time limits. Every case was tried on TF 1.15."""
+"""What sessions are told: targets, devices, options, time limits. Every case was tried on TF
+1.15.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,16 @@ def test_options_and_metadata_of_another_type() -> None:
 @pytest.mark.parametrize(
     "device, name",
     [
-        ("/cpu:0", "/device:CPU:0"), ("cpu", "/device:CPU:*"), ("/device:cpu:0", "/device:CPU:0"), ("/CPU:0", "/device:CPU:0"),
-        ("/job:localhost/cpu:0", "/job:localhost/device:CPU:0"), ("/replica:0/task:0", "/replica:0/task:0"), ("", ""), (None, ""),
+        ("/cpu:0", "/device:CPU:0"),
+        ("cpu", "/device:CPU:*"),
+        ("/device:cpu:0", "/device:CPU:0"),
+        ("/CPU:0", "/device:CPU:0"),
+        ("/job:localhost/cpu:0", "/job:localhost/device:CPU:0"),
+        ("/replica:0/task:0", "/replica:0/task:0"),
+        ("", ""),
+        (None, ""),
     ],
-)  # fmt: skip
+)
 def test_names_of_devices(device: Any, name: str) -> None:
     with tf.device(device):
         c = tf.constant(1)
@@ -133,7 +141,8 @@ def test_tensors_inside_loops() -> None:
     assert s.run(loop) == 7
 
 
-# errors -----------------------------------------------------------------------------------------------
+# errors
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("executor", ["numpy", "reference"])
@@ -157,7 +166,8 @@ def test_errors_of_a_kernel_library_are_named(monkeypatch: pytest.MonkeyPatch) -
         tf.Session().run(tf.nn.softsign(x), {x: [1.0, 2.0]})
 
 
-# time limits --------------------------------------------------------------------------------------------
+# time limits
+# --------------------------------------------------------------------------------------------
 
 
 def _endless() -> Any:
@@ -217,7 +227,8 @@ def test_the_run_is_stopped_and_tears_nothing() -> None:
     raise AssertionError("a run that is late goes on for ever")
 
 
-# Python functions ---------------------------------------------------------------------------------------
+# Python functions
+# ---------------------------------------------------------------------------------------
 
 
 def test_python_functions_that_wait_for_each_other() -> None:

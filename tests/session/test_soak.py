@@ -1,5 +1,6 @@
-"""Mixed runs with changing shapes from several threads: right numbers, level memory. (`python -m benchmarks.soak` is the long
-form.)"""
+"""Mixed runs with changing shapes from several threads: right numbers, level memory. (`python -m
+benchmarks.soak` is the long form.)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Variables in runs: which value a read means, what a failed run leaves behind, and that results are the user's own."""
+"""Variables in runs.
+
+Which value a read means, what a failed run leaves behind, and that results are the user's own.
+"""
 
 from __future__ import annotations
 
@@ -420,7 +423,9 @@ def test_initialized_value(resource: bool) -> None:
 @executors
 @pytest.mark.parametrize("size", [4, 50000])
 def test_a_run_that_fails_in_the_middle(resource: bool, executor: str, size: int) -> None:
-    """Steps before the failure keep their effect, steps after it have none, nothing is half written."""
+    """Steps before the failure keep their effect, steps after it have none, nothing is half
+    written.
+    """
     a = var(np.zeros(size, np.float32), resource, "a")
     b = var(np.zeros(size, np.float32), resource, "b")
     x = tf.placeholder(tf.float32, [None])
@@ -521,13 +526,38 @@ def test_results_are_the_users_own(size: int, executor: str) -> None:
     w = tf.Variable(np.ones((size, 1), np.float32), use_resource=True)
     doubled = x * 2.0
     fetches = [
-        x, tf.identity(x), tf.reshape(x, [-1]), tf.transpose(x), x[:2], tf.squeeze(x), tf.expand_dims(x, 0),
-        tf.stop_gradient(x), tf.unstack(x[:3])[0], tf.broadcast_to(x, [2, size, 1]), c, tf.identity(c),
-        tf.reshape(c, [-1]), v, v.value(), tf.reshape(v, [-1]), v.assign_add(c), w, w.value(), tf.reshape(w, [1, -1]),
-        w.assign_add(c), doubled, tf.reshape(doubled, [-1]), doubled[1:], tf.transpose(doubled), doubled,
-        tf.cond(tf.constant(True), lambda: doubled, lambda: x), tf.split(doubled, [1, size - 1])[1],
-        tf.while_loop(lambda i, a: i < 0, lambda i, a: (i + 1, a), [0, doubled])[1], tf.zeros([size]), tf.ones_like(x),
-    ]  # fmt: skip
+        x,
+        tf.identity(x),
+        tf.reshape(x, [-1]),
+        tf.transpose(x),
+        x[:2],
+        tf.squeeze(x),
+        tf.expand_dims(x, 0),
+        tf.stop_gradient(x),
+        tf.unstack(x[:3])[0],
+        tf.broadcast_to(x, [2, size, 1]),
+        c,
+        tf.identity(c),
+        tf.reshape(c, [-1]),
+        v,
+        v.value(),
+        tf.reshape(v, [-1]),
+        v.assign_add(c),
+        w,
+        w.value(),
+        tf.reshape(w, [1, -1]),
+        w.assign_add(c),
+        doubled,
+        tf.reshape(doubled, [-1]),
+        doubled[1:],
+        tf.transpose(doubled),
+        doubled,
+        tf.cond(tf.constant(True), lambda: doubled, lambda: x),
+        tf.split(doubled, [1, size - 1])[1],
+        tf.while_loop(lambda i, a: i < 0, lambda i, a: (i + 1, a), [0, doubled])[1],
+        tf.zeros([size]),
+        tf.ones_like(x),
+    ]
     s = started(executor=executor)
     given = np.ones((size, 1), np.float32)
     results = s.run(fetches, {x: given})

@@ -17,7 +17,9 @@ both = pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"
 
 
 def together(n: int, work: Callable[[int], None]) -> None:
-    """Run ``work(i)`` on n threads that start at the same time; the first failure is raised here."""
+    """Run ``work(i)`` on n threads that start at the same time; the first failure is raised
+    here.
+    """
     failures: list[BaseException] = []
     gate = threading.Barrier(n)
 
@@ -90,7 +92,9 @@ def test_reads_are_never_torn(resource: bool) -> None:
 
 @both
 def test_the_value_before_the_run_is_older_than_the_runs_own_write(resource: bool) -> None:
-    """Also when another thread was writing as the run began, and the old value is used only after the new one."""
+    """Also when another thread was writing as the run began, and the old value is used only after
+    the new one.
+    """
     v = tf.Variable(tf.zeros([200000]), use_resource=resource)
     up = v.assign_add(tf.ones([200000]))
     before = v.value()[:1] * 1.0

@@ -1,4 +1,6 @@
-"""Training: ops in place and pure, optimizers, moving averages, schedules and the global step, against TensorFlow."""
+"""Training: ops in place and pure, optimizers, moving averages, schedules and the global step,
+against TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ from tests.tolerances import assert_close
 SAMPLES = store.load_samples("training")
 
 
-# kernels ------------------------------------------------------------------------------------------------
+# kernels
+# ------------------------------------------------------------------------------------------------
 
 
 def defaults(opdef: OpDef, given: dict[str, Any]) -> dict[str, Any]:
@@ -137,14 +140,38 @@ def test_wrong_values_are_refused_before_anything_is_written() -> None:
     f = np.float32
     var, rate = np.ones(2, f), f(0.1)
     cases = [
-        ("ApplyGradientDescent", [var, rate, np.ones(3, f)], r"var and delta do not have the same shape\[2\] \[3\]"),
-        ("ApplyMomentum", [var, np.ones(3, f), rate, var, rate], r"var and accum do not have the same shape\[2\] \[3\]"),
-        ("ApplyAdagrad", [var, var, rate, np.ones((2, 1), f)], r"var and grad do not have the same shape\[2\] \[2,1\]"),
+        (
+            "ApplyGradientDescent",
+            [var, rate, np.ones(3, f)],
+            r"var and delta do not have the same shape\[2\] \[3\]",
+        ),
+        (
+            "ApplyMomentum",
+            [var, np.ones(3, f), rate, var, rate],
+            r"var and accum do not have the same shape\[2\] \[3\]",
+        ),
+        (
+            "ApplyAdagrad",
+            [var, var, rate, np.ones((2, 1), f)],
+            r"var and grad do not have the same shape\[2\] \[2,1\]",
+        ),
         ("ApplyAdagrad", [var, var, np.ones(2, f), var], r"lr is not a scalar: \[2\]"),
-        ("SparseApplyAdagrad", [var, var, rate, np.ones(2, f), np.array([0, 2])], "Index 2 at offset 1 in indices is out of range"),
-        ("SparseApplyAdagrad", [var, var, rate, np.ones(2, f), np.array([0])], "grad must be the same size as indices"),
-        ("SparseApplyAdagrad", [var, var, rate, np.ones(1, f), np.array([[0]])], "indices must be one-dimensional"),
-    ]  # fmt: skip
+        (
+            "SparseApplyAdagrad",
+            [var, var, rate, np.ones(2, f), np.array([0, 2])],
+            "Index 2 at offset 1 in indices is out of range",
+        ),
+        (
+            "SparseApplyAdagrad",
+            [var, var, rate, np.ones(2, f), np.array([0])],
+            "grad must be the same size as indices",
+        ),
+        (
+            "SparseApplyAdagrad",
+            [var, var, rate, np.ones(1, f), np.array([[0]])],
+            "indices must be one-dimensional",
+        ),
+    ]
     for name, inputs, message in cases:
         opdef = lookup(name)
         for call in (pure, in_place):
@@ -187,7 +214,8 @@ def test_shapes_are_checked_while_building() -> None:
             training_ops.apply_gradient_descent(basic.constant([1.0]), 0.1, [1.0])
 
 
-# programs against TensorFlow ------------------------------------------------------------------------------
+# programs against TensorFlow
+# ------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -214,24 +242,43 @@ def tf(executor: str = "numpy") -> Any:
         n: getattr(m, n) for m in (optimizers, schedules, moving_averages, steps) for n in m.__all__
     }
     return SimpleNamespace(
-        Graph=Graph, Session=functools.partial(Session, executor=executor), IndexedSlices=IndexedSlices, Variable=variables.Variable,
-        get_variable=variable_scope.get_variable, variable_scope=variable_scope.variable_scope,
+        Graph=Graph,
+        Session=functools.partial(Session, executor=executor),
+        IndexedSlices=IndexedSlices,
+        Variable=variables.Variable,
+        get_variable=variable_scope.get_variable,
+        variable_scope=variable_scope.variable_scope,
         fixed_size_partitioner=partitioning.fixed_size_partitioner,
         placeholder_with_default=basic.placeholder_with_default,
         global_variables=variable_lists.global_variables,
         global_variables_initializer=variable_lists.global_variables_initializer,
-        constant=basic.constant, identity=basic.identity, placeholder=basic.placeholder, group=control.group,
-        gather=gathering.gather, matmul=linalg.matmul, maximum=math_binary.maximum, multiply=math_binary.multiply,
-        square=math_unary.square, reduce_mean=reductions.reduce_mean, reduce_sum=reductions.reduce_sum,
-        zeros_initializer=initializers.zeros_initializer, control_dependencies=scopes.control_dependencies,
+        constant=basic.constant,
+        identity=basic.identity,
+        placeholder=basic.placeholder,
+        group=control.group,
+        gather=gathering.gather,
+        matmul=linalg.matmul,
+        maximum=math_binary.maximum,
+        multiply=math_binary.multiply,
+        square=math_unary.square,
+        reduce_mean=reductions.reduce_mean,
+        reduce_sum=reductions.reduce_sum,
+        zeros_initializer=initializers.zeros_initializer,
+        control_dependencies=scopes.control_dependencies,
         name_scope=scopes.name_scope,
-        float32=dtypes.float32, float64=dtypes.float64, int64=dtypes.int64,
-        moving_averages=moving_averages, train=SimpleNamespace(**train),
-    )  # fmt: skip
+        float32=dtypes.float32,
+        float64=dtypes.float64,
+        int64=dtypes.int64,
+        moving_averages=moving_averages,
+        train=SimpleNamespace(**train),
+    )
 
 
 def outside_cond(ops: list[list[str]]) -> list[list[str]]:
-    """Without what tf.cond makes (an average starts with the initialized value): how that looks is not at issue."""
+    """Without what tf.cond makes (an average starts with the initialized value).
+
+    How that looks is not at issue.
+    """
     return [op for op in ops if "cond/" not in op[0]]
 
 
@@ -256,11 +303,15 @@ def test_schedule(name: str, make: Any) -> None:
         assert ops == golden()["ops"]["schedule/" + name]
 
 
-# the base class -------------------------------------------------------------------------------------------
+# the base class
+# -------------------------------------------------------------------------------------------
 
 
 class Halving(Optimizer):
-    """A user's optimizer: halves what it is given and counts, with a slot and a variable of its own."""
+    """A user's optimizer.
+
+    Halves what it is given and counts, with a slot and a variable of its own.
+    """
 
     def __init__(self) -> None:
         super().__init__(False, "Halving")
@@ -371,7 +422,8 @@ def test_gates_give_the_same_gradients(gate: int) -> None:
             assert [float(session.run(g)[0]) for g, _ in pairs[:2]] == [3.0, 2.0]
 
 
-# averages and the global step -------------------------------------------------------------------------------
+# averages and the global step
+# -------------------------------------------------------------------------------
 
 
 def test_names_of_averages() -> None:

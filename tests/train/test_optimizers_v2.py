@@ -1,6 +1,8 @@
-"""TF 2's optimizers against TensorFlow 1.15's ``tf.keras.optimizers`` (OptimizerV2), eagerly and in functions.
+"""TF 2's optimizers against TensorFlow 1.15's ``tf.keras.optimizers`` (OptimizerV2), eagerly and in
+functions.
 
-The programs are in golden/optimizers_v2_programs.py, which also makes TensorFlow's numbers (golden/optimizers_v2.json).
+The programs are in golden/optimizers_v2_programs.py, which also makes TensorFlow's numbers
+(golden/optimizers_v2.json).
 """
 
 from __future__ import annotations
@@ -104,9 +106,14 @@ def test_weights_and_config() -> None:
     opt.apply_gradients([(tf.constant([1.0, 1.0]), v)])
     other, w = K.Adam.from_config(opt.get_config()), tf.Variable(v)
     assert other.get_config() == {
-        "name": "Adam", "learning_rate": 0.01, "beta_1": 0.9, "beta_2": 0.999, "decay": 0.0, "epsilon": 1e-5,
+        "name": "Adam",
+        "learning_rate": 0.01,
+        "beta_1": 0.9,
+        "beta_2": 0.999,
+        "decay": 0.0,
+        "epsilon": 1e-5,
         "amsgrad": False,
-    }  # fmt: skip
+    }
     other.apply_gradients([(tf.constant([5.0, 5.0]), w)])
     w.assign(v)
     other.set_weights(opt.get_weights())
@@ -145,7 +152,8 @@ def test_cosine_schedules() -> None:
     ]
 
 
-# TF 1's optimizers, eagerly ---------------------------------------------------------------------------
+# TF 1's optimizers, eagerly
+# ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
@@ -192,4 +200,9 @@ def test_v1_optimizers_want_a_function() -> None:
     opt.apply_gradients(zip(tape.gradient(y, [v]), [v]))
     assert v.numpy() == pytest.approx(1.9, rel=1e-5)
     assert opt.get_slot(v, "m").numpy() == pytest.approx(0.4, rel=1e-5)
-    assert sorted(x.name for x in opt.variables()) == ["Variable/Adam:0", "Variable/Adam_1:0", "beta1_power:0", "beta2_power:0"]  # fmt: skip
+    assert sorted(x.name for x in opt.variables()) == [
+        "Variable/Adam:0",
+        "Variable/Adam_1:0",
+        "beta1_power:0",
+        "beta2_power:0",
+    ]

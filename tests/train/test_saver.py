@@ -1,4 +1,6 @@
-"""Savers: graphs, checkpoints and MetaGraphs of TensorFlow 1.15, what is kept, errors, and processes that are killed while they save."""
+"""Savers: graphs, checkpoints and MetaGraphs of TensorFlow 1.15, what is kept, errors, and
+processes that are killed while they save.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,17 @@ def same(got: dict[str, Any], file: str) -> None:
 
 
 def check_model(sess: Any, train: Any) -> None:
-    """The golden model was restored: its values, and those after three more steps (slots matter)."""
+    """The golden model was restored: its values, and those after three more steps (slots
+    matter).
+    """
     same(golden.values(tf, sess), "now.npz")
     for _ in range(3):
         sess.run(train, {"x:0": golden.X})
     same(golden.values(tf, sess), "later.npz")
 
 
-# the graph ------------------------------------------------------------------------------------------
+# the graph
+# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("title", list(SAVERS))
@@ -61,7 +66,8 @@ def test_graph_is_tensorflows(title: str) -> None:
     assert len(got["nodes"]) == len(want["nodes"])
 
 
-# TensorFlow's files ---------------------------------------------------------------------------------
+# TensorFlow's files
+# ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["model", "v1"])
@@ -82,7 +88,9 @@ def test_imports_tensorflows_meta_graph(graph: Any) -> None:
     assert len(tf.trainable_variables()) == 37
 
 
-@pytest.mark.parametrize("options", [{}, {"sharded": True}, {"write_version": 1}, {"write_version": 1, "sharded": True}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options", [{}, {"sharded": True}, {"write_version": 1}, {"write_version": 1, "sharded": True}]
+)
 def test_round_trip_in_another_session_and_by_meta_graph(tmp_path: Path, options: Any) -> None:
     train = golden.model(tf)
     saver = tf.train.Saver(**options)
@@ -105,7 +113,9 @@ def test_same_bytes_as_tensorflow(tmp_path: Path) -> None:
         saver.restore(sess, str(GOLDEN / "model"))
         saver.save(sess, str(tmp_path / "model"))
     for suffix in (".index", ".data-00000-of-00001"):
-        assert (tmp_path / f"model{suffix}").read_bytes() == (GOLDEN / f"model{suffix}").read_bytes()  # fmt: skip
+        assert (tmp_path / f"model{suffix}").read_bytes() == (
+            GOLDEN / f"model{suffix}"
+        ).read_bytes()
 
 
 def test_meta_graph_in_a_scope(tmp_path: Path) -> None:
@@ -136,12 +146,15 @@ def test_export_of_a_scope(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="unbound inputs"):
             tf.train.import_meta_graph(str(tmp_path / "h.meta"), import_scope="new")
         feed = tf.constant(3.0)
-        tf.train.import_meta_graph(str(tmp_path / "h.meta"), import_scope="new", input_map={"$unbound_inputs_x": feed})  # fmt: skip
+        tf.train.import_meta_graph(
+            str(tmp_path / "h.meta"), import_scope="new", input_map={"$unbound_inputs_x": feed}
+        )
         sess.run(tf.global_variables_initializer())
         assert sess.run("new/y:0") == 3.0
 
 
-# what is kept -----------------------------------------------------------------------------------------
+# what is kept
+# -----------------------------------------------------------------------------------------
 
 
 def checkpoints(folder: Path) -> list[str]:
@@ -187,11 +200,21 @@ def test_relative_paths_padding_and_names(tmp_path: Path, monkeypatch: Any) -> N
     (tmp_path / "a").mkdir()
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        path = saver.save(sess, str(tmp_path / "a" / "m"), global_step=7, latest_filename="newest", write_meta_graph=False)  # fmt: skip
+        path = saver.save(
+            sess,
+            str(tmp_path / "a" / "m"),
+            global_step=7,
+            latest_filename="newest",
+            write_meta_graph=False,
+        )
     assert path == str(tmp_path / "a" / "m-00000007")
-    assert (tmp_path / "a" / "newest").read_text().splitlines()[0] == 'model_checkpoint_path: "m-00000007"'  # fmt: skip
+    assert (tmp_path / "a" / "newest").read_text().splitlines()[
+        0
+    ] == 'model_checkpoint_path: "m-00000007"'
     (tmp_path / "a").rename(tmp_path / "b")
-    assert tf.train.latest_checkpoint(str(tmp_path / "b"), "newest") == str(tmp_path / "b" / "m-00000007")  # fmt: skip
+    assert tf.train.latest_checkpoint(str(tmp_path / "b"), "newest") == str(
+        tmp_path / "b" / "m-00000007"
+    )
     assert tf.train.latest_checkpoint(str(tmp_path / "b")) is None
     assert not list((tmp_path / "b").glob("*.meta"))
     monkeypatch.chdir(tmp_path / "b")
@@ -221,7 +244,8 @@ def test_state_functions(tmp_path: Path) -> None:
     assert tf.train.get_checkpoint_state(str(tmp_path)) is None
 
 
-# parts, names, deferred -------------------------------------------------------------------------------
+# parts, names, deferred
+# -------------------------------------------------------------------------------
 
 
 def test_partial_restore_and_other_names(tmp_path: Path) -> None:
@@ -252,7 +276,11 @@ def test_reshape(tmp_path: Path) -> None:
 def test_partitions_restore_into_other_partitions(tmp_path: Path) -> None:
     def built(parts: int) -> Any:
         make = tf.fixed_size_partitioner(parts) if parts else None
-        return tf.convert_to_tensor(tf.get_variable("p", [6, 2], initializer=tf.random_normal_initializer(seed=1), partitioner=make))  # fmt: skip
+        return tf.convert_to_tensor(
+            tf.get_variable(
+                "p", [6, 2], initializer=tf.random_normal_initializer(seed=1), partitioner=make
+            )
+        )
 
     value = built(3)
     with tf.Session() as sess:
@@ -283,7 +311,8 @@ def test_deferred_and_empty(tmp_path: Path) -> None:
         tf.train.Saver([tf.Variable(1.0)], defer_build=True)
 
 
-# errors -----------------------------------------------------------------------------------------------
+# errors
+# -----------------------------------------------------------------------------------------------
 
 
 def saved(folder: Path) -> str:
@@ -301,10 +330,18 @@ def test_errors_of_restore(tmp_path: Path) -> None:
             tf.train.Saver([c]).restore(sess, path)
         with pytest.raises(tf.errors.InvalidArgumentError) as error:
             tf.train.Saver([a]).restore(sess, path)
-        assert "Assign requires shapes of both tensors to match. lhs shape= [3] rhs shape= [2]" in str(error.value)  # fmt: skip
-        assert "mismatch between the current graph and the graph from the checkpoint" in str(error.value)  # fmt: skip
+        assert (
+            "Assign requires shapes of both tensors to match. lhs shape= [3] rhs shape= [2]"
+            in str(error.value)
+        )
+        assert "mismatch between the current graph and the graph from the checkpoint" in str(
+            error.value
+        )
         d = tf.Variable(np.zeros(2), name="d")
-        with pytest.raises(tf.errors.InvalidArgumentError, match="expected dtype double does not equal original dtype float"):  # fmt: skip
+        with pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match="expected dtype double does not equal original dtype float",
+        ):
             tf.train.Saver({"a": d}).restore(sess, path)
         with pytest.raises(ValueError, match="not a valid checkpoint"):
             tf.train.Saver([a]).restore(sess, str(tmp_path / "none"))
@@ -341,7 +378,8 @@ def test_errors_of_lists() -> None:
         tf.train.Saver(a)
 
 
-# killed -----------------------------------------------------------------------------------------------
+# killed
+# -----------------------------------------------------------------------------------------------
 
 _PROGRAM = """
 import sys
@@ -365,7 +403,9 @@ with tf.Session() as sess:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize("kind", ["same", "steps", "sharded"])
 def test_killed_while_saving(tmp_path: Path, kind: str) -> None:
-    """A process that is killed leaves a whole checkpoint, not older than the last that it finished."""
+    """A process that is killed leaves a whole checkpoint, not older than the last that it
+    finished.
+    """
     rng = np.random.default_rng(0)
     with tf.Graph().as_default():
         v = tf.Variable(np.zeros((64, 1024), np.float32), name="v")
@@ -375,7 +415,9 @@ def test_killed_while_saving(tmp_path: Path, kind: str) -> None:
             folder = tmp_path / f"{kind}{attempt}"
             folder.mkdir()
             command = [sys.executable, "-c", textwrap.dedent(_PROGRAM), str(folder / "m"), kind]
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as child:  # fmt: skip
+            with subprocess.Popen(
+                command, stdout=subprocess.PIPE, text=True, env=os.environ
+            ) as child:
                 assert child.stdout is not None
                 assert child.stdout.readline().strip() == "1"
                 time.sleep(float(rng.uniform(0.0, 0.1)))

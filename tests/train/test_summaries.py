@@ -1,4 +1,6 @@
-"""Summaries: messages, names, collections and event files as TF 1.15's; files read by TensorBoard."""
+"""Summaries: messages, names, collections and event files as TF 1.15's; files read by
+TensorBoard.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What waits for a queue ends: when the session closes, when the queue closes, when a coordinator stops."""
+"""What waits for a queue ends.
+
+When the session closes, when the queue closes, when a coordinator stops.
+"""
 
 from __future__ import annotations
 

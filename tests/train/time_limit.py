@@ -10,7 +10,10 @@ __all__ = ["within"]
 
 
 def within(seconds: float, call: Callable[[], Any]) -> Any:
-    """What ``call`` returns or raises, from a thread of its own; AssertionError if it takes longer."""
+    """What ``call`` returns or raises, from a thread of its own.
+
+    AssertionError if it takes longer.
+    """
     found: list[Any] = []
 
     def run() -> None:

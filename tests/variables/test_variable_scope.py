@@ -55,7 +55,8 @@ def zeros(name: str, shape: Any = (1,), **kwargs: Any) -> Any:
     return get_variable(name, list(shape), initializer=zeros_initializer(), **kwargs)
 
 
-# sharing ----------------------------------------------------------------------------------------------
+# sharing
+# ----------------------------------------------------------------------------------------------
 
 
 def test_existing_variable_is_refused_with_its_line() -> None:
@@ -64,8 +65,8 @@ def test_existing_variable_is_refused_with_its_line() -> None:
         zeros("w")
     text = str(info.value)
     assert (
-        "Variable w already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE"
-        in text
+        "Variable w already exists, disallowed. Did you mean to set reuse=True or "
+        "reuse=tf.AUTO_REUSE" in text
     )
     assert "Originally defined at:" in text and "test_variable_scope.py" in text
 
@@ -112,7 +113,8 @@ def test_wrong_scope_arguments() -> None:
     assert get_variable_scope().name == ""
 
 
-# names ------------------------------------------------------------------------------------------------
+# names
+# ------------------------------------------------------------------------------------------------
 
 
 def test_names() -> None:
@@ -202,7 +204,8 @@ def test_collections_of_a_scope() -> None:
     assert local_variables() == [local] and local not in trainable_variables()
 
 
-# defaults ---------------------------------------------------------------------------------------------
+# defaults
+# ---------------------------------------------------------------------------------------------
 
 
 def test_defaults_are_inherited(fresh_graph: Graph) -> None:
@@ -217,7 +220,9 @@ def test_defaults_are_inherited(fresh_graph: Graph) -> None:
             b.set_initializer(constant_initializer(3.0))
             u = get_variable("u", [2], dtypes.float32, regularizer=lambda _: None)
     assert v.dtype.base_dtype is dtypes.float64 and u.dtype.base_dtype is dtypes.float32
-    assert [t.name for t in fresh_graph.get_collection(GraphKeys.REGULARIZATION_LOSSES)] == ["a/b/v/Regularizer/penalty:0"]  # fmt: skip
+    assert [t.name for t in fresh_graph.get_collection(GraphKeys.REGULARIZATION_LOSSES)] == [
+        "a/b/v/Regularizer/penalty:0"
+    ]
     with Session() as session:
         session.run(global_variables_initializer())
         assert session.run(v).tolist() == [1, 1] and session.run(u).tolist() == [3, 3]
@@ -300,7 +305,8 @@ def test_variable_op_scope() -> None:
         assert scope.name == "default"
 
 
-# partitions -------------------------------------------------------------------------------------------
+# partitions
+# -------------------------------------------------------------------------------------------
 
 
 def test_partitioned_variable() -> None:
@@ -344,7 +350,8 @@ def test_partitioners() -> None:
     assert parts(partitioning.min_max_variable_partitioner(8), [10, 2]) == [1, 1]
 
 
-# templates --------------------------------------------------------------------------------------------
+# templates
+# --------------------------------------------------------------------------------------------
 
 
 def test_template_shares() -> None:

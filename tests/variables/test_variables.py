@@ -33,9 +33,19 @@ from tests.golden import variables_programs
 headrace.ops.load_all()
 
 _MODULES: Any = (
-    basic, graph, scopes, dtypes, convert, state, variables, variable_lists, variable_scope, partitioning, templates,
+    basic,
+    graph,
+    scopes,
+    dtypes,
+    convert,
+    state,
+    variables,
+    variable_lists,
+    variable_scope,
+    partitioning,
+    templates,
     initializers,
-)  # fmt: skip
+)
 #: The part of ``tf`` that the programs use.
 tf: Any = SimpleNamespace(**{n: getattr(m, n) for m in _MODULES for n in m.__all__})
 _GOLDEN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden", "variables_ops.json")
@@ -61,7 +71,8 @@ def started(session: Session, *args: Any, **kwargs: Any) -> Any:
     return variable
 
 
-# the same operations as TensorFlow ------------------------------------------------------------------
+# the same operations as TensorFlow
+# ------------------------------------------------------------------
 
 
 def ops_of(program: Callable[[Any], None], g: Graph) -> tuple[list[Any], list[Any]]:
@@ -86,7 +97,8 @@ def test_dependent_initial_values_outside_of_cond(fresh_graph: Graph) -> None:
     assert [o for o in have if "cond" not in o[0]] == [o for o in want if "cond" not in o[0]]
 
 
-# what a variable is -----------------------------------------------------------------------------------
+# what a variable is
+# -----------------------------------------------------------------------------------
 
 
 def test_kinds() -> None:
@@ -166,7 +178,8 @@ def test_proto_round_trip(use_resource: bool) -> None:
     assert v.to_proto(export_scope="elsewhere") is None
 
 
-# values -----------------------------------------------------------------------------------------------
+# values
+# -----------------------------------------------------------------------------------------------
 
 
 @BOTH
@@ -194,9 +207,14 @@ def test_read_after_write(session: Session, use_resource: bool) -> None:
 def test_operators(session: Session, use_resource: bool) -> None:
     v = started(session, [1.0, 2.0], use_resource=use_resource)
     for made, want in [
-        (v + 1.0, [2, 3]), (1.0 - v, [0, -1]), (v * v, [1, 4]), (-v, [-1, -2]), (v[1], 2), (v > 1.5, [False, True]),
+        (v + 1.0, [2, 3]),
+        (1.0 - v, [0, -1]),
+        (v * v, [1, 4]),
+        (-v, [-1, -2]),
+        (v[1], 2),
+        (v > 1.5, [False, True]),
         (np.array([1, 1], np.float32) + v, [2, 3]),
-    ]:  # fmt: skip
+    ]:
         np.testing.assert_array_equal(session.run(made), want)
 
 
@@ -315,7 +333,8 @@ def test_initialized_value(session: Session) -> None:
     np.testing.assert_array_equal(session.run(value), [5, 6])
 
 
-# in place ---------------------------------------------------------------------------------------------
+# in place
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["update", "add", "sub", "mul", "div", "min", "max"])
@@ -330,9 +349,14 @@ def test_inplace_is_the_kernel(how: str, shape: tuple[int, ...]) -> None:
     want = ref.copy()
     for row, update in zip(rows, updates):
         want[row] = {
-            "update": lambda a, b: b, "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-            "min": np.minimum, "max": np.maximum,
-        }[how](want[row], update)  # fmt: skip
+            "update": lambda a, b: b,
+            "add": np.add,
+            "sub": np.subtract,
+            "mul": np.multiply,
+            "div": np.divide,
+            "min": np.minimum,
+            "max": np.maximum,
+        }[how](want[row], update)
     before = ref.copy()
     np.testing.assert_array_equal(
         state_kernels.scatter_kernel(how)(numpy_xp, ref, rows, updates), want

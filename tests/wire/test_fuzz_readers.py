@@ -1,4 +1,7 @@
-"""A bounded run of tools/fuzz_readers.py: every kind of input once, with the limits of time and memory."""
+"""A bounded run of tools/fuzz_readers.py.
+
+Every kind of input once, with the limits of time and memory.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,14 @@ from pathlib import Path
 import pytest
 
 _TOOL = Path(__file__).parent.parent.parent / "tools" / "fuzz_readers.py"
-_KINDS = ["jpeg", "png,gif,bmp", "tensor,example,records,records.gz,records.zlib", "elements,spec,pattern", "csv,csv.gz", "text,text.gz,text.zlib"]  # fmt: skip
+_KINDS = [
+    "jpeg",
+    "png,gif,bmp",
+    "tensor,example,records,records.gz,records.zlib",
+    "elements,spec,pattern",
+    "csv,csv.gz",
+    "text,text.gz,text.zlib",
+]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
@@ -23,7 +33,9 @@ def test_readers_withstand_what_the_fuzzer_makes(kinds: str) -> None:
 
 
 def test_the_fuzzer_sees_what_goes_wrong() -> None:
-    """A reader that raises something of its own, one that hangs and one that takes all memory are findings."""
+    """A reader that raises something of its own, one that hangs and one that takes all memory are
+    findings.
+    """
     program = (
         "import sys, time; sys.argv[0] = 'x'; sys.path.insert(0, sys.argv[1])\n"
         "import fuzz_readers as f\n"

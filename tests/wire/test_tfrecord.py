@@ -1,4 +1,7 @@
-"""TFRecord files, text lines and records of one length: against files that TensorFlow wrote, and damaged ones."""
+"""TFRecord files, text lines and records of one length.
+
+Against files that TensorFlow wrote, and damaged ones.
+"""
 
 from __future__ import annotations
 
@@ -128,18 +131,27 @@ def flipped(at: int) -> Callable[[bytes], bytes]:
 @pytest.mark.parametrize(
     ("damage", "good", "error"),
     [
-        (flipped(13), 0, "corrupted record at 12"), (flipped(9), 0, "corrupted record at 0"),
-        (flipped(0), 0, "corrupted record at 0"), (flipped(-1), 2, "corrupted record at 54"),
-        (flipped(30), 1, "corrupted record at 26"), (lambda d: d[:20], 0, "truncated record at 0"),
-        (lambda d: d[:-2], 2, "truncated record at 42"), (lambda d: d[:59], 2, "truncated record at 42"),
-        (lambda d: d[:30], 1, ""), (lambda d: b"this is text, not records", 0, "corrupted record at 0"),
-        (lambda d: b"abc", 0, ""), (lambda d: b"", 0, ""),
+        (flipped(13), 0, "corrupted record at 12"),
+        (flipped(9), 0, "corrupted record at 0"),
+        (flipped(0), 0, "corrupted record at 0"),
+        (flipped(-1), 2, "corrupted record at 54"),
+        (flipped(30), 1, "corrupted record at 26"),
+        (lambda d: d[:20], 0, "truncated record at 0"),
+        (lambda d: d[:-2], 2, "truncated record at 42"),
+        (lambda d: d[:59], 2, "truncated record at 42"),
+        (lambda d: d[:30], 1, ""),
+        (lambda d: b"this is text, not records", 0, "corrupted record at 0"),
+        (lambda d: b"abc", 0, ""),
+        (lambda d: b"", 0, ""),
     ],
-)  # fmt: skip
+)
 def test_damaged_files(
     damage: Callable[[bytes], bytes], good: int, error: str, tmp_path: Path
 ) -> None:
-    """As TensorFlow 1.15: the good records first, then the place; a cut header is the end of the file."""
+    """As TensorFlow 1.15.
+
+    The good records first, then the place; a cut header is the end of the file.
+    """
     path = tmp_path / "x"
     path.write_bytes(damage(write(path, THREE)))
     for buffer in BUFFERS:
@@ -248,7 +260,8 @@ def test_text_lines(kind: str, tmp_path: Path) -> None:
 
 
 UNEVEN = (
-    'Excluding the header ({} bytes) and footer ({} bytes), input file "{}" has body length {} bytes, which is not an '
+    'Excluding the header ({} bytes) and footer ({} bytes), input file "{}" has body '
+    "length {} bytes, which is not an "
     "exact multiple of the record length ({} bytes)."
 )
 
@@ -256,10 +269,13 @@ UNEVEN = (
 @pytest.mark.parametrize(
     ("sizes", "want"),
     [
-        ((4, 0, 0), [b"0123", b"4567", b"89ab", b"cdef"]), ((5, 0, 1), [b"01234", b"56789", b"abcde"]),
-        ((4, 2, 2), [b"2345", b"6789", b"abcd"]), ((3, 1, 2), None), ((7, 0, 0), None),
+        ((4, 0, 0), [b"0123", b"4567", b"89ab", b"cdef"]),
+        ((5, 0, 1), [b"01234", b"56789", b"abcde"]),
+        ((4, 2, 2), [b"2345", b"6789", b"abcd"]),
+        ((3, 1, 2), None),
+        ((7, 0, 0), None),
     ],
-)  # fmt: skip
+)
 def test_fixed_length_records(sizes: tuple[int, int, int], want: Any, tmp_path: Path) -> None:
     """A plain file is measured first; a compressed one shows its length at its end."""
     data = b"0123456789abcdef"

@@ -4,14 +4,15 @@ A case is plain JSON, so that both libraries read the same one:
 
     {"id": 3, "fn": "reduce_sum", "args": [VALUE, ...], "kwargs": {name: VALUE}, "grad": true, "seed": null, "compare": true}
 
-``fn`` is a path below ``tf``, or ``method:NAME`` for a method of the first argument. A VALUE has a kind ``k``:
-``py`` (a Python literal), ``float`` (text, for nan and inf), ``bytes``, ``dtype``, ``np`` (an array), ``nested`` (the array as
-nested lists), ``const``, ``ph`` (a fed placeholder with a ``static`` shape), ``var``, ``list``, ``tuple``, ``shape``,
-``slice``, ``ellipsis``, ``sparse``, ``slices`` (IndexedSlices).
+``fn`` is a path below ``tf``, or ``method:NAME`` for a method of the first argument. A VALUE has a
+kind ``k``: ``py`` (a Python literal), ``float`` (text, for nan and inf), ``bytes``, ``dtype``,
+``np`` (an array), ``nested`` (the array as nested lists), ``const``, ``ph`` (a fed placeholder with
+a ``static`` shape), ``var``, ``list``, ``tuple``, ``shape``, ``slice``, ``ellipsis``, ``sparse``,
+``slices`` (IndexedSlices).
 
-The catalogue (catalogue_*.py) describes valid calls only: functions of a :class:`Source` that return named arguments.
-:func:`make_case` then chooses positional or keyword form and, for a third of the cases, spoils one argument: another
-dtype, rank, size, an axis or a number out of range.
+The catalogue (catalogue_*.py) describes valid calls only: functions of a :class:`Source` that
+return named arguments. :func:`make_case` then chooses positional or keyword form and, for a third
+of the cases, spoils one argument: another dtype, rank, size, an axis or a number out of range.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ CATALOGUE: dict[str, list[tuple[Entry, dict[str, Any]]]] = {}
 
 
 def op(*names: str, **flags: Any) -> Callable[[Entry], Entry]:
-    """Register an entry for functions of one signature. Flags: grad, seeded, compare, exact, weight."""
+    """Register an entry for functions of one signature.
+
+    Flags: grad, seeded, compare, exact, weight.
+    """
 
     def register(entry: Entry) -> Entry:
         for name in names:

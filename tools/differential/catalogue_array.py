@@ -550,9 +550,11 @@ def unravel_index(s: Source) -> Arguments:
 def patches(s: Source) -> Arguments:
     return [
         ("images", s.value(s.of(FLOATS + INTS), [1, s.int(2, 5), s.int(2, 5), 2])),
-        ("sizes", py([1, 2, 2, 1])), ("strides", py([1, s.int(1, 2), 1, 1])), ("rates", py([1, 1, s.int(1, 2), 1])),
+        ("sizes", py([1, 2, 2, 1])),
+        ("strides", py([1, s.int(1, 2), 1, 1])),
+        ("rates", py([1, 1, s.int(1, 2), 1])),
         ("padding", py(s.one("SAME", "VALID"))),
-    ]  # fmt: skip
+    ]
 
 
 @op("edit_distance")

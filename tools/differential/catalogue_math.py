@@ -25,12 +25,44 @@ def unary_number(s: Source) -> Arguments:
 
 
 @op(
-    "exp", "expm1", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asinh", "atan", "sigmoid", "rsqrt",
-    "sqrt", "reciprocal", "math.erf", "math.erfc", "math.softplus", "nn.softsign", "nn.relu", "nn.relu6",
-    "nn.elu", "nn.selu", "floor", "ceil", "round", "rint", "is_nan", "is_inf", "is_finite", "lgamma",
-    "log_sigmoid", "nn.swish", "math.log", "bessel_i0", "bessel_i1e",
+    "exp",
+    "expm1",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "atan",
+    "sigmoid",
+    "rsqrt",
+    "sqrt",
+    "reciprocal",
+    "math.erf",
+    "math.erfc",
+    "math.softplus",
+    "nn.softsign",
+    "nn.relu",
+    "nn.relu6",
+    "nn.elu",
+    "nn.selu",
+    "floor",
+    "ceil",
+    "round",
+    "rint",
+    "is_nan",
+    "is_inf",
+    "is_finite",
+    "lgamma",
+    "log_sigmoid",
+    "nn.swish",
+    "math.log",
+    "bessel_i0",
+    "bessel_i1e",
     grad=True,
-)  # fmt: skip
+)
 def unary_float(s: Source) -> Arguments:
     name = s.of(FLOATS) if s.chance(0.8) else s.of(NUMBERS)
     return [("", s.value(name, s.dims(), *s.one((-3, 3), (0.1, 5))))]
@@ -143,9 +175,22 @@ def invert(s: Source) -> Arguments:
     return [("x", s.value(s.of(INTS), s.dims(), 0, 99))]
 
 
-@op("method:__add__", "method:__mul__", "method:__sub__", "method:__truediv__", "method:__pow__",
-    "method:__mod__", "method:__floordiv__", "method:__radd__", "method:__rsub__", "method:__lt__", "method:__ge__",
-    "method:__matmul__", "method:__and__", positional=2)  # fmt: skip
+@op(
+    "method:__add__",
+    "method:__mul__",
+    "method:__sub__",
+    "method:__truediv__",
+    "method:__pow__",
+    "method:__mod__",
+    "method:__floordiv__",
+    "method:__radd__",
+    "method:__rsub__",
+    "method:__lt__",
+    "method:__ge__",
+    "method:__matmul__",
+    "method:__and__",
+    positional=2,
+)
 def operators(s: Source) -> Arguments:
     name, shape = s.of(NUMBERS + ["bool"]), s.dims()
     other = s.one(py(2), py(1.5), s.value(name, s.broadcastable(shape), 1, 4))
@@ -199,8 +244,18 @@ def _axes(s: Source, rank: int) -> Arguments:
     return [("axis", s.ints(axes) if axes else py([]))]
 
 
-@op("reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_logsumexp",
-    "math.reduce_std", "math.reduce_variance", "math.reduce_euclidean_norm", grad=True)  # fmt: skip
+@op(
+    "reduce_sum",
+    "reduce_mean",
+    "reduce_prod",
+    "reduce_max",
+    "reduce_min",
+    "reduce_logsumexp",
+    "math.reduce_std",
+    "math.reduce_variance",
+    "math.reduce_euclidean_norm",
+    grad=True,
+)
 def reduction(s: Source) -> Arguments:
     shape = s.dims()
     out: Arguments = [("input_tensor", s.value(s.of(NUMBERS + FLOATS + FLOATS), shape))]
@@ -268,8 +323,15 @@ def segment(s: Source) -> Arguments:
     ]
 
 
-@op("unsorted_segment_sum", "unsorted_segment_mean", "unsorted_segment_max", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sqrt_n", grad=True)  # fmt: skip
+@op(
+    "unsorted_segment_sum",
+    "unsorted_segment_mean",
+    "unsorted_segment_max",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
+    grad=True,
+)
 def unsorted_segment(s: Source) -> Arguments:
     shape = s.dims(1, 3)
     ids = s.np.randint(-1, 4, shape[: s.int(1, len(shape))])

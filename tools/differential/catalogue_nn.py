@@ -254,8 +254,12 @@ def sparse_xent(s: Source) -> Arguments:
     return [("*labels", s.indices(shape[:-1], shape[-1])), ("*logits", s.value(s.of(NN), shape))]
 
 
-@op("nn.softmax_cross_entropy_with_logits_v2", "nn.softmax_cross_entropy_with_logits",
-    "nn.sigmoid_cross_entropy_with_logits", grad=True)  # fmt: skip
+@op(
+    "nn.softmax_cross_entropy_with_logits_v2",
+    "nn.softmax_cross_entropy_with_logits",
+    "nn.sigmoid_cross_entropy_with_logits",
+    grad=True,
+)
 def xent(s: Source) -> Arguments:
     shape, name = s.dims(1, 3), s.of(NN)
     return [("*labels", s.value(name, shape, 0, 1)), ("*logits", s.value(name, shape))]
@@ -281,8 +285,15 @@ def poisson(s: Source) -> Arguments:
     ]
 
 
-@op("losses.mean_squared_error", "losses.absolute_difference", "losses.log_loss", "losses.huber_loss",
-    "losses.mean_pairwise_squared_error", grad=True, loose=4)  # fmt: skip
+@op(
+    "losses.mean_squared_error",
+    "losses.absolute_difference",
+    "losses.log_loss",
+    "losses.huber_loss",
+    "losses.mean_pairwise_squared_error",
+    grad=True,
+    loose=4,
+)
 def loss(s: Source) -> Arguments:
     shape = s.dims(1, 2)
     out: Arguments = [
@@ -501,8 +512,14 @@ def frame(s: Source) -> Arguments:
 # images -------------------------------------------------------------------------------------------
 
 
-@op("image.resize_bilinear", "image.resize_nearest_neighbor", "image.resize_bicubic", "image.resize_area",
-    "image.resize_images", grad=True)  # fmt: skip
+@op(
+    "image.resize_bilinear",
+    "image.resize_nearest_neighbor",
+    "image.resize_bicubic",
+    "image.resize_area",
+    "image.resize_images",
+    grad=True,
+)
 def resize(s: Source) -> Arguments:
     name = s.of(["float32", "float32", "uint8", "int32", "float16", "float64"])
     out: Arguments = [
@@ -512,16 +529,33 @@ def resize(s: Source) -> Arguments:
     return out if s.chance(0.6) else [*out, ("*align_corners", py(s.chance(0.5)))]
 
 
-@op("image.flip_left_right", "image.flip_up_down", "image.transpose_image", "image.rot90", "image.rgb_to_grayscale",
-    "image.grayscale_to_rgb", "image.per_image_standardization", "image.rgb_to_hsv", "image.hsv_to_rgb",
-    "image.rgb_to_yuv", "image.image_gradients", "image.total_variation", "image.sobel_edges")  # fmt: skip
+@op(
+    "image.flip_left_right",
+    "image.flip_up_down",
+    "image.transpose_image",
+    "image.rot90",
+    "image.rgb_to_grayscale",
+    "image.grayscale_to_rgb",
+    "image.per_image_standardization",
+    "image.rgb_to_hsv",
+    "image.hsv_to_rgb",
+    "image.rgb_to_yuv",
+    "image.image_gradients",
+    "image.total_variation",
+    "image.sobel_edges",
+)
 def image_unary(s: Source) -> Arguments:
     name = s.of(["float32", "float32", "uint8", "float64", "float16", "int32"])
     return [("", s.value(name, [*s.one([], [2]), s.int(1, 4), s.int(1, 4), s.one(3, 3, 1)], 0, 1))]
 
 
-@op("image.adjust_brightness", "image.adjust_contrast", "image.adjust_saturation", "image.adjust_hue",
-    "image.adjust_gamma")  # fmt: skip
+@op(
+    "image.adjust_brightness",
+    "image.adjust_contrast",
+    "image.adjust_saturation",
+    "image.adjust_hue",
+    "image.adjust_gamma",
+)
 def adjust(s: Source) -> Arguments:
     name = s.of(["float32", "float32", "uint8", "float64", "float16"])
     return [

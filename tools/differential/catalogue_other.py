@@ -18,7 +18,7 @@ from tools.differential.cases import (
 )
 
 
-@op("strings.length", "strings.strip", "strings.lower", "strings.upper", "encode_base64")  # fmt: skip
+@op("strings.length", "strings.strip", "strings.lower", "strings.upper", "encode_base64")
 def text(s: Source) -> Arguments:
     return [("", s.value("string", s.dims(0, 2)))]
 

@@ -35,7 +35,9 @@ Outcome = dict[str, Any]
 
 
 def difference(case: dict[str, Any], theirs: Outcome, ours: Outcome) -> tuple[str, str] | None:
-    """(kind, what) or None where the outcomes agree. Cases that kill TensorFlow are not compared."""
+    """(kind, what) or None where the outcomes agree. Cases that kill TensorFlow are not
+    compared.
+    """
     found = _difference(case, theirs, ours)
     if found is None:
         return None
@@ -70,7 +72,10 @@ def _difference(case: dict[str, Any], theirs: Outcome, ours: Outcome) -> tuple[s
 
 
 def _at_least_as_known(theirs: list[Any], ours: list[Any]) -> bool:
-    """The same dtype, and a shape that says all that TensorFlow's says; knowing more is no difference."""
+    """The same dtype, and a shape that says all that TensorFlow's says.
+
+    Knowing more is no difference.
+    """
     if theirs[0] != ours[0]:
         return False
     if theirs[1] is None:
@@ -108,7 +113,10 @@ def _values(case: dict[str, Any], theirs: list[Any], ours: list[Any]) -> str | N
 
 
 def same(theirs: Any, ours: Any, loose: float = 1, single: bool = False) -> bool:
-    """Equal up to the tolerance of the dtype (``single``: of float32, where that is what TensorFlow computes in); NaN equals NaN, denormals equal zero."""
+    """Equal up to the tolerance of the dtype (``single``.
+
+    Of float32, where that is what TensorFlow computes in); NaN equals NaN, denormals equal zero.
+    """
     if isinstance(theirs, str) or theirs.dtype.kind in "Obiu":
         return bool(np.all(theirs == ours))
     name = "float32" if single and theirs.dtype == np.float64 else str(theirs.dtype)

@@ -1,4 +1,5 @@
-"""Differences that are meant, or that are no property of TensorFlow's API: they are listed apart and not counted.
+"""Differences that are meant, or that are no property of TensorFlow's API: they are listed apart
+and not counted.
 
 Each rule has the reason that the report prints. docs/meaning.md says the ones that a user may meet.
 """
@@ -14,8 +15,18 @@ from tools.differential.render import plain_array
 
 #: Functions whose result depends on how numbers are ordered.
 _ORDERED = (
-    "max", "min", "argmax", "argmin", "sort", "argsort", "top_k", "non_max_suppression", "relu", "leaky_relu", "clip",
-)  # fmt: skip
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "sort",
+    "argsort",
+    "top_k",
+    "non_max_suppression",
+    "relu",
+    "leaky_relu",
+    "clip",
+)
 
 
 def known(

@@ -1,4 +1,7 @@
-"""Runs cases on a library in processes of its own: a case that kills or hangs its process costs that case alone."""
+"""Runs cases on a library in processes of its own.
+
+A case that kills or hangs its process costs that case alone.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,17 @@ def run_cases(
 def _run_batch(
     python: str, library: str, cases: Sequence[dict[str, Any]], environment: dict[str, str]
 ) -> dict[int, dict[str, Any]]:
-    """Outcomes of the cases up to the end or to the first that killed the process (which is among them)."""
+    """Outcomes of the cases up to the end or to the first that killed the process (which is among
+    them).
+    """
     process = subprocess.Popen(
         [python, RUNNER, library],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
         env={**os.environ, **environment},
-    )  # fmt: skip
+    )
     lines: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_write, args=(process, cases), daemon=True).start()
     threading.Thread(target=_read, args=(process, lines), daemon=True).start()

@@ -1,14 +1,16 @@
-"""Runs fuzz cases on one library: ``python runner.py tensorflow|headrace < cases > outcomes``, a JSON object a line.
+"""Runs fuzz cases on one library: ``python runner.py tensorflow|headrace < cases > outcomes``, a
+JSON object a line.
 
-This file runs under TensorFlow's Python 3.7 too, so it keeps to that language and imports nothing of the repository.
-A case is described in cases.py. The outcome of a case is a dict:
+This file runs under TensorFlow's Python 3.7 too, so it keeps to that language and imports nothing
+of the repository. A case is described in cases.py. The outcome of a case is a dict:
 
     {"id": 3, "stage": "ok", "static": [["float32", [2, null]]], "values": [VALUE], "grads": [VALUE or None]}
     {"id": 4, "stage": "build", "error": "ValueError", "text": "Dimensions must be equal"}
 
-``stage`` is where the case ended: ``build``, ``gradient`` (building the gradient), ``run`` or ``ok``. A VALUE is
-``[dtype name, shape, data]`` with the data as base64 of the raw bytes, or a list of base64 strings. The line
-``{"id": 3, "stage": "begun"}`` comes before the work, so that the reader knows which case killed the process.
+``stage`` is where the case ended: ``build``, ``gradient`` (building the gradient), ``run`` or
+``ok``. A VALUE is ``[dtype name, shape, data]`` with the data as base64 of the raw bytes, or a list
+of base64 strings. The line ``{"id": 3, "stage": "begun"}`` comes before the work, so that the
+reader knows which case killed the process.
 """
 
 import base64
@@ -41,7 +43,10 @@ class Library:
         return np.dtype(self.bfloat16 if name == "bfloat16" else name)
 
     def resolve(self, path):
-        """The function that ``path`` names; ``Tensor.x`` and ``operator.x`` are handled by the caller."""
+        """The function that ``path`` names.
+
+        ``Tensor.x`` and ``operator.x`` are handled by the caller.
+        """
         found = self.tf
         for part in path.split("."):
             found = getattr(found, part)
@@ -203,7 +208,9 @@ class Case:
         ]
 
     def run(self, fetches, grads):
-        """Values of the fetched tensors (None for operations, text for other things) and of the gradients."""
+        """Values of the fetched tensors (None for operations, text for other things) and of the
+        gradients.
+        """
         kinds = (self.tf.Tensor, self.tf.Variable, self.tf.Operation)
         wanted = [t for t in fetches if isinstance(t, kinds)]
         config = self.tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)

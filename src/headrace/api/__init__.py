@@ -1,1 +1,5 @@
-"""The ``tf.*`` namespaces. ``v1`` is TensorFlow 1.15's; ``platform`` has the parts that are not about graphs (files, flags, logging)."""
+"""The ``tf.*`` namespaces.
+
+``v1`` is TensorFlow 1.15's; ``platform`` has the parts that are not about graphs (files, flags,
+logging).
+"""

@@ -1,4 +1,7 @@
-"""``tf.train.replica_device_setter``: a device function that puts variables on parameter servers in turn."""
+"""``tf.train.replica_device_setter``.
+
+A device function that puts variables on parameter servers in turn.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ __all__ = ["replica_device_setter"]
 
 STANDARD_PS_OPS = (
     "Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2",
-    "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2",
-    "VarHandleOp", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesQuantileStreamResourceHandleOp",
-    "ResourceConditionalAccumulator",
+    "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable",
+    "MutableDenseHashTableV2", "VarHandleOp", "BoostedTreesEnsembleResourceHandleOp",
+    "BoostedTreesQuantileStreamResourceHandleOp", "ResourceConditionalAccumulator",
 )  # fmt: skip
 
 
@@ -34,8 +37,9 @@ def replica_device_setter(
 ) -> Callable[[Any], str] | None:  # fmt: skip
     """A function for ``tf.device``; None without parameter servers.
 
-    Operations of the types ``ps_ops`` go to ``ps_device``, to the task that ``ps_strategy`` chooses; all others to
-    ``worker_device``. The devices are recorded; everything runs in this process.
+    Operations of the types ``ps_ops`` go to ``ps_device``, to the task that ``ps_strategy``
+    chooses; all others to ``worker_device``. The devices are recorded; everything runs in this
+    process.
     """
     if cluster is not None:
         tasks = ClusterSpec(cluster).as_dict().get(DeviceSpec.from_string(ps_device).job or "")

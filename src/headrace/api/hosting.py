@@ -1,10 +1,12 @@
-"""Packages written for TensorFlow that Headrace runs as parts of itself: tf_slim behind ``tf.contrib.layers`` and ``slim``.
+"""Packages written for TensorFlow that Headrace runs as parts of itself: tf_slim behind
+``tf.contrib.layers`` and ``slim``.
 
-A hosted package keeps its installed files. Its modules are loaded a second time under ``headrace.hosted.<package>``, with the
-names ``tensorflow`` and ``<package>`` in their import statements replaced: ``tensorflow`` by ``headrace.hosted.tensorflow``,
-whose modules are Headrace's. So nothing is put into ``sys.modules`` under a name of somebody else's, and a program may use
-the same package on TensorFlow itself in the same process. A package's own ``__init__`` is not run: modules load one by one,
-as they are asked for.
+A hosted package keeps its installed files. Its modules are loaded a second time under
+``headrace.hosted.<package>``, with the names ``tensorflow`` and ``<package>`` in their import
+statements replaced: ``tensorflow`` by ``headrace.hosted.tensorflow``, whose modules are Headrace's.
+So nothing is put into ``sys.modules`` under a name of somebody else's, and a program may use the
+same package on TensorFlow itself in the same process. A package's own ``__init__`` is not run:
+modules load one by one, as they are asked for.
 
     >>> module("tf_slim.ops.arg_scope").arg_scope
 """
@@ -44,13 +46,16 @@ def module(name: str) -> ModuleType:
 
 
 class _Renaming(ast.NodeTransformer):
-    """Import statements of a hosted module, with the names under which the modules are loaded here."""
+    """Import statements of a hosted module, with the names under which the modules are loaded
+    here.
+    """
 
     def visit_Import(self, node: ast.Import) -> ast.AST:
         for alias in node.names:
             new = _renamed(alias.name)
             if new is not None:
-                # `import a.b` binds `a`, `import x.a.b as a` binds the module itself: the same for `import a`
+                # `import a.b` binds `a`, `import x.a.b as a` binds the module itself: the same for
+                # `import a`
                 alias.asname = alias.asname or alias.name.partition(".")[0]
                 alias.name = new
         return node
@@ -73,7 +78,9 @@ class _Source(importlib.machinery.SourceFileLoader):
         return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """The renamed source's code, from a cache file of our own beside Python's (which hold the source as it is)."""
+        """The renamed source's code, from a cache file of our own beside Python's (which hold the
+        source as it is).
+        """
         path = self.get_filename(fullname)
         place = Path(importlib.util.cache_from_source(path, optimization="headrace"))
         stat = Path(path).stat()
@@ -121,7 +128,8 @@ def _hosted_spec(fullname: str) -> importlib.machinery.ModuleSpec | None:
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
         raise ModuleNotFoundError(
-            f"{HOSTED[package]} come from the package {package}, which is not installed: pip install {package}"
+            f"{HOSTED[package]} come from the package {package}, which is not installed: "
+            f"pip install {package}"
         )
     place = Path(next(iter(found.submodule_search_locations)), *below)
     if not below:  # the package itself, without its __init__
@@ -154,7 +162,8 @@ def hosted_getattr(
     hosted: Sequence[str],
     modules: Mapping[str, str] = {},
 ) -> Callable[[str], Any]:
-    """A namespace's ``__getattr__``: asks hosted modules in turn, then ``tensorflow``'s inner paths, then explains.
+    """A namespace's ``__getattr__``: asks hosted modules in turn, then ``tensorflow``'s inner
+    paths, then explains.
 
     ``hosted`` are names of modules, ``modules`` maps submodules of the namespace to hosted modules.
     """

@@ -1,7 +1,7 @@
 """What to say about a name that is not here.
 
-``known.txt`` lists the public names of TensorFlow 1.15: a name in it is "not here yet", any other is unknown; both with
-the nearest names that do exist.
+``known.txt`` lists the public names of TensorFlow 1.15: a name in it is "not here yet", any other
+is unknown; both with the nearest names that do exist.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def known_symbols() -> frozenset[str]:
 
 
 def explain(namespace: str, name: str, available: Iterable[str]) -> str:
-    """A message for ``tf.<namespace>.<name>``; ``available`` are the names that the namespace has."""
+    """A message for ``tf.<namespace>.<name>``; ``available`` are the names that the namespace
+    has.
+    """
     import difflib
 
     full = f"{namespace}.{name}".lstrip(".")
@@ -81,7 +83,10 @@ _NOTHING: Mapping[str, str] = {}
 
 
 def late(table: Mapping[str, str]) -> dict[str, str]:
-    """``module:attribute`` by name, from names (separated by spaces; ``name=attribute`` renames) by module."""
+    """``module:attribute`` by name, from names (separated by spaces.
+
+    ``name=attribute`` renames) by module.
+    """
     places: dict[str, str] = {}
     for module, names in table.items():
         for item in names.split():
@@ -99,7 +104,8 @@ def module_getattr(
 ) -> Callable[[str], Any]:
     """A namespace's ``__getattr__``: finds what is imported late, and explains what is missing.
 
-    ``messages``: protocol messages (see platform.messages); ``modules``: whole modules; ``names``: where a name is to be found (see ``late``).
+    ``messages``: protocol messages (see platform.messages); ``modules``: whole modules; ``names``:
+    where a name is to be found (see ``late``).
     """
 
     def __getattr__(name: str) -> Any:
@@ -113,7 +119,8 @@ def module_getattr(
             module, _, attribute = names[name].partition(":")
             value = getattr(importlib.import_module(module), attribute or name)
         else:
-            # dunder names are asked for by Python's own machinery, which only wants to know that they are absent
+            # dunder names are asked for by Python's own machinery, which only wants to know that
+            # they are absent
             here = [] if name.startswith("__") else dir(sys.modules[module_name])
             # the name is given, or Python would add a "Did you mean" of its own
             raise AttributeError(explain(namespace, name, here) if here else name, name=name)

@@ -1,8 +1,9 @@
 """TensorFlow's module paths: what stands behind ``tensorflow.python.ops.array_ops`` and its like.
 
-Programs import from TensorFlow's inner modules. Each path that they use has here a list of *providers*, modules that are
-asked for a name in turn; anything below the public namespaces (``tensorflow.nn``, ``tensorflow.compat.v1.train``) needs no
-entry, it is found by walking the attributes of the API. A :class:`Facade` is the module that an importer is given.
+Programs import from TensorFlow's inner modules. Each path that they use has here a list of
+*providers*, modules that are asked for a name in turn; anything below the public namespaces
+(``tensorflow.nn``, ``tensorflow.compat.v1.train``) needs no entry, it is found by walking the
+attributes of the API. A :class:`Facade` is the module that an importer is given.
 """
 
 from __future__ import annotations
@@ -278,9 +279,10 @@ PATHS["python.ops.lookup_ops"] = (
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
 PATHS["python.client.timeline"] = ()
 for _name in (
-    "basic_session_run_hooks", "checkpoint_management", "checkpoint_utils", "coordinator", "device_setter",
-    "evaluation", "input", "monitored_session", "queue_runner", "queue_runner_impl", "saver", "server_lib",
-    "session_manager", "session_run_hook", "supervisor", "sync_replicas_optimizer",
+    "basic_session_run_hooks", "checkpoint_management", "checkpoint_utils", "coordinator",
+    "device_setter", "evaluation", "input", "monitored_session", "queue_runner",
+    "queue_runner_impl", "saver", "server_lib", "session_manager", "session_run_hook", "supervisor",
+    "sync_replicas_optimizer",
 ):  # fmt: skip
     PATHS[f"python.training.{_name}"] = ("headrace.api.v1.train",)
 _inner("python.keras")

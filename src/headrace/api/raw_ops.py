@@ -19,7 +19,10 @@ __all__ = ["generated", "parameters", "raw", "snake_case"]
 
 
 def snake_case(op_type: str) -> str:
-    """The name of an op's generated function: ``MatMul`` -> ``mat_mul``, ``Conv2DBackpropInput`` -> ``conv2d_backprop_input``."""
+    """The name of an op's generated function.
+
+    ``MatMul`` -> ``mat_mul``, ``Conv2DBackpropInput`` -> ``conv2d_backprop_input``.
+    """
     text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", op_type)
     text = re.sub(r"([a-z\d])([A-Z])", r"\1_\2", text)
     return re.sub(r"(\d)_d(?=_|$)", r"\1d", text.lower())
@@ -67,7 +70,9 @@ def raw(op_type: str) -> Callable[..., Any]:
 
 @functools.cache
 def generated(name: str) -> Callable[..., Any]:
-    """The function that TensorFlow's ``gen_*_ops`` modules have; KeyError if there is no such op."""
+    """The function that TensorFlow's ``gen_*_ops`` modules have; KeyError if there is no such
+    op.
+    """
     op_type = _by_snake_case()[name.strip("_")]
     opdef = ALL_OPS[op_type]
     order = [*parameters(opdef), "name"]

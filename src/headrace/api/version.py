@@ -1,4 +1,6 @@
-"""Versions: ``tf.version`` speaks for the API (TensorFlow 1.15), ``HEADRACE_VERSION`` for ourselves."""
+"""Versions: ``tf.version`` speaks for the API (TensorFlow 1.15), ``HEADRACE_VERSION`` for
+ourselves.
+"""
 
 __all__ = ["COMPILER_VERSION", "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "HEADRACE_VERSION", "VERSION"]  # fmt: skip
 

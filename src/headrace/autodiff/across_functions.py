@@ -1,8 +1,9 @@
 """``tf.gradients`` inside of a function with respect to something outside of it.
 
-The function knows what comes from outside by placeholders (captures). Gradients that arrive at a placeholder go on in the
-graph around, from the tensor that it stands for, as far as that leads to an x. All gradient operations are made in the
-function; values of the graph around that they need are captured like any others.
+The function knows what comes from outside by placeholders (captures). Gradients that arrive at a
+placeholder go on in the graph around, from the tensor that it stands for, as far as that leads to
+an x. All gradient operations are made in the function; values of the graph around that they need
+are captured like any others.
 
     x = tf.constant(2.0)
     y = x * x                       # outside
@@ -24,7 +25,10 @@ __all__ = ["backprop_outwards"]
 
 
 class _OuterTape(Tape):
-    """A pass over the operations of a graph around the function; its own operations are made in the function."""
+    """A pass over the operations of a graph around the function.
+
+    Its own operations are made in the function.
+    """
 
     def __init__(self, function: Graph, walked: Graph) -> None:
         super().__init__(function)
@@ -36,7 +40,8 @@ class _OuterTape(Tape):
 
     def loop(self, unit: Loop) -> None:
         raise LookupError(
-            f"No gradient can be made inside of a function for the loop '{unit.context.name}' outside of it: call "
+            "No gradient can be made inside of a function for the loop "
+            f"'{unit.context.name}' outside of it: call "
             "tf.gradients outside too, or make the loop in the function"
         )
 

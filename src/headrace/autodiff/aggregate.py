@@ -15,13 +15,23 @@ __all__ = ["as_dense", "is_trainable", "no_dims", "total", "variable_dtype", "ze
 
 Grad = Any
 
-_TRAINABLE = frozenset([
-    dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.complex64, dtypes.complex128,
-])  # fmt: skip
+_TRAINABLE = frozenset(
+    [
+        dtypes.float16,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.bfloat16,
+        dtypes.complex64,
+        dtypes.complex128,
+    ]
+)
 
 
 def is_trainable(tensor: Tensor) -> bool:
-    """Whether a tensor can have a gradient: floating types, and handles of variables of such types."""
+    """Whether a tensor can have a gradient.
+
+    Floating types, and handles of variables of such types.
+    """
     if tensor._dtype is dtypes.resource:
         return variable_dtype(tensor) in _TRAINABLE
     return tensor._dtype._base in _TRAINABLE
@@ -62,12 +72,21 @@ def as_dense(grad: Grad) -> Tensor:
         return grad  # type: ignore[no-any-return]
     if grad.dense_shape is None:
         raise ValueError(
-            f"A sparse gradient without a known dense shape cannot be made dense: {grad}. Give its dense_shape."
+            f"A sparse gradient without a known dense shape cannot be made dense: {grad}. "
+            "Give its dense_shape."
         )
     rows = apply_op(
-        "StridedSlice", grad.dense_shape, [0], [1], [1], begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0,
+        "StridedSlice",
+        grad.dense_shape,
+        [0],
+        [1],
+        [1],
+        begin_mask=0,
+        end_mask=0,
+        ellipsis_mask=0,
+        new_axis_mask=0,
         shrink_axis_mask=1,
-    )  # fmt: skip
+    )
     out: Tensor = apply_op("UnsortedSegmentSum", grad.values, grad.indices, rows)
     shape = static_value(grad.dense_shape)
     if shape is not None:

@@ -1,4 +1,5 @@
-"""What a backward pass did, kept with the graph: by it, rewriting finds the gradient of several operations at once.
+"""What a backward pass did, kept with the graph: by it, rewriting finds the gradient of several
+operations at once.
 
 for done in passes(graph):
     dy = done.arrived[op][0]          # the gradient that came in at an operation's output
@@ -19,14 +20,20 @@ __all__ = ["Given", "Pass", "passes"]
 
 
 class Given(NamedTuple):
-    """A gradient that a tensor got from one of its users; None: from a loop, or the pass began here."""
+    """A gradient that a tensor got from one of its users.
+
+    None: from a loop, or the pass began here.
+    """
 
     by: Operation | None
     grad: Any
 
 
 class Pass:
-    """One backward pass over a graph. ``arrived`` and ``sent`` lack operations whose gradient function is the user's."""
+    """One backward pass over a graph.
+
+    ``arrived`` and ``sent`` lack operations whose gradient function is the user's.
+    """
 
     __slots__ = ("arrived", "given", "sent", "sums")
 

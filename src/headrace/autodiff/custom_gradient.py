@@ -24,7 +24,8 @@ _numbers = itertools.count()
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f(*args)`` returns ``(y, grad)``; ``grad(*dys)`` gives the gradients of the args.
 
-    If f uses variables, ``grad`` must take a keyword ``variables`` and return (grads of args, grads of variables).
+    If f uses variables, ``grad`` must take a keyword ``variables`` and return (grads of args, grads
+    of variables).
     """
 
     @functools.wraps(f)
@@ -36,7 +37,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             if graph._is_function:
                 return _decorated(lambda *given: f(*given, **kwargs), args)
             raise ValueError(
-                "The custom_gradient decorator currently supports keywords arguments only when eager execution is "
+                "The custom_gradient decorator currently supports keywords arguments only "
+                "when eager execution is "
                 "enabled."
             )
         return _decorated(f, args)
@@ -72,7 +74,8 @@ def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         flat = nest.flatten(grads) if isinstance(grads, (list, tuple)) else [grads]
         if len(flat) != len(inputs):
             raise ValueError(
-                f"The gradient function of {f!r} returned {len(flat)} gradients for {len(inputs)} arguments"
+                f"The gradient function of {f!r} returned {len(flat)} gradients for "
+                f"{len(inputs)} arguments"
             )
         return [None] * count + list(flat) + list(variable_grads)
 

@@ -1,8 +1,8 @@
 """``tf.gradients``: new operations that compute derivatives, added to the user's graph.
 
-The operations between the xs and the ys are visited in reverse running order; each one's gradient function turns the
-gradients of its outputs into gradients of its inputs. A loop is visited as one unit (see while_grad.py). Gradient
-operations of a branch of ``tf.cond`` are made in that branch.
+The operations between the xs and the ys are visited in reverse running order; each one's gradient
+function turns the gradients of its outputs into gradients of its inputs. A loop is visited as one
+unit (see while_grad.py). Gradient operations of a branch of ``tf.cond`` are made in that branch.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def gradients(
     """d(sum of ys)/dx for each x, as new tensors; None where no y depends on x."""
     if get_default_graph()._is_eager:
         raise RuntimeError(
-            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+            "tf.gradients is not supported when eager execution is enabled. Use "
+            "tf.GradientTape instead."
         )
     if aggregation_method not in _AGGREGATION_METHODS:
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
@@ -162,7 +163,9 @@ def gradients_through(
 
 @contextmanager
 def _pass_named(graph: Graph, scope: str) -> Iterator[None]:
-    """Gradient functions that keep state of their own (TensorArray's) tell backward passes apart by this name."""
+    """Gradient functions that keep state of their own (TensorArray's) tell backward passes apart
+    by this name.
+    """
     outer = graph.__dict__.get("gradients_scope", "")
     graph.__dict__["gradients_scope"] = scope
     try:
@@ -249,7 +252,10 @@ def _is_loop_merge(op: Operation) -> bool:
 
 
 class Tape:
-    """One backward pass. Backward loops use a tape of their own that maps contexts (see while_grad.py)."""
+    """One backward pass.
+
+    Backward loops use a tape of their own that maps contexts (see while_grad.py).
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -324,7 +330,9 @@ class Tape:
         return grads[0]
 
     def beside(self, grads: list[Any]) -> AbstractContextManager[Any]:
-        """Sums stand where the gradient of the first use does, if gradients stand where their operations do."""
+        """Sums stand where the gradient of the first use does, if gradients stand where their
+        operations do.
+        """
         first = next((g for g in reversed(grads) if isinstance(g, Tensor)), None)
         if not self.colocated or first is None:
             return nullcontext()
@@ -376,7 +384,9 @@ class Tape:
     def check_loop_starts(
         self, behind: set[Operation], reached: set[Operation], xs: Sequence[Tensor]
     ) -> None:
-        """A loop that is being built knows its variables' values in one iteration only, not where they came from."""
+        """A loop that is being built knows its variables' values in one iteration only, not where
+        they came from.
+        """
         starts = [
             t._op._inputs[0]._op._inputs[0]._op
             for op in behind
@@ -390,17 +400,25 @@ class Tape:
             inside = frame_of(x._op._context) in self.open
             if x._op in before and not inside and not any(x in op._inputs for op in reached):
                 raise ValueError(
-                    f"Cannot compute gradient inside while loop with respect to op '{x._op.name}'. We do not support taking "
-                    "the gradient wrt or through the initial value of a loop variable. Gradients can be computed through "
+                    "Cannot compute gradient inside while loop with respect to op "
+                    f"'{x._op.name}'. We do not support taking "
+                    "the gradient wrt or through the initial value of a loop variable. "
+                    "Gradients can be computed through "
                     "loop invariants or wrt the input parameters to the loop body."
                 )
 
     def passes(self, op: Operation) -> bool:
-        """Whether gradients may pass an operation: if a tape asks, it has to be one that the tape recorded."""
+        """Whether gradients may pass an operation.
+
+        If a tape asks, it has to be one that the tape recorded.
+        """
         return self.only is None or op in self.only
 
     def enters(self, op: Operation) -> bool:
-        """Whether the walk from the ys goes on behind an operation: not to an open loop's earlier iterations."""
+        """Whether the walk from the ys goes on behind an operation.
+
+        Not to an open loop's earlier iterations.
+        """
         return not (
             self.open
             and op.type == "Merge"
@@ -432,7 +450,8 @@ class Tape:
                 extra.update(v.merge._op for v in frame.__dict__.get("loop_variables", ()))
         return between | extra
 
-    # one unit ---------------------------------------------------------------------------------------
+    # one unit
+    # ---------------------------------------------------------------------------------------
     def operation(
         self, op: Operation, between: set[Operation], wanted: set[Tensor], stops: set[Tensor]
     ) -> None:
@@ -469,7 +488,8 @@ class Tape:
         in_grads = list(result) if isinstance(result, (list, tuple)) else [result]
         if len(in_grads) != len(op._inputs):
             raise ValueError(
-                f"Num gradients {len(in_grads)} generated for op {op.name} do not match num inputs {len(op._inputs)}"
+                f"Num gradients {len(in_grads)} generated for op {op.name} do not match "
+                f"num inputs {len(op._inputs)}"
             )
         for t, g in zip(op._inputs, in_grads):
             _check_type(op, t, g)
@@ -506,12 +526,16 @@ class Tape:
         return [out_grads[0]]
 
     def switch(self, op: Operation, out_grads: list[Any]) -> Any:
-        """The gradient of a tensor that a branch used: what the branch gives if it is taken, else zero."""
+        """The gradient of a tensor that a branch used.
+
+        What the branch gives if it is taken, else zero.
+        """
         branch = 1 if out_grads[1] is not None else 0
         inner = op.__dict__.get("_cond_context")
         if inner is None:
             raise LookupError(
-                f"No gradient defined for operation '{op.name}' (op type: Switch) outside of tf.cond"
+                f"No gradient defined for operation '{op.name}' (op type: Switch) outside "
+                "of tf.cond"
             )
         outer = self.context_for(op._context)
         pred = inner.pred
@@ -568,7 +592,8 @@ def _check_type(op: Operation, tensor: Tensor, grad: Any) -> None:
         )
     if grad.dtype.base_dtype is not tensor._dtype._base and is_trainable(tensor):
         raise TypeError(
-            f"The gradient function of {op.name} ({op.type}) gave a gradient of type {grad.dtype.name} for its input "
+            f"The gradient function of {op.name} ({op.type}) gave a gradient of type "
+            f"{grad.dtype.name} for its input "
             f"{tensor.name} of type {tensor._dtype.name}"
         )
     if (
@@ -592,9 +617,12 @@ def hessians(
 
     def derive(of: Any, by: Any) -> Tensor:
         found = gradients(
-            of, by, colocate_gradients_with_ops=colocate_gradients_with_ops,
-            gate_gradients=gate_gradients, aggregation_method=aggregation_method,
-        )  # fmt: skip
+            of,
+            by,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+        )
         return as_dense(found[0])  # type: ignore[no-any-return]
 
     return [_hessian(derive(ys, x), x, derive) for x in _as_list(xs)]

@@ -1,9 +1,10 @@
 """How many operations TensorFlow's gradient of an operation consists of.
 
-A random op without a seed of its own is seeded with the number of operations in the graph (core/seeds.py). A program
-that makes a network, its optimizer, and then a second network gets TensorFlow's numbers for the second one only if the
-gradients of the first are counted as TensorFlow makes them; Headrace makes fewer, as it knows more shapes and needs no
-gates. Types that are not here count as what was made.
+A random op without a seed of its own is seeded with the number of operations in the graph
+(core/seeds.py). A program that makes a network, its optimizer, and then a second network gets
+TensorFlow's numbers for the second one only if the gradients of the first are counted as TensorFlow
+makes them; Headrace makes fewer, as it knows more shapes and needs no gates. Types that are not
+here count as what was made.
 
     >>> gradient_ops(matmul, [g]), gate_ops([ga, gb])
     (2, 3)
@@ -58,7 +59,10 @@ def _known(tensor: Tensor) -> Sequence[int] | None:
 
 
 def _broadcast(op: Operation, grad: Any, by_input: tuple[int, int]) -> int:
-    """For two inputs that were broadcast: what each gradient takes, and the sums back to the inputs' shapes."""
+    """For two inputs that were broadcast.
+
+    What each gradient takes, and the sums back to the inputs' shapes.
+    """
     x, y = _known(op._inputs[0]), _known(op._inputs[1])
     own = sum(by_input)
     if x is None or y is None:
@@ -134,12 +138,54 @@ def _squared_difference(op: Operation, grad: Any) -> int:
 Rule = int | Callable[[Operation, Any], int | None]
 
 _RULES: dict[str, Rule] = {
-    "Add": _add, "AddV2": _add, "Sub": _sub, "Mul": _mul, "RealDiv": 12, "Div": 12, "DivNoNan": 12, "Maximum": 13, "Minimum": 13,
-    "SquaredDifference": _squared_difference, "Pow": 23, "AddN": 0, "BiasAdd": 1, "MatMul": 2, "BatchMatMulV2": _batch_matmul,
-    "Sum": _sum, "Mean": _mean, "Max": 19, "Min": 19, "Prod": 49,
-    "Log": 2, "Log1p": 4, "Softplus": 2, "Square": 3, "Softmax": 5, "LogSoftmax": 5, "L2Loss": 1,
-    "SoftmaxCrossEntropyWithLogits": 8, "SparseSoftmaxCrossEntropyWithLogits": 4,
-    "Reshape": 2, "ExpandDims": 2, "Squeeze": 2, "Transpose": 2, "StridedSlice": 2, "Slice": 12, "Pad": 9, "Tile": 12,
-    "ConcatV2": _concat, "GatherV2": _gather, "GatherNd": 2, "Select": 3, "Pack": 1, "Unpack": 1, "Split": 1,
-    "Conv2D": 3, "Conv2DBackpropInput": 3, "DepthwiseConv2dNative": 4, "MaxPool": 1, "AvgPool": 2, "LRN": 1,
-}  # fmt: skip
+    "Add": _add,
+    "AddV2": _add,
+    "Sub": _sub,
+    "Mul": _mul,
+    "RealDiv": 12,
+    "Div": 12,
+    "DivNoNan": 12,
+    "Maximum": 13,
+    "Minimum": 13,
+    "SquaredDifference": _squared_difference,
+    "Pow": 23,
+    "AddN": 0,
+    "BiasAdd": 1,
+    "MatMul": 2,
+    "BatchMatMulV2": _batch_matmul,
+    "Sum": _sum,
+    "Mean": _mean,
+    "Max": 19,
+    "Min": 19,
+    "Prod": 49,
+    "Log": 2,
+    "Log1p": 4,
+    "Softplus": 2,
+    "Square": 3,
+    "Softmax": 5,
+    "LogSoftmax": 5,
+    "L2Loss": 1,
+    "SoftmaxCrossEntropyWithLogits": 8,
+    "SparseSoftmaxCrossEntropyWithLogits": 4,
+    "Reshape": 2,
+    "ExpandDims": 2,
+    "Squeeze": 2,
+    "Transpose": 2,
+    "StridedSlice": 2,
+    "Slice": 12,
+    "Pad": 9,
+    "Tile": 12,
+    "ConcatV2": _concat,
+    "GatherV2": _gather,
+    "GatherNd": 2,
+    "Select": 3,
+    "Pack": 1,
+    "Unpack": 1,
+    "Split": 1,
+    "Conv2D": 3,
+    "Conv2DBackpropInput": 3,
+    "DepthwiseConv2dNative": 4,
+    "MaxPool": 1,
+    "AvgPool": 2,
+    "LRN": 1,
+}

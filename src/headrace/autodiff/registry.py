@@ -14,7 +14,10 @@ _registered: dict[str, Any] = {}
 
 
 class RegisterGradient:
-    """``@tf.RegisterGradient("Name")`` for a function ``f(op, *grads)``; use it through gradient_override_map."""
+    """``@tf.RegisterGradient("Name")`` for a function ``f(op, *grads)``.
+
+    Use it through gradient_override_map.
+    """
 
     def __init__(self, op_type: str) -> None:
         if not isinstance(op_type, str):
@@ -48,7 +51,8 @@ def gradient_function(op: Operation) -> Callable[..., Any] | None:
     if found is None:
         if kind != op.type:
             raise LookupError(
-                f"No gradient defined for operation '{op.name}' (op type: {op.type}): gradient_override_map names "
+                f"No gradient defined for operation '{op.name}' (op type: {op.type}): "
+                "gradient_override_map names "
                 f"'{kind}', which nobody registered with tf.RegisterGradient"
             )
         found = op._opdef.grad
@@ -56,6 +60,7 @@ def gradient_function(op: Operation) -> Callable[..., Any] | None:
         return None
     if found is NO_GRADIENT_YET:
         raise LookupError(
-            f"No gradient defined for operation '{op.name}' (op type: {op.type}). Headrace does not have it yet."
+            f"No gradient defined for operation '{op.name}' (op type: {op.type}). "
+            "Headrace does not have it yet."
         )
     return found  # type: ignore[no-any-return]

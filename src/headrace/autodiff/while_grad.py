@@ -1,9 +1,9 @@
 """The gradient of a loop is a loop that runs backwards.
 
-For a forward loop ``x, n = body(x), n + 1`` the backward loop starts with the gradient of the loop's result and the
-number of iterations, and in each of its iterations applies the gradient of ``body``. Values of forward tensors that it
-needs are pushed on stacks by the forward loop and popped here, last iteration first. Gradients of loop invariants add up
-over the iterations.
+For a forward loop ``x, n = body(x), n + 1`` the backward loop starts with the gradient of the
+loop's result and the number of iterations, and in each of its iterations applies the gradient of
+``body``. Values of forward tensors that it needs are pushed on stacks by the forward loop and
+popped here, last iteration first. Gradients of loop invariants add up over the iterations.
 """
 
 from __future__ import annotations
@@ -247,9 +247,13 @@ class _Backward:
                 out.append(sum_so_far if g is None else apply_op("AddV2", sum_so_far, as_dense(g)))
         return out
 
-    # values of the forward loop ---------------------------------------------------------------------
+    # values of the forward loop
+    # ---------------------------------------------------------------------
     def value(self, tensor: Tensor) -> Tensor:
-        """A forward tensor as the backward loop sees it: its value in the iteration that is being undone."""
+        """A forward tensor as the backward loop sees it.
+
+        Its value in the iteration that is being undone.
+        """
         while tensor._op.type == "Switch" and "_cond_context" in tensor._op.__dict__:
             if frame_of(tensor._op._context) is not self.forward:
                 break
@@ -303,8 +307,9 @@ class _Backward:
     def order_push(self, push: Operation) -> None:
         """Pushes of one iteration come after those of the one before, and before those of the next.
 
-        A push in a branch does not happen in every iteration, and in TensorFlow what waits for it would not happen either: a
-        ControlTrigger, which runs whatever its inputs do, stands between.
+        A push in a branch does not happen in every iteration, and in TensorFlow what waits for it
+        would not happen either: a ControlTrigger, which runs whatever its inputs do, stands
+        between.
         """
         assert self.counter_add is not None and self.counter is not None
         push._add_control_input(self.counter)

@@ -1,8 +1,9 @@
 """What statements read and write, and which names are live around each branch and loop.
 
-The trees that are looked at have no jumps left (see ``jumps.py``), so that liveness is one walk backwards, twice through a
-loop's body. A *symbol* is a name, ``self.x``, ``d['k']`` or ``d[i]``: an attribute or item of a symbol, written as in the
-source. Composite symbols are written where they are assigned; reading one reads the name at its root.
+The trees that are looked at have no jumps left (see ``jumps.py``), so that liveness is one walk
+backwards, twice through a loop's body. A *symbol* is a name, ``self.x``, ``d['k']`` or ``d[i]``: an
+attribute or item of a symbol, written as in the source. Composite symbols are written where they
+are assigned; reading one reads the name at its root.
 
 >>> names, composites = modified(ast.parse("x = self.y = z").body)
 >>> names, list(composites)
@@ -185,8 +186,9 @@ def declared(body: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
 
 
 def reads(node: ast.AST | None, functions: dict[str, Names]) -> set[str]:
-    """Names that an expression (or a whole definition) reads. Reading the name of a function that was defined in here
-    reads what the function reads: it is about to be called."""
+    """Names that an expression (or a whole definition) reads. Reading the name of a function that
+    was defined in here reads what the function reads: it is about to be called.
+    """
     found: set[str] = set()
     if node is None:
         return found
@@ -252,7 +254,9 @@ class Liveness:
 
     @staticmethod
     def _local_functions(body: Sequence[ast.stmt]) -> dict[str, Names]:
-        """Free names of the functions defined in here, those of the functions they call included."""
+        """Free names of the functions defined in here, those of the functions they call
+        included.
+        """
         own: dict[str, set[str]] = {}
         pending: list[ast.AST] = list(body)
         while pending:
@@ -306,7 +310,8 @@ class Liveness:
     def _While(self, node: ast.While, after: Names, always: Names) -> Names:
         test = reads(node.test, self.functions)
         before = after | test
-        # the sets only grow by what the body reads before it writes, so the second walk is at the fixed point
+        # the sets only grow by what the body reads before it writes, so the second walk is at the
+        # fixed point
         for _ in range(2):
             before = before | self.block(node.body, before, always)
         self.at[id(node)] = Reach(before, after)

@@ -17,8 +17,15 @@ from headrace.autograph.source_code import SourceError
 from headrace.autograph.status import ControlStatusCtx, Status, control_status_ctx, log
 
 __all__ = [
-    "ConversionError", "Feature", "convert", "do_not_convert", "set_loop_options", "tf_convert", "to_code", "to_graph",
-]  # fmt: skip
+    "ConversionError",
+    "Feature",
+    "convert",
+    "do_not_convert",
+    "set_loop_options",
+    "tf_convert",
+    "to_code",
+    "to_graph",
+]
 
 
 class ConversionError(ValueError):
@@ -28,9 +35,10 @@ class ConversionError(ValueError):
 class Feature(enum.Enum):
     """Optional parts of the conversion.
 
-    BUILTIN_FUNCTIONS: ``print`` of a tensor prints when the graph runs. (``len``, ``int``, ``range`` … over tensors are always
-    converted.) ASSERT_STATEMENTS and EQUALITY_OPERATORS are always on. AUTO_CONTROL_DEPS is what tf.function does by itself.
-    LISTS and NAME_SCOPES are accepted and change nothing.
+    BUILTIN_FUNCTIONS: ``print`` of a tensor prints when the graph runs. (``len``, ``int``,
+    ``range`` … over tensors are always converted.) ASSERT_STATEMENTS and EQUALITY_OPERATORS are
+    always on. AUTO_CONTROL_DEPS is what tf.function does by itself. LISTS and NAME_SCOPES are
+    accepted and change nothing.
     """
 
     ALL = "ALL"
@@ -69,8 +77,8 @@ def convert(
 ) -> Callable[..., Any]:
     """The function with Python's control flow over tensors turned into graph operations.
 
-    What cannot be converted (no source, a generator) runs as it is, after one warning. ``user_requested=False`` leaves
-    library functions as they are.
+    What cannot be converted (no source, a generator) runs as it is, after one warning.
+    ``user_requested=False`` leaves library functions as they are.
     """
     if hasattr(function, "_autograph_artifact"):
         return function
@@ -104,7 +112,9 @@ def _requested(function: Any, namespace: Any) -> Any:
 def _without_own_frames(
     traceback: types.TracebackType | None,
 ) -> types.TracebackType | None:
-    """The traceback without the frames of AutoGraph: the user's lines and what they called remain."""
+    """The traceback without the frames of AutoGraph: the user's lines and what they called
+    remain.
+    """
     kept = []
     while traceback is not None:
         if not traceback.tb_frame.f_globals.get("__name__", "").startswith(__package__):
@@ -122,7 +132,10 @@ def tf_convert(
     convert_by_default: bool = True,
     user_requested: bool = False,
 ) -> Callable[..., Any]:
-    """For library functions that take a user's function (``Dataset.map``): converted as the status says."""
+    """For library functions that take a user's function (``Dataset.map``).
+
+    Converted as the status says.
+    """
     status = (ctx or control_status_ctx()).status
     if status is Status.ENABLED or (status is Status.UNSPECIFIED and convert_by_default):
         return convert(function, user_requested=user_requested)
@@ -171,7 +184,8 @@ def _plain_function(entity: Any) -> types.FunctionType:
     function = entity.__func__ if isinstance(entity, types.MethodType) else entity
     if not isinstance(function, types.FunctionType):
         raise ValueError(
-            "Cannot apply autograph to a function that doesn't expose a __code__ object. If this is a @tf.function, "
+            "Cannot apply autograph to a function that doesn't expose a __code__ object. "
+            "If this is a @tf.function, "
             "try passing f.python_function instead."
         )
     return function
@@ -183,4 +197,7 @@ def set_loop_options(
     maximum_iterations: Any = None,
     shape_invariants: Any = None,
 ) -> None:
-    """As the first statement of a loop that is converted: arguments for its ``tf.while_loop``. Does nothing by itself."""
+    """As the first statement of a loop that is converted.
+
+    Arguments for its ``tf.while_loop``. Does nothing by itself.
+    """

@@ -1,4 +1,7 @@
-"""``if``, ``a if c else b``, ``and``, ``or``, ``not``, comparisons and ``assert``: in Python, or as ``tf.cond``."""
+"""``if``, ``a if c else b``, ``and``, ``or``, ``not``, comparisons and ``assert``.
+
+In Python, or as ``tf.cond``.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,18 @@ from headrace.ops.control.control_flow import cond
 from headrace.ops.math.comparison import EQUAL, NOT_EQUAL, logical_not
 
 __all__ = [
-    "and_", "assert_stmt", "compare", "eq", "if_exp", "if_stmt", "ne", "not_", "or_", "returned",
+    "and_",
+    "assert_stmt",
+    "compare",
+    "eq",
+    "if_exp",
+    "if_stmt",
+    "ne",
+    "not_",
+    "or_",
+    "returned",
     "zero_like",
-]  # fmt: skip
+]
 
 Thunk = Callable[[], Any]
 State = tuple[Any, ...]
@@ -99,7 +111,10 @@ def _staged_if(
 
 
 def _with_returns(values: list[Any], others: list[Any]) -> list[Any]:
-    """A branch that does not return, beside one that does, gives zeros: the flag beside them says so."""
+    """A branch that does not return, beside one that does, gives zeros.
+
+    The flag beside them says so.
+    """
     return [
         zero_like(b) if a is NO_RETURN and b is not NO_RETURN and b is not None else a
         for a, b in zip(values, others)
@@ -116,7 +131,9 @@ def _results(values: Sequence[Any]) -> list[Any]:
 
 
 def zero_like(value: Any) -> Any:
-    """Zeros of a value's structure, types and static shapes (dimensions that are not known are 0)."""
+    """Zeros of a value's structure, types and static shapes (dimensions that are not known are
+    0).
+    """
     if nest.is_nested(value):
         return nest.map_structure(zero_like, value)
     if isinstance(value, (bool, int, float)):
@@ -126,7 +143,8 @@ def zero_like(value: Any) -> Any:
     value = as_value(value)
     if not isinstance(value, Tensor):
         raise TypeError(
-            f"Found an unsupported type '{type(value).__name__}' while creating placeholder for {value}. Supported "
+            f"Found an unsupported type '{type(value).__name__}' while creating "
+            f"placeholder for {value}. Supported "
             "types include Tensor, int, float, bool, list, tuple or dict."
         )
     return zeros([d or 0 for d in value._shape or ()], value._dtype._base)
@@ -217,7 +235,10 @@ def _alike(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def in_(a: Any, b: Any) -> Any:
-    """``a in b``. A tensor is compared by value, which needs a decision now: a TypeError, as in TensorFlow."""
+    """``a in b``.
+
+    A tensor is compared by value, which needs a decision now: a TypeError, as in TensorFlow.
+    """
     if is_staged(a) and isinstance(b, (list, tuple)):
         return any(x is a or bool(eq(a, x)) for x in b)
     return a in b
@@ -238,10 +259,17 @@ def compare(left: Any, *steps: tuple[Comparison, Thunk]) -> Any:
 
 #: The comparisons that chains are made of.
 COMPARISONS: dict[str, Comparison] = {
-    "eq": eq, "ne": ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "is_": operator.is_, "is_not": operator.is_not,
-    "in_": in_, "not_in": lambda a, b: not in_(a, b),
-}  # fmt: skip
+    "eq": eq,
+    "ne": ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "is_": operator.is_,
+    "is_not": operator.is_not,
+    "in_": in_,
+    "not_in": lambda a, b: not in_(a, b),
+}
 
 
 # assert -----------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Which function a converted function really calls: ``ag__.call(f)(x)``.
 
-A user's function is converted as well (once; what is made for each call is a function object around kept code). Called as they
-are: builtins and C functions, constructors, what comes with Python, Headrace itself and the well-known numeric libraries,
-generators, and what is marked with ``do_not_convert``. Builtins over tensors become their operations.
+A user's function is converted as well (once; what is made for each call is a function object around
+kept code). Called as they are: builtins and C functions, constructors, what comes with Python,
+Headrace itself and the well-known numeric libraries, generators, and what is marked with
+``do_not_convert``. Builtins over tensors become their operations.
 """
 
 from __future__ import annotations
@@ -28,9 +29,24 @@ _ARTIFACT = "_autograph_artifact"
 
 #: Packages whose functions are called as they are.
 _LIBRARIES = frozenset(
-    {"PIL", "absl", "headrace", "jax", "keras", "matplotlib", "ml_dtypes", "mock", "numpy", "pandas", "pytest", "scipy",
-     "tensorboard", "tensorflow", "tf_keras"}
-)  # fmt: skip
+    {
+        "PIL",
+        "absl",
+        "headrace",
+        "jax",
+        "keras",
+        "matplotlib",
+        "ml_dtypes",
+        "mock",
+        "numpy",
+        "pandas",
+        "pytest",
+        "scipy",
+        "tensorboard",
+        "tensorflow",
+        "tf_keras",
+    }
+)
 _STANDARD = tuple(
     path.rstrip("/") + "/"
     for path in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
@@ -42,10 +58,16 @@ _GENERATOR = 0x20 | 0x80 | 0x200
 #: Functions of Headrace that call a user's function while building the graph.
 _HIGHER_ORDER: frozenset[Any] = frozenset(
     {
-        control_flow.cond, control_flow.while_loop, control_flow.case, control_flow.switch_case, functional.map_fn,
-        functional.scan, functional.foldl, functional.foldr,
+        control_flow.cond,
+        control_flow.while_loop,
+        control_flow.case,
+        control_flow.switch_case,
+        functional.map_fn,
+        functional.scan,
+        functional.foldl,
+        functional.foldr,
     }
-)  # fmt: skip
+)
 
 
 def mark_artifact(function: Any) -> Any:
@@ -150,7 +172,9 @@ class Namespace:
         return self.call(value) if is_function else value
 
     def convert(self, function: types.FunctionType) -> types.FunctionType:
-        """The converted function; the function itself, with one warning, if that is not possible."""
+        """The converted function; the function itself, with one warning, if that is not
+        possible.
+        """
         try:
             return converted_function(function, self.options, self.cell)
         except Exception as error:  # whatever it is, the function itself may still do
@@ -161,7 +185,8 @@ class Namespace:
                 warn_once(
                     (code.co_filename, code.co_firstlineno, code.co_name),
                     f"AutoGraph could not transform {function} and will run it as-is.\nCause: {error}\n"
-                    "To silence this warning, decorate the function with @tf.autograph.experimental.do_not_convert",
+                    "To silence this warning, decorate the function with "
+                    "@tf.autograph.experimental.do_not_convert",
                 )
             return mark_artifact(function)  # type: ignore[no-any-return]
 

@@ -1,8 +1,9 @@
 """From a function to its converted twin.
 
-The tree is compiled under the function's own file name and line numbers, and the code gets the function's own globals,
-defaults and closure cells: later changes of globals and enclosing variables are seen, and tracebacks, debuggers and the
-graph's record of who made an op show the user's line. What is kept (per code object) is the converted code.
+The tree is compiled under the function's own file name and line numbers, and the code gets the
+function's own globals, defaults and closure cells: later changes of globals and enclosing variables
+are seen, and tracebacks, debuggers and the graph's record of who made an op show the user's line.
+What is kept (per code object) is the converted code.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def converted_code(function: types.FunctionType, options: Options) -> types.Code
     found = _cache.get(key)
     if found is None or found[0]() is not code:
         made = _compiled(function, options)
-        kept = _cache  # (when Python ends, the module's own name for it may be gone before the code is)
+        # (when Python ends, the module's own name for it may be gone before the code is)
+        kept = _cache
         found = (weakref.ref(code, lambda _: kept.pop(key, None) and None), made)
         _cache[key] = found
     return found[1]

@@ -1,4 +1,5 @@
-"""Expressions: calls, ``and`` / ``or`` / ``not``, ``a if c else b``, ``==`` and chained comparisons.
+"""Expressions: calls, ``and`` / ``or`` / ``not``, ``a if c else b``, ``==`` and chained
+comparisons.
 
     f(x)          ag__.call(f)(x)
     a and b       ag__.and_(lambda: a, lambda: b)
@@ -8,7 +9,8 @@
     a in b        ag__.in_(a, b)
     a < b < c     ag__.compare(a, (ag__.lt, lambda: b), (ag__.lt, lambda: c))
 
-``ag__.call(f)`` gives the function to be called, so that arguments and the traceback stay as they were written.
+``ag__.call(f)`` gives the function to be called, so that arguments and the traceback stay as they
+were written.
 """
 
 from __future__ import annotations
@@ -21,9 +23,17 @@ from headrace.autograph.syntax_nodes import call_ag, load, located, thunk, tuple
 __all__ = ["Expressions"]
 
 _COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
-    ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in",
-}  # fmt: skip
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Is: "is_",
+    ast.IsNot: "is_not",
+    ast.In: "in_",
+    ast.NotIn: "not_in",
+}
 
 #: Builtins that look at the frame that calls them.
 _FRAME_BOUND = frozenset(
@@ -119,7 +129,10 @@ def _binds(node: ast.AST) -> bool:
 
 
 class Mangler(ast.NodeTransformer):
-    """``self.__x`` of a method: the class is not around the converted function, so its names are spelled out."""
+    """``self.__x`` of a method.
+
+    The class is not around the converted function, so its names are spelled out.
+    """
 
     def __init__(self, class_name: str) -> None:
         self.prefix = "_" + class_name.lstrip("_")

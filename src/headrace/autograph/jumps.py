@@ -1,7 +1,8 @@
 """``break``, ``continue``, ``return`` and loops' ``else`` without jumps.
 
-Each becomes a flag, and what would have been jumped over is guarded by it. Where a branch always jumps, the statements after
-the ``if`` move into its other branch instead, so that both branches of a staged ``if`` give a value:
+Each becomes a flag, and what would have been jumped over is guarded by it. Where a branch always
+jumps, the statements after the ``if`` move into its other branch instead, so that both branches of
+a staged ``if`` give a value:
 
     if c:                         if c:
         return a                      do_return = True; retval_ = a
@@ -199,7 +200,9 @@ class _Lowering:
         node.finalbody = self.block(node.finalbody)
 
     def test_in_body(self, node: ast.While, stops: list[str]) -> ast.stmt:
-        """``while (x := f()) > 0``: x is bound before the loop and at the end of every iteration."""
+        """``while (x := f()) > 0``: x is bound before the loop and at the end of every
+        iteration.
+        """
         name = f"ag__go_on_{self.count}"
         again: ast.stmt = located(assign(name, copy.deepcopy(node.test)), node.test)
         if stops:

@@ -5,8 +5,9 @@ Other packages add what they can loop over (datasets, their iterators) to ``FOR_
     FOR_HANDLERS.append((lambda x: isinstance(x, Dataset), dataset_for))
     def dataset_for(iterated, extra_test, body, get_state, set_state, names, options): ...
 
-``body(item)`` runs one iteration on the user's variables, ``extra_test()`` (or None) says whether to go on, ``get_state`` and
-``set_state`` carry the variables that a staged loop must thread through.
+``body(item)`` runs one iteration on the user's variables, ``extra_test()`` (or None) says whether
+to go on, ``get_state`` and ``set_state`` carry the variables that a staged loop must thread
+through.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ FOR_HANDLERS: list[tuple[Callable[[Any], bool], ForHandler]] = []
 
 _LEGAL = "Tensor, int, float, bool or a list, tuple or dict thereof"
 _LIMITS = (
-    "See https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/autograph/g3doc/reference/limitations.md"
+    "See "
+    "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/autograph/g3doc/reference/limitations.md"
     "#consistency-of-control-flow-types for more info."
 )
 
@@ -93,8 +95,10 @@ def while_stmt(
         first = as_value(test())
         if is_staged(first):
             raise NotImplementedError(
-                "The condition of while loop started as non-Tensor, then changed to Tensor. This may happen either "
-                "because variables changed type, or when a break or return statement inside the loop depends on a "
+                "The condition of while loop started as non-Tensor, then changed to "
+                "Tensor. This may happen either "
+                "because variables changed type, or when a break or return statement "
+                "inside the loop depends on a "
                 f"Tensor condition. In both cases, changing to a TF loop should remove the error.\n{_LIMITS}"
             )
 
@@ -134,9 +138,15 @@ def _staged_while(
         ran = True
 
     ran, *final = _run_loop(
-        test, noted_body, get_all, set_all, (False, *values), ("<internal>", *names), [None, *invariants],
+        test,
+        noted_body,
+        get_all,
+        set_all,
+        (False, *values),
+        ("<internal>", *names),
+        [None, *invariants],
         options,
-    )  # fmt: skip
+    )
     if missing:
         text = f"loop must iterate at least once to initialize {', '.join(missing)}"
         with get_default_graph().control_dependencies([Assert(ran, [text])]):
@@ -218,7 +228,9 @@ def _with_placeholders(
     names: tuple[str, ...],
     invariants: list[Any],
 ) -> tuple[State, list[Any]]:
-    """The variables with zeros for those without a value, of the type that one iteration gives them."""
+    """The variables with zeros for those without a value, of the type that one iteration gives
+    them.
+    """
     after: State = (None,) * len(start)
     problem = ""
     try:
@@ -258,7 +270,8 @@ class _Kind:
         value = as_value(value)
         if isinstance(value, TensorArray):
             raise TypeError(
-                "a TensorArray must be made before the loop: one that is made in an iteration ends with it"
+                "a TensorArray must be made before the loop: one that is made in an "
+                "iteration ends with it"
             )
         self.plain = type(value) if isinstance(value, (bool, int, float)) else None
         self.tensor = value if isinstance(value, Tensor) else None
@@ -285,10 +298,12 @@ def check_start(
         if value is NO_RETURN:
             if later is not None and later is not NO_RETURN and not problem:
                 raise ValueError(
-                    f"the return value from a TensorFlow loop may only be a {_LEGAL}; got {type(later)}"
+                    f"the return value from a TensorFlow loop may only be a {_LEGAL}; got "
+                    f"{type(later)}"
                 )
             raise NotImplementedError(
-                "a return statement cannot be placed inside this TensorFlow loop; this may happen if a return "
+                "a return statement cannot be placed inside this TensorFlow loop; this "
+                "may happen if a return "
                 f"statement depends on a static Python condition such as a hyperparameter{problem}"
             )
         if value is None:
@@ -334,7 +349,8 @@ def _go_on(extra_test: Thunk) -> bool:
     value = extra_test()
     if is_staged(value):
         raise NotImplementedError(
-            "break and return statements which depend on a TF condition are not supported in Python for loops. Did you "
+            "break and return statements which depend on a TF condition are not supported "
+            "in Python for loops. Did you "
             f"intend to make it a TF loop?\n{_LIMITS}"
         )
     return bool(value)
@@ -429,6 +445,14 @@ def _tensor_for(
     count = constant(size, dtypes.int32) if isinstance(size, int) else size
     items = TensorArray(iterated.dtype, size=count).unstack(iterated)
     _counted(
-        constant(0), lambda at: at < count, items.read, 1, extra_test, body, get_state, set_state,
-        names, options,
-    )  # fmt: skip
+        constant(0),
+        lambda at: at < count,
+        items.read,
+        1,
+        extra_test,
+        body,
+        get_state,
+        set_state,
+        names,
+        options,
+    )

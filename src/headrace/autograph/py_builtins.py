@@ -1,4 +1,5 @@
-"""Python's builtins over tensors: ``len``, ``int``, ``float``, ``abs``, ``range``, ``max``, ``min``, ``sorted``, ``print``.
+"""Python's builtins over tensors: ``len``, ``int``, ``float``, ``abs``, ``range``, ``max``,
+``min``, ``sorted``, ``print``.
 
 ``BUILTIN_HANDLERS`` lets other packages say what a builtin does with their objects:
 
@@ -36,9 +37,19 @@ Predicate = Callable[[Any], bool]
 BUILTIN_HANDLERS: dict[str, list[tuple[Predicate, Callable[..., Any]]]] = {
     name: []
     for name in (
-        "abs", "all", "any", "enumerate", "filter", "len", "map", "next", "print", "sorted", "zip",
+        "abs",
+        "all",
+        "any",
+        "enumerate",
+        "filter",
+        "len",
+        "map",
+        "next",
+        "print",
+        "sorted",
+        "zip",
     )
-}  # fmt: skip
+}
 
 
 def _handled(name: str, plain: Callable[..., Any], argument: int = 0) -> Callable[..., Any]:
@@ -132,13 +143,15 @@ def _extreme(name: str, plain: Callable[..., Any], op: str) -> Callable[..., Any
                 return x
             if rank != 1:
                 raise ValueError(
-                    f"{name}(arg) currently support only tensor with rank 1, but got a tensor with rank {rank}"
+                    f"{name}(arg) currently support only tensor with rank 1, but got a "
+                    f"tensor with rank {rank}"
                 )
         else:
             x = stack(list(args))
             if x._shape is None or len(x._shape) != 1:
                 raise ValueError(
-                    f"{name}(arg1, arg2, *args) currently support only scalar tensor, but got tensors that stack to "
+                    f"{name}(arg1, arg2, *args) currently support only scalar tensor, but "
+                    "got tensors that stack to "
                     f"shape {x.shape}"
                 )
         return apply_op(op, x, constant([0]), keep_dims=False)
@@ -162,7 +175,9 @@ def _sorted(x: Any, key: Any = None, reverse: Any = False) -> Any:
 
 
 def print_(*objects: Any, **kwargs: Any) -> Any:
-    """``print`` when the graph runs, if a tensor is among what is printed (Feature.BUILTIN_FUNCTIONS)."""
+    """``print`` when the graph runs, if a tensor is among what is printed
+    (Feature.BUILTIN_FUNCTIONS).
+    """
     if not any(map(is_staged, objects)):
         # the user's own print, while tracing
         getattr(builtins, "print")(*objects, **kwargs)  # noqa: B009

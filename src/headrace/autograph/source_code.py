@@ -1,9 +1,10 @@
 """The syntax tree of a function, with the line and column numbers of its file.
 
-A ``def`` is cut out of its file by indentation and parsed alone: the cost does not depend on the length of the file. A wrong
-cut can only end inside a bracket or a string, which does not parse, and then the next possible end is tried. A lambda is
-looked for in the tree of the whole file (kept for the next one), among those on its line by the columns that CPython notes
-for each instruction; several lambdas on one line are therefore told apart.
+A ``def`` is cut out of its file by indentation and parsed alone: the cost does not depend on the
+length of the file. A wrong cut can only end inside a bracket or a string, which does not parse, and
+then the next possible end is tried. A lambda is looked for in the tree of the whole file (kept for
+the next one), among those on its line by the columns that CPython notes for each instruction;
+several lambdas on one line are therefore told apart.
 
 >>> tree = function_tree(lambda x: x + 1)        # -> ast.Lambda
 """
@@ -93,7 +94,8 @@ def _def_from_file(code: CodeType, lines: list[str]) -> FunctionNode:
             if first == code.co_firstlineno:
                 return copy.deepcopy(node)
     raise SourceError(
-        f"{code.co_filename}:{code.co_firstlineno} does not have the function {code.co_name} (was the file changed?)"
+        f"{code.co_filename}:{code.co_firstlineno} does not have the function "
+        f"{code.co_name} (was the file changed?)"
     )
 
 
@@ -125,13 +127,15 @@ def _lambda_tree(code: CodeType, lines: list[str]) -> ast.Lambda:
             _lambdas.popitem(last=False)
     candidates = [n for n in kept[1] if n.lineno == code.co_firstlineno]
     if len(candidates) > 1:
-        # its instructions lie within its body; of lambdas in lambdas the innermost that has them all
+        # its instructions lie within its body; of lambdas in lambdas the innermost that has them
+        # all
         candidates = [n for n in candidates if _contains(n.body, code)]
         candidates.sort(key=lambda n: (n.lineno, n.col_offset))
         del candidates[:-1]
     if len(candidates) != 1:
         raise SourceError(
-            f"{code.co_filename}:{code.co_firstlineno} has {len(candidates)} lambdas that may be the one looked for; "
+            f"{code.co_filename}:{code.co_firstlineno} has {len(candidates)} lambdas that "
+            "may be the one looked for; "
             "write each on its own line"
         )
     return copy.deepcopy(candidates[0])

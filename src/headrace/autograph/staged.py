@@ -19,16 +19,25 @@ from headrace.ops.array.basic import constant
 from headrace.variables.variable import Variable
 
 __all__ = [
-    "as_value", "check_branch", "check_branches", "check_loop_variables", "check_one_branch_value", "condition",
-    "is_staged", "scratch_graph",
-]  # fmt: skip
+    "as_value",
+    "check_branch",
+    "check_branches",
+    "check_loop_variables",
+    "check_one_branch_value",
+    "condition",
+    "is_staged",
+    "scratch_graph",
+]
 
 _HANDLES = (dtypes.resource, dtypes.variant)
 _PLAIN = (bool, int, float, str, np.ndarray, np.generic)
 
 
 def is_staged(value: Any) -> bool:
-    """Whether a value is a tensor of a graph, known only when the graph runs. (Eager tensors are Python values.)"""
+    """Whether a value is a tensor of a graph, known only when the graph runs.
+
+    (Eager tensors are Python values.)
+    """
     return isinstance(value, Tensor) and not getattr(value, "_is_eager", False)
 
 
@@ -42,7 +51,8 @@ def condition(value: Tensor, what: str) -> Tensor:
     hint = "to check for None, use `is not None`"
     if value._dtype._base is not dtypes.bool:
         raise ValueError(
-            f"condition of {what} expected to be `tf.bool` scalar, got {value}; to use as boolean Tensor, use "
+            f"condition of {what} expected to be `tf.bool` scalar, got {value}; to use as "
+            "boolean Tensor, use "
             f"`tf.cast`; {hint}"
         )
     if value._shape == ():
@@ -113,7 +123,8 @@ def check_one_branch_value(name: str, main: Any, other: Any) -> None:
     one, two = _dtype(main), _dtype(other)
     if one is not None and two is not None and one is not two:
         raise TypeError(
-            f"'{name}' has dtype {one.name} in the main branch, but dtype {two.name} in the else branch"
+            f"'{name}' has dtype {one.name} in the main branch, but dtype {two.name} in "
+            "the else branch"
         )
 
 
@@ -165,7 +176,8 @@ def _check_loop_variable(
         return
     if one is not two:
         raise TypeError(
-            f"'{name}' has dtype {one.name} before the loop, but dtype {two.name} after one iteration"
+            f"'{name}' has dtype {one.name} before the loop, but dtype {two.name} after "
+            "one iteration"
         )
     if not check_shapes:
         return
@@ -173,12 +185,14 @@ def _check_loop_variable(
     if invariant is not None:
         if not _is_special_case(last, shapes.to_plain(invariant)):
             raise ValueError(
-                f"'{name}' has shape {shapes.from_plain(last)} after one iteration, which does not conform with the "
+                f"'{name}' has shape {shapes.from_plain(last)} after one iteration, which "
+                "does not conform with the "
                 f"shape invariant {shapes.from_plain(shapes.to_plain(invariant))}."
             )
     elif not _is_special_case(last, first):
         raise ValueError(
-            f"'{name}' has shape {shapes.from_plain(first)} before the loop, but shape {shapes.from_plain(last)} after "
+            f"'{name}' has shape {shapes.from_plain(first)} before the loop, but shape "
+            f"{shapes.from_plain(last)} after "
             "one iteration. Use tf.autograph.experimental.set_loop_options to set shape invariants."
         )
 

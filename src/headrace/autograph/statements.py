@@ -5,9 +5,10 @@
     else:             ->       def ag__else_1(): nonlocal y; y = b
         y = b                  ag__.if_stmt(c, ag__body_1, ag__else_1, ag__get_1, ag__set_1, ('y',), 1)
 
-The functions bind the function's own variables (``nonlocal``), so a branch that is decided in Python runs exactly as it was
-written; ``ag__get`` and ``ag__set`` read and write those variables that a staged branch or loop must carry. A variable that
-has no value stays without one: reading it is the ``UnboundLocalError`` that Python gives.
+The functions bind the function's own variables (``nonlocal``), so a branch that is decided in
+Python runs exactly as it was written; ``ag__get`` and ``ag__set`` read and write those variables
+that a staged branch or loop must carry. A variable that has no value stays without one: reading it
+is the ``UnboundLocalError`` that Python gives.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ class _Statements(Expressions):
                 out.append(made)
         return out
 
-    # branches and loops -----------------------------------------------------------------------------
+    # branches and loops
+    # -----------------------------------------------------------------------------
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         block = _Block(self, node, [*node.body, *node.orelse])
         test = self.visit(node.test)
@@ -133,13 +135,20 @@ class _Statements(Expressions):
             extra_name = load(functions[-1].name)
         iterate = ast.Constant(ast.unparse(node.target))
         made = call_ag(
-            "for_stmt", iterated, extra_name, load(functions[0].name), *block.state(), options,
+            "for_stmt",
+            iterated,
+            extra_name,
+            load(functions[0].name),
+            *block.state(),
+            options,
             iterate,
-        )  # fmt: skip
+        )
         return block.statements(functions, made)
 
     def options(self, node: ast.While | ast.For) -> ast.expr:
-        """The arguments of ``set_loop_options`` at the head of a loop, as a dict made before the loop."""
+        """The arguments of ``set_loop_options`` at the head of a loop, as a dict made before the
+        loop.
+        """
         found = [(i, s) for i, s in enumerate(node.body) if _is_directive(s)]
         if not found:
             return ast.Dict([], [])

@@ -1,7 +1,7 @@
 """Whether conversion is on in this thread, and what AutoGraph tells the user.
 
-``control_status_ctx()`` is what library functions that take a user's function ask before they convert it: inside a function
-under ``do_not_convert`` nothing further is converted.
+``control_status_ctx()`` is what library functions that take a user's function ask before they
+convert it: inside a function under ``do_not_convert`` nothing further is converted.
 
 >>> with ControlStatusCtx(Status.DISABLED):
 ...     control_status_ctx().status
@@ -17,8 +17,15 @@ import threading
 from typing import Any
 
 __all__ = [
-    "ControlStatusCtx", "Status", "control_status_ctx", "log", "set_verbosity", "trace", "warn_once", "write_trace",
-]  # fmt: skip
+    "ControlStatusCtx",
+    "Status",
+    "control_status_ctx",
+    "log",
+    "set_verbosity",
+    "trace",
+    "warn_once",
+    "write_trace",
+]
 
 _LOGGER = logging.getLogger("tensorflow")
 

@@ -7,8 +7,17 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 __all__ = [
-    "assign", "call_ag", "complete_locations", "define", "load", "located", "not_all", "store", "thunk", "tuple_of",
-]  # fmt: skip
+    "assign",
+    "call_ag",
+    "complete_locations",
+    "define",
+    "load",
+    "located",
+    "not_all",
+    "store",
+    "thunk",
+    "tuple_of",
+]
 
 _Node = TypeVar("_Node", bound=ast.AST)
 _LOAD, _STORE = ast.Load(), ast.Store()
@@ -74,8 +83,9 @@ def located(node: _Node, like: ast.AST) -> _Node:
 
 
 def complete_locations(root: ast.AST) -> None:
-    """Nodes without a place get the start of what they are in. (An empty range: CPython takes the line of a method call from
-    the end of the attribute.)"""
+    """Nodes without a place get the start of what they are in. (An empty range: CPython takes the
+    line of a method call from the end of the attribute.)
+    """
     pending: list[tuple[ast.AST, int, int]] = [(root, 1, 0)]
     while pending:
         node, line, column = pending.pop()

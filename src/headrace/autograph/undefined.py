@@ -6,8 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "NO_RETURN", "Undefined", "is_no_value", "is_undefined", "unset_attribute", "unset_item", "value_of",
-]  # fmt: skip
+    "NO_RETURN",
+    "Undefined",
+    "is_no_value",
+    "is_undefined",
+    "unset_attribute",
+    "unset_item",
+    "value_of",
+]
 
 
 class Undefined:

@@ -1,4 +1,7 @@
-"""What Headrace runs on, in lines: versions, kernel library and instruction set, threads, and what is missing."""
+"""What Headrace runs on, in lines.
+
+Versions, kernel library and instruction set, threads, and what is missing.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,13 @@ from headrace.runtime.thread_pool import chosen_threads
 
 __all__ = ["machine_rows", "missing_parts"]
 
-#: What an absent part costs, measured with a small conv net on 2 cores with AVX-512 (training 112 -> 280 ms, inference 12 -> 60 ms).
+#: What an absent part costs, measured with a small conv net on 2 cores with AVX-512 (training 112
+#: -> 280 ms, inference 12 -> 60 ms).
 NO_LIBRARY = (
-    "everything works on NumPy; inference of conv nets takes 5 times as long, their training 2.5 times, "
-    "and weights=\"int8\" has no effect"
-)  # fmt: skip
+    "everything works on NumPy; inference of conv nets takes 5 times as long, their "
+    "training 2.5 times, "
+    'and weights="int8" has no effect'
+)
 NO_TURBO = (
     "JPEG files are decoded by Pillow; some pixels differ from TensorFlow's, by up to 4 of 255"
 )

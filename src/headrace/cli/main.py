@@ -31,10 +31,13 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     run.add_arguments(
         commands.add_parser(
-            "run", help="run a program that says `import tensorflow`, unmodified", allow_abbrev=False,
-            usage="headrace run [-h] [--report] [--executor NAME] (script.py | -m module) [args ...]",
+            "run",
+            help="run a program that says `import tensorflow`, unmodified",
+            allow_abbrev=False,
+            usage="headrace run [-h] [--report] [--executor NAME] (script.py | -m module) [args "
+            "...]",
         )
-    )  # fmt: skip
+    )
     ops_table.add_arguments(
         commands.add_parser("ops", help="print the table of ops", allow_abbrev=False)
     )

@@ -42,7 +42,13 @@ def add_commands(commands: Any) -> None:
         if name in ("explain", "freeze", "predict"):
             parser.add_argument("--outputs", default="", help="names of outputs, with commas")
         if name == "predict":
-            parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE", help="a .npy file, or a number or list in JSON")  # fmt: skip
+            parser.add_argument(
+                "--input",
+                action="append",
+                default=[],
+                metavar="NAME=FILE",
+                help="a .npy file, or a number or list in JSON",
+            )
         if name in ("predict", "freeze"):
             parser.add_argument(
                 "-o", "--output-file", required=name == "freeze", help="where to write the result"

@@ -1,4 +1,7 @@
-"""The account that ``headrace run --report`` prints: what ran, how often, how long, with how much memory."""
+"""The account that ``headrace run --report`` prints.
+
+What ran, how often, how long, with how much memory.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ class Account:
         atexit.register(self._finish)
 
     def _on_event(self, name: str, data: dict[str, Any]) -> None:
-        # sizes are taken when a plan is made, not at every run: graphs and variables settle with the plans
+        # sizes are taken when a plan is made, not at every run: graphs and variables settle with
+        # the plans
         if name == "plan" and data["session"] is not None:
             self.sessions.add(data["session"])
             self._measure()
@@ -52,7 +56,8 @@ class Account:
             ("runs", f"{runs:,}, {_time(counts['run_seconds'])} in them{each}{failed}"),
             (
                 "plans",
-                f"{plans:,} made in {_time(counts['plan_seconds'])}, {max(runs - plans, 0):,} runs found theirs made",
+                f"{plans:,} made in {_time(counts['plan_seconds'])}, "
+                f"{max(runs - plans, 0):,} runs found theirs made",
             ),
             (
                 "kept values",

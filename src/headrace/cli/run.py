@@ -1,7 +1,8 @@
 """``headrace run``: a program as ``__main__``, with ``tensorflow`` meaning Headrace.
 
-What the program sees (``sys.argv``, ``sys.path[0]``, ``__file__``) and what its caller sees (exit code, traceback) is what
-Python itself would show: no frame of Headrace's stands on top of the program's.
+What the program sees (``sys.argv``, ``sys.path[0]``, ``__file__``) and what its caller sees (exit
+code, traceback) is what Python itself would show: no frame of Headrace's stands on top of the
+program's.
 """
 
 from __future__ import annotations
@@ -193,7 +194,10 @@ def _is_about_the_api(error: BaseException, api: str) -> bool:
 
 
 def _show(error: BaseException) -> None:
-    """The traceback as Python would show it: without the frames of this module and of the import hook."""
+    """The traceback as Python would show it.
+
+    Without the frames of this module and of the import hook.
+    """
     trace = _without_own_frames(error.__traceback__)
     sys.excepthook(type(error), error.with_traceback(trace), trace)
 

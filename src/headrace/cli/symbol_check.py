@@ -1,4 +1,7 @@
-"""``headrace check PATH…`` and ``headrace coverage``: which names programs use and Headrace lacks, before running anything."""
+"""``headrace check PATH…`` and ``headrace coverage``.
+
+Which names programs use and Headrace lacks, before running anything.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,12 @@ def add_coverage_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--most", type=int, default=20, help="how many missing names to list")
     parser.add_argument(
-        "--without", nargs="*", default=[], metavar="PREFIX",
+        "--without",
+        nargs="*",
+        default=[],
+        metavar="PREFIX",
         help="leave programs out that use names below these, for example tf.keras tf.estimator",
-    )  # fmt: skip
+    )
     parser.set_defaults(function=_coverage)
 
 

@@ -1,7 +1,9 @@
-"""``headrace trim``: identical copies of the kernel library in the environment become one file with several names.
+"""``headrace trim``: identical copies of the kernel library in the environment become one file with
+several names.
 
-A wheel cannot hold links, so ``libdnnl.so``, ``libdnnl.so.3`` and ``libdnnl.so.3.2`` are unpacked as three copies of 54 MB. Files
-whose bytes are equal are replaced by hard links: every name goes on working, and pip can still uninstall them.
+A wheel cannot hold links, so ``libdnnl.so``, ``libdnnl.so.3`` and ``libdnnl.so.3.2`` are unpacked
+as three copies of 54 MB. Files whose bytes are equal are replaced by hard links: every name goes on
+working, and pip can still uninstall them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""``headrace.compat``: ``import headrace.compat.v1 as tf`` is ``import headrace.api.v1 as tf``, the very same module."""
+"""``headrace.compat``.
+
+``import headrace.compat.v1 as tf`` is ``import headrace.api.v1 as tf``, the very same module.
+"""
 
 import sys
 

@@ -1,4 +1,6 @@
-"""``import headrace.compat.v1 as tf``: at run time this name is the module headrace.api.v1 itself."""
+"""``import headrace.compat.v1 as tf``: at run time this name is the module headrace.api.v1
+itself.
+"""
 
 import sys
 

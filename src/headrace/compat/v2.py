@@ -1,4 +1,7 @@
-"""``import headrace.compat.v2 as tf``: TensorFlow 2's names and behaviour. Importing it turns eager execution on."""
+"""``import headrace.compat.v2 as tf``.
+
+TensorFlow 2's names and behaviour. Importing it turns eager execution on.
+"""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,8 +1,9 @@
 """Names for what users pass and what kernels take, for annotations.
 
-``TensorLike`` is anything that becomes a tensor: a tensor, a variable, an array, a number, a string, or nested sequences of them.
-``ShapeLike`` and ``DTypeLike`` are what the arguments ``shape`` and ``dtype`` accept. ``Array`` is what kernels compute with and
-``ArrayNamespace`` is the library that they are given as ``xp`` (NumPy, or jax.numpy under XLA).
+``TensorLike`` is anything that becomes a tensor: a tensor, a variable, an array, a number, a
+string, or nested sequences of them. ``ShapeLike`` and ``DTypeLike`` are what the arguments
+``shape`` and ``dtype`` accept. ``Array`` is what kernels compute with and ``ArrayNamespace`` is the
+library that they are given as ``xp`` (NumPy, or jax.numpy under XLA).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Adding an operation through its definition: ``apply(MATMUL, a, b, transpose_a=True)``.
 
-Inputs are converted (a plain number takes the type of the tensors beside it and becomes a constant named after the
-argument, ``Add/y``), type attributes are inferred and checked, defaults filled in. Returns a Tensor, a tuple of
-tensors, a list for a list output, or the Operation if there is no output.
+Inputs are converted (a plain number takes the type of the tensors beside it and becomes a constant
+named after the argument, ``Add/y``), type attributes are inferred and checked, defaults filled in.
+Returns a Tensor, a tuple of tensors, a list for a list output, or the Operation if there is no
+output.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
 
 
 def named_result(tensor: Tensor, scope: str) -> Tensor:
-    """``tensor`` under the name of the scope it was made in, where TensorFlow's last operation has that name."""
+    """``tensor`` under the name of the scope it was made in, where TensorFlow's last operation has
+    that name.
+    """
     if get_default_graph()._is_eager or not scope or tensor._op.name == scope[:-1]:
         return tensor
     tensor._op.graph._uncounted -= 1  # TensorFlow needs no operation more for the name
@@ -45,12 +48,17 @@ def _result_class(opdef: OpDef) -> type:
 
 
 def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
-    """``apply`` for the ops of several outputs that users call themselves: the outputs by their names, as a tuple."""
+    """``apply`` for the ops of several outputs that users call themselves.
+
+    The outputs by their names, as a tuple.
+    """
     return _result_class(opdef)(*apply(opdef, *inputs, name=name, **attrs))
 
 
 def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
-    """Add one operation to the graph of its inputs (or the default graph) and return its outputs."""
+    """Add one operation to the graph of its inputs (or the default graph) and return its
+    outputs.
+    """
     items = default_graphs.items
     graph = items[-1] if items else get_default_graph()
     if graph._is_eager:
@@ -75,7 +83,10 @@ def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> 
 def _apply_to_tensors(
     graph: Graph, opdef: OpDef, inputs: tuple[Tensor, ...], name: str | None, given: dict[str, Any]
 ) -> Operation:
-    """The commonest case, every input a tensor of this graph: nothing to convert, only types to check."""
+    """The commonest case, every input a tensor of this graph.
+
+    Nothing to convert, only types to check.
+    """
     full_name = graph._full_name(name or opdef.name.lstrip("_"))  # node names begin with a letter
     attrs = opdef.defaults.copy()
     for key, value in given.items():
@@ -123,7 +134,8 @@ def _check_complete(opdef: OpDef, attrs: dict[str, Any]) -> None:
 
 def _not_mutable(opdef: OpDef, arg: Arg) -> TypeError:
     return TypeError(
-        f"'{opdef.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
+        f"'{opdef.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a "
+        "tf.Variable)"
     )
 
 
@@ -138,7 +150,10 @@ def outputs_of(op: Operation) -> Any:
 
 
 def _grouped(op: Operation) -> Any:
-    """Outputs by argument: list arguments give lists. A stateful operation without outputs gives itself, as in TF."""
+    """Outputs by argument.
+
+    List arguments give lists. A stateful operation without outputs gives itself, as in TF.
+    """
     if not op._outputs and op._opdef.traits.stateful:
         return op
     parts: list[Any] = []
@@ -157,7 +172,10 @@ def _grouped(op: Operation) -> Any:
 
 
 def _graph_of(inputs: Sequence[Any], default: Graph) -> Graph:
-    """The graph of the inputs; ValueError if they are of different graphs. A function captures what is not its own."""
+    """The graph of the inputs.
+
+    ValueError if they are of different graphs. A function captures what is not its own.
+    """
     if default._is_function:
         return default
     first: Tensor | None = None
@@ -229,7 +247,8 @@ def _convert_one(
                 full_name=f"{full_name}/{arg.name}",
             )
         except TypeError:
-            # a value that cannot have the wanted type is told as TensorFlow tells it: by the type it would have alone
+            # a value that cannot have the wanted type is told as TensorFlow tells it: by the type
+            # it would have alone
             if (
                 want is None
                 or arg.dtype is not None
@@ -257,7 +276,10 @@ def _convert_one(
 def _mismatch(opdef: OpDef, arg: Arg, value: Any, want: DType) -> TypeError:
     have = getattr(value, "dtype", None)
     have_name = as_dtype(have).base_dtype.name if have is not None else type(value).__name__
-    return TypeError(f"Input '{arg.name}' of '{opdef.name}' Op has type {have_name} that does not match expected type of {want.name}.")  # fmt: skip
+    return TypeError(
+        f"Input '{arg.name}' of '{opdef.name}' Op has type {have_name} that does not "
+        f"match expected type of {want.name}."
+    )
 
 
 def _type_error(
@@ -269,11 +291,13 @@ def _type_error(
     )
     if arg.type_attr is not None and first is not None and first != arg.name:
         return TypeError(
-            f"Input '{arg.name}' of '{opdef.name}' Op has type {have.name} that does not match type {want.name} of "
+            f"Input '{arg.name}' of '{opdef.name}' Op has type {have.name} that does not "
+            f"match type {want.name} of "
             f"argument '{first}'. Convert one of them with tf.cast."
         )
     return TypeError(
-        f"Input '{arg.name}' of '{opdef.name}' Op has type {have.name} that does not match expected type of "
+        f"Input '{arg.name}' of '{opdef.name}' Op has type {have.name} that does not "
+        "match expected type of "
         f"{want.name}. Convert it with tf.cast."
     )
 
@@ -282,7 +306,8 @@ def _check_allowed(attr: Attr, arg: Arg, dtype: DType) -> None:
     if attr.allowed is not None and dtype not in attr.allowed and op_limits.are_enforced():
         names = ", ".join(sorted(d.name for d in attr.allowed))
         raise TypeError(
-            f"Value passed to parameter '{arg.name}' has DataType {dtype.name} not in list of allowed values: {names}"
+            f"Value passed to parameter '{arg.name}' has DataType {dtype.name} not in "
+            f"list of allowed values: {names}"
         )
 
 
@@ -323,7 +348,8 @@ def _convert_list(
         elif base is not dtype._base:
             kinds = ", ".join(t._dtype._base.name for t in tensors)
             raise TypeError(
-                f"Tensors in list passed to '{arg.name}' of '{opdef.name}' Op have types [{kinds}] that don't all match."
+                f"Tensors in list passed to '{arg.name}' of '{opdef.name}' Op have types "
+                f"[{kinds}] that don't all match."
             )
     if arg.type_attr is not None and dtype is not None:
         _check_allowed(opdef.attrs[arg.type_attr], arg, dtype._base)
@@ -333,14 +359,18 @@ def _convert_list(
         raise ValueError(_too_short(opdef, arg, len(tensors), number.least))
     if attrs.setdefault(number.name, len(tensors)) != len(tensors):
         raise ValueError(
-            f"List argument '{arg.name}' to '{opdef.name}' Op with length {len(tensors)} must match length "
+            f"List argument '{arg.name}' to '{opdef.name}' Op with length {len(tensors)} "
+            "must match length "
             f"{attrs[number.name]} of the list before it."
         )
     return tensors
 
 
 def _too_short(opdef: OpDef, arg: Arg, length: int, least: int) -> str:
-    return f"List argument '{arg.name}' to '{opdef.name}' Op with length {length} shorter than minimum length {least}."
+    return (
+        f"List argument '{arg.name}' to '{opdef.name}' Op with length {length} shorter than "
+        f"minimum length {least}."
+    )
 
 
 def _common_dtype(values: Sequence[Any]) -> DType | None:
@@ -354,7 +384,10 @@ def _common_dtype(values: Sequence[Any]) -> DType | None:
 
 
 def _attr_value(opdef: OpDef, name: str, value: Any) -> Any:
-    """An attribute in its stored form, with TensorFlow's checks; None means the default where there is one."""
+    """An attribute in its stored form, with TensorFlow's checks.
+
+    None means the default where there is one.
+    """
     attr = opdef.attrs.get(name)
     if attr is None:
         return value
@@ -396,7 +429,8 @@ def _check_attr_type(attr: Attr, dtype: DType) -> None:
     if attr.allowed is not None and dtype not in attr.allowed:
         names = ", ".join(sorted(d.name for d in attr.allowed))
         raise TypeError(
-            f"Value passed to parameter '{attr.name}' has DataType {dtype.name} not in list of allowed values: {names}"
+            f"Value passed to parameter '{attr.name}' has DataType {dtype.name} not in "
+            f"list of allowed values: {names}"
         )
 
 

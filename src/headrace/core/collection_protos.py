@@ -1,6 +1,7 @@
 """How the members of a graph's collections become messages in a MetaGraph, and messages members.
 
-``register_proto_function("savers", SaverDef, Saver.to_proto, Saver.from_proto)``; the type may be a function that loads it.
+``register_proto_function("savers", SaverDef, Saver.to_proto, Saver.from_proto)``; the type may be a
+function that loads it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from typing import Any, NamedTuple
 from headrace.core.proto_functions import find_proto_function
 
 __all__ = [
-    "get_collection_proto_type", "get_from_proto_function", "get_to_proto_function", "register_proto_function",
-]  # fmt: skip
+    "get_collection_proto_type",
+    "get_from_proto_function",
+    "get_to_proto_function",
+    "register_proto_function",
+]
 
 
 class _Functions(NamedTuple):
@@ -27,7 +31,10 @@ _registered: dict[str, _Functions] = {}
 def register_proto_function(
     collection_name: str, proto_type: Any = None, to_proto: Any = None, from_proto: Any = None
 ) -> None:
-    """Say how members of a collection are written and read. Registering a collection again is an error."""
+    """Say how members of a collection are written and read.
+
+    Registering a collection again is an error.
+    """
     if to_proto is not None and not callable(to_proto):
         raise TypeError("to_proto must be callable.")
     if from_proto is not None and not callable(from_proto):

@@ -1,8 +1,9 @@
 """Control-flow contexts: which branch or loop an operation was made in.
 
-``tf.cond`` and ``tf.while_loop`` make TF-1's flat Switch / Merge / Enter / Exit / NextIteration operations in the user's
-graph; the contexts kept beside them are what a Program is structured by. An operation's guard is the chain of branches
-from its context outwards; its frame is the innermost loop.
+``tf.cond`` and ``tf.while_loop`` make TF-1's flat Switch / Merge / Enter / Exit / NextIteration
+operations in the user's graph; the contexts kept beside them are what a Program is structured by.
+An operation's guard is the chain of branches from its context outwards; its frame is the innermost
+loop.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ __all__ = ["CondBase", "Context", "WhileBase", "frame_of", "guards_of"]
 class Context:
     """Base of both kinds. ``outer`` is the enclosing context or None."""
 
-    #: Set on contexts of backward loops: gives forward tensors their value of the matching iteration.
+    #: Set on contexts of backward loops: gives forward tensors their value of the matching
+    #: iteration.
     backward: Any = None
 
     def __init__(self, name: str, outer: Context | None) -> None:

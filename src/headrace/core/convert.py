@@ -1,7 +1,7 @@
 """Anything a user may pass, as a tensor.
 
-``convert_to_tensor`` looks through a registry of conversion functions by type and priority, as TF 1.15 does; NumPy
-arrays, Python numbers and nested lists become ``Const`` operations.
+``convert_to_tensor`` looks through a registry of conversion functions by type and priority, as TF
+1.15 does; NumPy arrays, Python numbers and nested lists become ``Const`` operations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["convert_n_to_tensor", "convert_to_tensor", "is_tensor", "make_const", "make_ndarray", "register_tensor_conversion_function"]  # fmt: skip
+__all__ = [
+    "convert_n_to_tensor",
+    "convert_to_tensor",
+    "is_tensor",
+    "make_const",
+    "make_ndarray",
+    "register_tensor_conversion_function",
+]
 
 Converter = Callable[..., Any]
 
@@ -25,11 +32,12 @@ Converter = Callable[..., Any]
 EAGER_KINDS: set[type] = set()
 
 CONST: OpDef = define(
-    "Const", "-> output: dtype; value: tensor, dtype: type",
+    "Const",
+    "-> output: dtype; value: tensor, dtype: type",
     shape=lambda c: [c.attr("value").shape],
     kernel=lambda xp, *, node: node.attrs["value"],
     grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+)
 
 
 def convert_to_tensor(
@@ -54,7 +62,10 @@ def convert(
     as_ref: bool = False,
     full_name: str | None = None,
 ) -> Tensor:
-    """The working form. ``full_name`` names a constant that has to be made, below the op that it is made for."""
+    """The working form.
+
+    ``full_name`` names a constant that has to be made, below the op that it is made for.
+    """
     if type(value) is Tensor:
         if (
             dtype is not None
@@ -62,7 +73,8 @@ def convert(
             and value._dtype._base is not dtype._base
         ):
             raise ValueError(
-                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value._dtype.name}: {value!r}"
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+                f"{value._dtype.name}: {value!r}"
             )
         return value
     kind = type(value)
@@ -159,7 +171,10 @@ def _array_dtype(array: Any, dtype: DType | None) -> DType:
 
 
 def make_ndarray(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
-    """A NumPy array from a Python value, with TF's rules: ints are int32, floats float32, no silent narrowing."""
+    """A NumPy array from a Python value, with TF's rules.
+
+    Ints are int32, floats float32, no silent narrowing.
+    """
     if dtype is not None:
         dtype = dtype._base
     kind = type(value)
@@ -246,7 +261,10 @@ def _from_nested(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
 
 
 def _wrapped(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """Integers that do not fit are taken modulo the size of the type, as TF 1.15's NumPy does: -1 is 255 as uint8."""
+    """Integers that do not fit are taken modulo the size of the type, as TF 1.15's NumPy does.
+
+    -1 is 255 as uint8.
+    """
     with np.errstate(all="ignore"):
         return array.astype(dtype.np_dtype)
 
@@ -285,7 +303,10 @@ def _flat_numbers(value: Any, dtype: DType | None) -> np.ndarray[Any, Any] | Non
 
 
 def _default_width(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
-    """Python numbers are int32 and float32; a NumPy scalar or array inside a list keeps its own width."""
+    """Python numbers are int32 and float32.
+
+    A NumPy scalar or array inside a list keeps its own width.
+    """
     numpy_dtype = _leaf_numpy_dtype(value)
     if numpy_dtype is not None:
         return array.astype(numpy_dtype)
@@ -305,7 +326,10 @@ def _leaf_numpy_dtype(value: Any) -> Any:
 
 
 def _check_kind(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
-    """No silent change of kind from Python values: 1.5 is not an int32, 1 is not a bool; True is a number."""
+    """No silent change of kind from Python values.
+
+    1.5 is not an int32, 1 is not a bool; True is a number.
+    """
     if array.size == 0:
         return
     have, want = array.dtype.kind, dtype._kind
@@ -330,7 +354,8 @@ def _from_objects(
     if items and all(isinstance(i, (str, bytes)) for i in items):
         if dtype is not None and dtype is not dtypes.string:
             raise TypeError(
-                f"Expected {dtype.name}, got {items[0]!r} of type '{type(items[0]).__name__}' instead."
+                f"Expected {dtype.name}, got {items[0]!r} of type "
+                f"'{type(items[0]).__name__}' instead."
             )
         return _string_array(array)
     for item in items:
@@ -343,10 +368,12 @@ def _from_objects(
     want = dtype.name if dtype is not None else "a number, a string or a (nested) list of them"
     if isinstance(bad, Operation):
         raise TypeError(
-            f"Can't convert Operation '{bad.name}' to Tensor: an operation has no value, its outputs have"
+            f"Can't convert Operation '{bad.name}' to Tensor: an operation has no value, "
+            "its outputs have"
         )
     raise TypeError(
-        f"Failed to convert object of type {type(bad)} to Tensor. Contents: {bad!r}. Expected {want}; "
+        f"Failed to convert object of type {type(bad)} to Tensor. Contents: {bad!r}. "
+        f"Expected {want}; "
         "consider casting elements to a supported type."
     )
 
@@ -373,7 +400,9 @@ _cache: dict[type, list[tuple[Any, Converter]]] = {}
 def register_tensor_conversion_function(
     base_type: Any, conversion_func: Converter, priority: int = 100
 ) -> None:
-    """``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a Tensor or NotImplemented."""
+    """``conversion_func(value, dtype=None, name=None, as_ref=False)`` returns a Tensor or
+    NotImplemented.
+    """
     types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(t, type) for t in types):
         raise TypeError("base_type must be a type or a tuple of types.")
@@ -404,7 +433,8 @@ def _shape_converter(
     large = any(d > 0x7FFFFFFF for d in value.as_list())
     if large and dtype is not None and dtype._base is dtypes.int32:
         raise ValueError(
-            "Cannot convert a TensorShape to dtype int32; a tensor dimension exceeds 2**31-1. Consider using tf.int64."
+            "Cannot convert a TensorShape to dtype int32; a tensor dimension exceeds "
+            "2**31-1. Consider using tf.int64."
         )
     return _from_python(
         np.array(value.as_list(), np.int64 if large else np.int32),
@@ -428,7 +458,10 @@ register_tensor_conversion_function(shapes.Dimension, _dimension_converter)
 
 
 def require_tensor(value: Any, function: str) -> None:
-    """TensorFlow reads the shape of some arguments before it converts them: arrays and lists are an AttributeError."""
+    """TensorFlow reads the shape of some arguments before it converts them.
+
+    Arrays and lists are an AttributeError.
+    """
     if not hasattr(value, "get_shape"):
         raise AttributeError(
             f"{function} takes a tensor, not a {type(value).__name__} (which has no 'get_shape'): "

@@ -17,9 +17,13 @@ class DeviceSpec:
     """Any part may be None: not specified."""
 
     def __init__(
-        self, job: str | None = None, replica: int | None = None, task: int | None = None,
-        device_type: str | None = None, device_index: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        job: str | None = None,
+        replica: int | None = None,
+        task: int | None = None,
+        device_type: str | None = None,
+        device_index: int | None = None,
+    ) -> None:
         self.job = job
         self.replica = None if replica is None else int(replica)
         self.task = None if task is None else int(task)
@@ -31,7 +35,9 @@ class DeviceSpec:
         return cls().parse_from_string(spec)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """Take over the parts of a name such as ``/job:worker/replica:0/task:1/device:GPU:0`` (or ``/gpu:0``)."""
+        """Take over the parts of a name such as ``/job:worker/replica:0/task:1/device:GPU:0`` (or
+        ``/gpu:0``).
+        """
         for field in _FIELDS:
             setattr(self, field, None)
         for part in filter(None, spec.split("/")):

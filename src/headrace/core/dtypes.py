@@ -1,7 +1,7 @@
 """Data types: TensorFlow's names and numbers over NumPy's types.
 
-There is exactly one :class:`DType` object per type, so code inside Headrace compares with ``is``. A variable of the
-TF-1 kind has a *reference* type (``float32_ref``); ``base_dtype`` strips it.
+There is exactly one :class:`DType` object per type, so code inside Headrace compares with ``is``. A
+variable of the TF-1 kind has a *reference* type (``float32_ref``); ``base_dtype`` strips it.
 
     >>> as_dtype(np.float32) is float32
     True
@@ -16,10 +16,35 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "DType", "QUANTIZED_DTYPES", "as_dtype", "bfloat16", "bool", "complex128", "complex64", "double", "float16",
-    "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16", "qint32", "qint8", "quint16",
-    "quint8", "resource", "string", "uint16", "uint32", "uint64", "uint8", "variant",
-]  # fmt: skip
+    "DType",
+    "QUANTIZED_DTYPES",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "complex128",
+    "complex64",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "qint16",
+    "qint32",
+    "qint8",
+    "quint16",
+    "quint8",
+    "resource",
+    "string",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "variant",
+]
 
 _REF_OFFSET = 100
 _bool = bool
@@ -45,7 +70,8 @@ class DType:
     ) -> None:
         self._enum = enum
         self._name = name
-        self._kind = kind  # b bool, i signed, u unsigned, f float, c complex, q quantized, s string, r handle
+        # b bool, i signed, u unsigned, f float, c complex, q quantized, s string, r handle
+        self._kind = kind
         self._base: DType = base if base is not None else self
         self._is_ref = base is not None
         self._ref: DType | None = None
@@ -233,12 +259,28 @@ for _t in _ALL[::2]:
     if _t._kind != "r" and _t is not bfloat16:
         _LOOKUP[_t.np_dtype] = _t
         _LOOKUP[_t.as_numpy_dtype] = _t
-_LOOKUP.update({
-    "half": float16, "float": float32, "double": float64, float: float32, int: int64, _bool: bool,
-    str: string, bytes: string, object: string, np.str_: string, np.bytes_: string,
-    np.dtype(np.longlong): int64, np.dtype(np.ulonglong): uint64, np.intc: int32, np.uintc: uint32,
-    np.longlong: int64, np.ulonglong: uint64, complex: complex128,
-})  # fmt: skip
+_LOOKUP.update(
+    {
+        "half": float16,
+        "float": float32,
+        "double": float64,
+        float: float32,
+        int: int64,
+        _bool: bool,
+        str: string,
+        bytes: string,
+        object: string,
+        np.str_: string,
+        np.bytes_: string,
+        np.dtype(np.longlong): int64,
+        np.dtype(np.ulonglong): uint64,
+        np.intc: int32,
+        np.uintc: uint32,
+        np.longlong: int64,
+        np.ulonglong: uint64,
+        complex: complex128,
+    }
+)
 
 
 class _FromNumpy(dict[np.dtype[Any], DType]):
@@ -254,7 +296,10 @@ FROM_NUMPY = _FromNumpy((k, v) for k, v in _LOOKUP.items() if isinstance(k, np.d
 
 
 def _load_bfloat16() -> None:
-    """ml_dtypes adds bfloat16 to NumPy; few programs need it, so it is imported by the first that does."""
+    """ml_dtypes adds bfloat16 to NumPy.
+
+    Few programs need it, so it is imported by the first that does.
+    """
     import ml_dtypes
 
     assert bfloat16._ref is not None

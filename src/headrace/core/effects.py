@@ -1,15 +1,17 @@
 """Program order for what a function does besides computing: automatic control dependencies.
 
-While a function is traced, every operation that reads a variable, writes one or has another effect (prints, checks,
-calls Python, advances an iterator) is noted here, and waits for the effects before it that it must not overtake:
+While a function is traced, every operation that reads a variable, writes one or has another effect
+(prints, checks, calls Python, advances an iterator) is noted here, and waits for the effects before
+it that it must not overtake:
 
 * a read waits for the last write of its variable,
 * a write waits for the last write of its variable, the reads since, and the last other effect,
 * another effect waits for the one before it and the writes since.
 
-A branch or a loop body is a region with a list of its own. When the ``cond`` or ``while_loop`` is finished it is noted in
-the region around it like one operation that does all of what happens inside: where it starts waits for what came before,
-its results wait for the effects inside, and what follows waits for its results.
+A branch or a loop body is a region with a list of its own. When the ``cond`` or ``while_loop`` is
+finished it is noted in the region around it like one operation that does all of what happens
+inside: where it starts waits for what came before, its results wait for the effects inside, and
+what follows waits for its results.
 """
 
 from __future__ import annotations
@@ -24,19 +26,41 @@ if TYPE_CHECKING:
 
 __all__ = ["Effects", "Entry", "variable_of"]
 
-_FORWARDS = frozenset([
-    "Identity", "Switch", "Enter", "Merge", "Exit", "NextIteration", "RefIdentity", "RefSwitch", "RefEnter", "RefMerge",
-])  # fmt: skip
+_FORWARDS = frozenset(
+    [
+        "Identity",
+        "Switch",
+        "Enter",
+        "Merge",
+        "Exit",
+        "NextIteration",
+        "RefIdentity",
+        "RefSwitch",
+        "RefEnter",
+        "RefMerge",
+    ]
+)
 #: Stateful operations whose order is given by their data, or that do nothing by themselves.
 _QUIET = _FORWARDS | {
-    "VarHandleOp", "VariableV2", "Variable", "Placeholder", "PlaceholderV2", "GuaranteeConst", "LoopCond", "RefExit",
-    "RefNextIteration", "ControlTrigger",
-}  # fmt: skip
+    "VarHandleOp",
+    "VariableV2",
+    "Variable",
+    "Placeholder",
+    "PlaceholderV2",
+    "GuaranteeConst",
+    "LoopCond",
+    "RefExit",
+    "RefNextIteration",
+    "ControlTrigger",
+}
 _QUIET_PREFIXES = ("Stack", "TensorArray")
 
 
 def variable_of(handle: Tensor) -> Any:
-    """What identifies the variable behind a handle: its key, or the tensor by which the handle came in."""
+    """What identifies the variable behind a handle.
+
+    Its key, or the tensor by which the handle came in.
+    """
     op = handle._op
     while op.type in _FORWARDS:
         handle = op._inputs[0]
@@ -47,7 +71,10 @@ def variable_of(handle: Tensor) -> Any:
 
 
 class Entry(NamedTuple):
-    """An effect of a region: where it starts, the operation that what follows waits for, and what it touches."""
+    """An effect of a region.
+
+    Where it starts, the operation that what follows waits for, and what it touches.
+    """
 
     op: Operation
     starts: tuple[Operation, ...]
@@ -144,7 +171,10 @@ class Effects:
     def _note_late(
         self, op: Operation, reads: Iterable[Any], writes: Iterable[Any], other: bool
     ) -> None:
-        """An operation made in a branch that is finished, as gradients are: it comes after what is there now."""
+        """An operation made in a branch that is finished, as gradients are.
+
+        It comes after what is there now.
+        """
         context = op._context
         while context is not None and context not in self.regions:
             context = context.outer_context
@@ -161,7 +191,10 @@ class Effects:
         starts: Sequence[Operation],
         end: Operation | None,
     ) -> None:
-        """The branches or the loop ``contexts`` are built: from here on they are one entry of ``outer``."""
+        """The branches or the loop ``contexts`` are built.
+
+        From here on they are one entry of ``outer``.
+        """
         inside = [e for c in contexts for e in self.regions.pop(c).entries]
         region = self.regions.get(outer)
         if not inside or region is None or end is None:

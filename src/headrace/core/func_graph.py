@@ -6,8 +6,8 @@
         graph.outputs = [x * w]          # w of another graph, or eager: it becomes a capture
     graph.captures                       # [(w, placeholder that stands for it)]
 
-A variable is not captured by value: its handle is made again inside, under the same key, so that reads and writes in the
-function reach the variable of whatever state the function is run with.
+A variable is not captured by value: its handle is made again inside, under the same key, so that
+reads and writes in the function reach the variable of whatever state the function is run with.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class FuncGraph(Graph):
         self._effects = Effects()
         #: The handles outside of the variables that are used: they keep the variables alive.
         self.outer_handles: dict[str, Tensor] = {}
-        #: Makes a variable that the function creates (functions/function.py); None makes it outside.
+        #: Makes a variable that the function creates (functions/function.py); None makes it
+        #: outside.
         self.variable_maker: Callable[[dict[str, Any]], Any] | None = None
         around = get_default_graph() if outer is None else outer
         if outer is not None or around._is_eager:
@@ -138,7 +139,9 @@ class FuncGraph(Graph):
         return tuple([v for v in self.variables if v.trainable])
 
     def capture(self, outside: Any, name: str | None = None) -> Tensor:
-        """The tensor by which something from outside (a tensor of an outer graph, an eager tensor) is known inside."""
+        """The tensor by which something from outside (a tensor of an outer graph, an eager tensor)
+        is known inside.
+        """
         if outside._op.graph is self:
             return outside  # type: ignore[no-any-return]
         known = self._captured.get(id(outside))
@@ -183,7 +186,9 @@ class FuncGraph(Graph):
         return self.variable_handle(attrs, op.name)
 
     def variable_handle(self, attrs: dict[str, Any], name: str) -> Tensor:
-        """The handle of the variable with these attributes (shared_name, container, dtype, shape), made once."""
+        """The handle of the variable with these attributes (shared_name, container, dtype, shape),
+        made once.
+        """
         key = f"{attrs.get('container', '')}/{attrs['shared_name']}"
         known = self._handles.get(key)
         if known is None:
@@ -205,7 +210,9 @@ class FuncGraph(Graph):
     # contexts -----------------------------------------------------------------------------------
     @contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Operations of the graph around are waited for by the call (eager ones have run already)."""
+        """Operations of the graph around are waited for by the call (eager ones have run
+        already).
+        """
         if control_inputs is not None:
             control_inputs = [c for c in control_inputs if not self._is_outside(c)]
         with super().control_dependencies(control_inputs):
@@ -250,7 +257,8 @@ def out_of_scope(tensor: Tensor) -> TypeError:
     """A tensor of a function that is used where that function is not being built."""
     where = trace.user_line(tensor._op._frames)
     return TypeError(
-        f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit Python locals or TensorFlow "
+        f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit "
+        "Python locals or TensorFlow "
         "collections to access it.\nPlease see https://www.tensorflow.org/guide/function"
         "#all_outputs_of_a_tffunction_must_be_return_values for more information."
         + (f"\n\n{tensor!r} was defined here:\n    {where}" if where else "")

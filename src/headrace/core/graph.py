@@ -1,7 +1,8 @@
 """The graph: append-only, named, per-thread defaults, TF 1.15's scopes and collections.
 
-``Graph._add_op`` is the one place where an operation comes to be: it applies the current control-flow context, control
-dependencies, device, colocation and gradient overrides, infers dtypes and shapes and remembers the user's line.
+``Graph._add_op`` is the one place where an operation comes to be: it applies the current
+control-flow context, control dependencies, device, colocation and gradient overrides, infers dtypes
+and shapes and remembers the user's line.
 """
 
 from __future__ import annotations
@@ -129,7 +130,10 @@ class Graph:
         control_inputs: tuple[Operation, ...] | None = None,
         depth: int = 2,
     ) -> Operation:
-        """Append an operation under its final (already unique) name. (``depth`` -1: the caller says where it was made.)"""
+        """Append an operation under its final (already unique) name.
+
+        (``depth`` -1: the caller says where it was made.)
+        """
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if self._is_function:
@@ -189,7 +193,9 @@ class Graph:
     def _derivative(
         self, build: Any, inputs: Sequence[Tensor], weights: Sequence[Any]
     ) -> list[Any]:
-        """Gradients of what ``build(copies of inputs)`` gives, weighted, with respect to the inputs."""
+        """Gradients of what ``build(copies of inputs)`` gives, weighted, with respect to the
+        inputs.
+        """
         raise NotImplementedError
 
     def _custom_gradient(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -256,7 +262,10 @@ class Graph:
         return self._unique(name, mark_as_used)
 
     def _unique(self, name: str, mark_as_used: bool = True) -> str:
-        """Make a full name unique, TF's way: ``x``, ``x_1``, ``x_2``; case does not distinguish names."""
+        """Make a full name unique, TF's way.
+
+        ``x``, ``x_1``, ``x_2``; case does not distinguish names.
+        """
         with self._lock:
             used = self._names_in_use
             key = name.lower()
@@ -277,7 +286,10 @@ class Graph:
             return f"{name}_{i - 1}"
 
     def _full_name(self, name: str) -> str:
-        """The final name of an op called ``name`` here; a trailing slash says that the name is final already."""
+        """The final name of an op called ``name`` here.
+
+        A trailing slash says that the name is final already.
+        """
         if name[-1:] == "/":
             return name[:-1]
         try:
@@ -438,7 +450,8 @@ class Graph:
         if isinstance(obj, Tensor) and allow_tensor:
             if obj._op.graph._is_eager:
                 raise ValueError(
-                    f"{obj!r} is an eager tensor: it belongs to no graph and has its value already, use .numpy()"
+                    f"{obj!r} is an eager tensor: it belongs to no graph and has its "
+                    "value already, use .numpy()"
                 )
             if obj.graph is not self:
                 raise ValueError(f"Tensor {obj} is not an element of this graph.")
@@ -460,12 +473,14 @@ class Graph:
             op = self._by_name.get(op_name)
             if op is None:
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not "
+                    f"The name {name!r} refers to a Tensor which does not exist. The "
+                    f"operation, {op_name!r}, does not "
                     f"exist in the graph.{self._near(op_name)}"
                 )
             if int(index) >= len(op._outputs):
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists "
+                    f"The name {name!r} refers to a Tensor which does not exist. The "
+                    f"operation, {op_name!r}, exists "
                     f"but only has {len(op._outputs)} outputs."
                 )
             return op._outputs[int(index)]
@@ -474,11 +489,13 @@ class Graph:
         if not allow_operation:
             if name in self._by_name:
                 raise ValueError(
-                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor "
+                    "names must be of the form "
                     '"<op_name>:<output_index>".'
                 )
             raise ValueError(
-                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the "
+                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. "
+                "Tensor names must be of the "
                 'form "<op_name>:<output_index>".'
             )
         if name not in self._by_name:
@@ -565,7 +582,9 @@ class Graph:
     # the rest -----------------------------------------------------------------------------------
     @property
     def version(self) -> int:
-        """The number of operations: ``as_graph_def(from_version=…)`` gives those that came after."""
+        """The number of operations: ``as_graph_def(from_version=…)`` gives those that came
+        after.
+        """
         return len(self._ops)
 
     @property
@@ -591,14 +610,20 @@ class Graph:
         self._finalized = False
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """The graph as a GraphDef message; ``add_shapes`` writes static shapes into ``_output_shapes`` attributes."""
+        """The graph as a GraphDef message.
+
+        ``add_shapes`` writes static shapes into ``_output_shapes`` attributes.
+        """
         if stacks.graph_def_encoder is None:
             raise ImportError("GraphDef messages need headrace.formats, which is not loaded")
         return stacks.graph_def_encoder(self, from_version, add_shapes)
 
 
 def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: str) -> None:
-    """A tensor of a loop has a value for each iteration: outside it is known by what the loop returns."""
+    """A tensor of a loop has a value for each iteration.
+
+    Outside it is known by what the loop returns.
+    """
     frame = frame_of(inner)
     if frame is None or op_type in ("Exit", "RefExit"):
         return
@@ -617,7 +642,8 @@ def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: s
         *(name, trace.user_line(trace.capture(3))),
     )
     raise ValueError(
-        f"Cannot use '{source}' as input to '{name}' because {apart}. See info log for more details. Return it from the "
+        f"Cannot use '{source}' as input to '{name}' because {apart}. See info log for "
+        "more details. Return it from the "
         "loop's body as a loop variable, or collect the values of all iterations in a TensorArray."
     )
 
@@ -677,7 +703,8 @@ def reset_default_graph() -> None:
         return
     if stacks.default_graphs.items:
         raise AssertionError(
-            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting "
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a "
+            "cleared graph, exit the nesting "
             "and create a new graph."
         )
     _global_default = Graph()

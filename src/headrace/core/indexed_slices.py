@@ -1,4 +1,7 @@
-"""IndexedSlices: rows of a tensor, as the gradient of a gather produces them; and the value of a sparse tensor."""
+"""IndexedSlices.
+
+Rows of a tensor, as the gradient of a gather produces them; and the value of a sparse tensor.
+"""
 
 from __future__ import annotations
 

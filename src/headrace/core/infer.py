@@ -1,7 +1,8 @@
 """Types and shapes of a new operation, and values that are known while a graph is built.
 
-A shape rule is ``rule(c)`` with an :class:`Inference` and returns one plain shape per output. It raises ValueError
-with the reason; TensorFlow's closing words (op, name, input shapes) are added here.
+A shape rule is ``rule(c)`` with an :class:`Inference` and returns one plain shape per output. It
+raises ValueError with the reason; TensorFlow's closing words (op, name, input shapes) are added
+here.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class Inference:
         return static_value(self.op._inputs[i])  # type: ignore[no-any-return]
 
     def shape_value(self, i: int) -> Shape:
-        """Input i read as a shape (-1 and unknown elements give None). A lower number is refused."""
+        """Input i read as a shape (-1 and unknown elements give None). A lower number is
+        refused.
+        """
         self.require_rank(i, 1)
         tensor = self.op._inputs[i]
         value = static_value(tensor)
@@ -123,7 +126,10 @@ kernel_binder: Callable[[Operation], Callable[..., Any]] | None = None
 
 
 def static_value(tensor: Tensor) -> Any:
-    """The value of a tensor that depends on constants (and known shapes) alone, else None. Never written to."""
+    """The value of a tensor that depends on constants (and known shapes) alone, else None.
+
+    Never written to.
+    """
     known = tensor._static
     if known is not stacks.UNSET:
         return known

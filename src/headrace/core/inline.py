@@ -3,10 +3,11 @@
     copied = inline(function_graph, graph, {placeholder: tensor, ...}, name="f")
     copied[function_graph.outputs[0]]        # the result in ``graph``
 
-Tensors in ``known`` stand for themselves in the copy; everything else that is asked for is copied, in program order,
-below a name scope. Branches and loops get contexts of their own; what is outside of them belongs to wherever the target
-graph is just being built, as if the function's code stood there. The order of effects is kept inside, and the whole
-takes its place in the order of effects around it (core/effects.py).
+Tensors in ``known`` stand for themselves in the copy; everything else that is asked for is copied,
+in program order, below a name scope. Branches and loops get contexts of their own; what is outside
+of them belongs to wherever the target graph is just being built, as if the function's code stood
+there. The order of effects is kept inside, and the whole takes its place in the order of effects
+around it (core/effects.py).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ __all__ = ["Copies", "inline"]
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-/]|^[^A-Za-z0-9.]+")
 _LOOP_OPS = frozenset(["Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration"])
 _MERGES = frozenset(["Merge", "RefMerge"])
-#: A context that is being copied brings nothing in: the ways in are copied too. Its predicate is not there yet.
+#: A context that is being copied brings nothing in: the ways in are copied too. Its predicate is
+#: not there yet.
 _WHILE_COPYING: dict[str, Any] = {
     "capture_inputs": lambda opdef, inputs: inputs,
     "control_inputs_for": lambda op, controls: controls,
@@ -104,7 +106,10 @@ class _Copier:
             self._note(entries, effects)
 
     def _needed(self, roots: list[Operation]) -> set[Operation]:
-        """Everything behind the roots, and the pivots of its branches and loops: later operations may hang on them."""
+        """Everything behind the roots, and the pivots of its branches and loops.
+
+        Later operations may hang on them.
+        """
         while True:
             needed = needed_ops(roots, self.tensors)
             pivots = {p for op in needed for p in _pivots(op._context) if p not in needed}
@@ -130,7 +135,11 @@ class _Copier:
         if not before:
             return
         if len(before) > 2:  # one operation that waits for all of them
-            before = [self.target._add_op(lookup("NoOp"), (), {}, self.target.unique_name("before"), tuple(before))]  # fmt: skip
+            before = [
+                self.target._add_op(
+                    lookup("NoOp"), (), {}, self.target.unique_name("before"), tuple(before)
+                )
+            ]
         for e in entries:
             for start in e.starts:
                 self.extra.setdefault(start, []).extend(before)
@@ -186,7 +195,10 @@ class _Copier:
     def _add(
         self, op: Operation, inputs: tuple[Tensor, ...], controls: tuple[Operation, ...]
     ) -> Operation:
-        """The operation in the target: at home in the copy of its context, which it needs no way into."""
+        """The operation in the target.
+
+        At home in the copy of its context, which it needs no way into.
+        """
         target = self.target
         context = self._context(op._context)
         attrs = dict(op._attrs)

@@ -1,8 +1,10 @@
-"""Nested structures: lists, tuples, named tuples, dicts, attrs classes and dataclasses around leaves.
+"""Nested structures: lists, tuples, named tuples, dicts, attrs classes and dataclasses around
+leaves.
 
-A structure is flattened depth first; a mapping gives its values in the order of its sorted keys, whatever order it was
-filled in, so that two equal dicts always flatten alike. Packing gives back the types of the structure it follows. Arrays,
-strings, tensors and everything else that is not listed above are leaves.
+A structure is flattened depth first; a mapping gives its values in the order of its sorted keys,
+whatever order it was filled in, so that two equal dicts always flatten alike. Packing gives back
+the types of the structure it follows. Arrays, strings, tensors and everything else that is not
+listed above are leaves.
 
     >>> flatten({"b": 2, "a": [1, (3, 4)]})
     [1, 3, 4, 2]
@@ -28,12 +30,27 @@ from collections.abc import (
 from typing import Any
 
 __all__ = [
-    "assert_same_structure", "assert_shallow_structure", "flatten", "flatten_dict_items", "flatten_up_to",
-    "flatten_with_joined_string_paths", "flatten_with_tuple_paths", "is_namedtuple", "is_nested",
-    "is_sequence", "is_sequence_or_composite", "map_structure", "map_structure_up_to", "map_structure_with_paths",
-    "map_structure_with_tuple_paths", "map_structure_with_tuple_paths_up_to", "pack_sequence_as", "yield_flattened",
-    "yield_flattened_paths", "yield_flattened_up_to",
-]  # fmt: skip
+    "assert_same_structure",
+    "assert_shallow_structure",
+    "flatten",
+    "flatten_dict_items",
+    "flatten_up_to",
+    "flatten_with_joined_string_paths",
+    "flatten_with_tuple_paths",
+    "is_namedtuple",
+    "is_nested",
+    "is_sequence",
+    "is_sequence_or_composite",
+    "map_structure",
+    "map_structure_up_to",
+    "map_structure_with_paths",
+    "map_structure_with_tuple_paths",
+    "map_structure_with_tuple_paths_up_to",
+    "pack_sequence_as",
+    "yield_flattened",
+    "yield_flattened_paths",
+    "yield_flattened_up_to",
+]
 
 _VIEWS = (KeysView, ValuesView, ItemsView)
 _LEAF_SEQUENCES = (str, bytes, bytearray, memoryview, range)
@@ -82,7 +99,9 @@ def _is_composite(value: Any) -> bool:
 
 
 def _is_record(kind: type) -> bool:
-    """attrs classes and users' dataclasses; Headrace's own dataclasses are values, not structures."""
+    """attrs classes and users' dataclasses; Headrace's own dataclasses are values, not
+    structures.
+    """
     if hasattr(kind, "__attrs_attrs__"):
         return True
     return hasattr(kind, "__dataclass_fields__") and not kind.__module__.startswith("headrace.")
@@ -115,7 +134,9 @@ def _items(structure: Any, composites: bool = False) -> list[tuple[Any, Any]]:
 
 
 def _like(instance: Any, values: Sequence[Any]) -> Any:
-    """A structure of the type of ``instance`` whose children, in flattening order, are ``values``."""
+    """A structure of the type of ``instance`` whose children, in flattening order, are
+    ``values``.
+    """
     kind = type(instance)
     if kind is list:
         return list(values)
@@ -228,7 +249,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     wanted = len(flatten(structure, expand_composites))
     if wanted != len(flat):
         raise ValueError(
-            f"Could not pack sequence. Structure had {wanted} elements, but flat_sequence had {len(flat)} elements.  "
+            f"Could not pack sequence. Structure had {wanted} elements, but flat_sequence "
+            f"had {len(flat)} elements.  "
             f"Structure: {structure}, flat_sequence: {flat}."
         )
     return _pack(structure, iter(flat), expand_composites)
@@ -260,7 +282,8 @@ def _map_options(kwargs: dict[str, Any]) -> tuple[bool, bool]:
     composites = kwargs.pop("expand_composites", False)
     if kwargs:
         raise ValueError(
-            f"Only valid keyword arguments are `check_types` and `expand_composites`, not: `{', '.join(kwargs)}`"
+            "Only valid keyword arguments are `check_types` and `expand_composites`, "
+            f"not: `{', '.join(kwargs)}`"
         )
     return check_types, composites
 
@@ -288,7 +311,10 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """ValueError if the nesting differs; TypeError if types of sequences differ and ``check_types`` is set."""
+    """ValueError if the nesting differs.
+
+    TypeError if types of sequences differ and ``check_types`` is set.
+    """
     try:
         _assert_same(nest1, nest2, check_types, expand_composites)
     except (ValueError, TypeError) as e:
@@ -312,7 +338,8 @@ def _assert_same(a: Any, b: Any, check_types: bool, composites: bool) -> None:
     if nested != _is_branch(b, composites):
         is_, is_not = (a, b) if nested else (b, a)
         raise ValueError(
-            f'Substructure "{_shown(is_)}" is a sequence, while substructure "{_shown(is_not)}" is not'
+            f'Substructure "{_shown(is_)}" is a sequence, while substructure '
+            f'"{_shown(is_not)}" is not'
         )
     if not nested:
         return
@@ -321,12 +348,14 @@ def _assert_same(a: Any, b: Any, check_types: bool, composites: bool) -> None:
     children_a, children_b = _items(a, composites), _items(b, composites)
     if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
         raise ValueError(
-            f"The two dictionaries don't have the same set of keys. First structure has keys {list(a)}, "
+            "The two dictionaries don't have the same set of keys. First structure has "
+            f"keys {list(a)}, "
             f"while second structure has keys {list(b)}"
         )
     if len(children_a) != len(children_b):
         raise ValueError(
-            f"The two structures don't have the same number of elements. First structure: {_shown(a)}; "
+            "The two structures don't have the same number of elements. First structure: "
+            f"{_shown(a)}; "
             f"second structure: {_shown(b)}"
         )
     for (_, child_a), (_, child_b) in zip(children_a, children_b):
@@ -342,7 +371,8 @@ def _assert_same_type(a: Any, b: Any) -> None:
         return  # wrappers of lists are lists
     kind = "namedtuples" if is_namedtuple(a) and is_namedtuple(b) else "structures"
     raise TypeError(
-        f"The two {kind} don't have the same sequence type. First structure has type {type(a).__name__}, "
+        f"The two {kind} don't have the same sequence type. First structure has type "
+        f"{type(a).__name__}, "
         f"while second structure has type {type(b).__name__}."
     )
 
@@ -363,7 +393,8 @@ def assert_shallow_structure(
         return
     if not _is_branch(input_tree, expand_composites):
         raise TypeError(
-            f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(input_tree)}."
+            "If shallow structure is a sequence, input must also be a sequence. Input "
+            f"has type: {type(input_tree)}."
         )
     if check_types:
         _assert_shallow_type(shallow_tree, input_tree)
@@ -371,7 +402,8 @@ def assert_shallow_structure(
     if len(shallow) != len(given):
         raise ValueError(
             "The two structures don't have the same sequence length. "
-            f"Input structure has length {len(given)}, while shallow structure has length {len(shallow)}."
+            f"Input structure has length {len(given)}, while shallow structure has length "
+            f"{len(shallow)}."
         )
     if isinstance(shallow_tree, Mapping):
         absent = set(shallow_tree) - set(input_tree)
@@ -449,7 +481,10 @@ def map_structure_with_tuple_paths_up_to(
 
 
 def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A dict whose keys may be structures, with structures of values beside them: one flat dict of both."""
+    """A dict whose keys may be structures, with structures of values beside them.
+
+    One flat dict of both.
+    """
     if not isinstance(dictionary, Mapping):
         raise TypeError("input must be a dictionary")
     flat: dict[Any, Any] = {}
@@ -460,7 +495,8 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
             flat_keys, flat_values = flatten(keys), flatten(values)
             if len(flat_keys) != len(flat_values):
                 raise ValueError(
-                    f"Could not flatten dictionary. Key had {len(flat_keys)} elements, but value had "
+                    f"Could not flatten dictionary. Key had {len(flat_keys)} elements, "
+                    "but value had "
                     f"{len(flat_values)} elements. Key: {flat_keys}, value: {flat_values}."
                 )
             pairs = list(zip(flat_keys, flat_values))

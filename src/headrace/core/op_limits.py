@@ -1,8 +1,9 @@
 """What TensorFlow's registry says about attributes beyond their signature, from op_limits.txt.
 
-A line of the file is a fact and the attributes that it holds for: ``missing uint32 uint64: Assign.T AssignAdd.T``. Facts:
-``types`` (exactly these are allowed), ``missing`` (allowed, but no kernel takes them), ``unimplemented`` (the kernel refuses them), ``least`` (of a number, or of a
-list's length) and ``strings`` (separated by ``|``). tools/op_limits.py makes the file.
+A line of the file is a fact and the attributes that it holds for: ``missing uint32 uint64: Assign.T
+AssignAdd.T``. Facts: ``types`` (exactly these are allowed), ``missing`` (allowed, but no kernel
+takes them), ``unimplemented`` (the kernel refuses them), ``least`` (of a number, or of a list's
+length) and ``strings`` (separated by ``|``). tools/op_limits.py makes the file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def are_enforced() -> bool:
 
 
 def limits_of(op_type: str, attr: str) -> dict[str, Any]:
-    """Fields of :class:`Attr` for an attribute: allowed, missing, unimplemented, least, strings; {} where nothing is known."""
+    """Fields of :class:`Attr` for an attribute.
+
+    Allowed, missing, unimplemented, least, strings; {} where nothing is known.
+    """
     return _table().get(f"{op_type}.{attr}", {})
 
 

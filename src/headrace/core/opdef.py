@@ -1,7 +1,8 @@
 """What an operation is: declared once, completely.
 
-An op has a signature (TensorFlow's registered argument and attribute names), a shape rule, a kernel, a gradient and
-traits. Nothing may be left out: a definition without a gradient decision is refused here, not at a user's call.
+An op has a signature (TensorFlow's registered argument and attribute names), a shape rule, a
+kernel, a gradient and traits. Nothing may be left out: a definition without a gradient decision is
+refused here, not at a user's call.
 
     define(
         "MatMul", "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(number)",
@@ -10,26 +11,32 @@ traits. Nothing may be left out: a definition without a gradient decision is ref
 
 Signature grammar: ``inputs -> outputs; attributes``.
 
-* an argument is ``name: TYPE``; TYPE is a dtype name (``int32``), a type attribute (``T``), ``N*T`` (a list of N
-  tensors of one type), ``*Tlist`` (a list of tensors, one type each) and may be preceded by ``&`` (reference).
-* an attribute is ``name: kind`` or ``name: kind=default``; kind is bool, int, float, str, shape, tensor, type,
-  ``type(GROUP)`` or list(kind). Type attributes and N that inputs determine need not be listed.
-  GROUPs: any, number, real, float, inexact, int, index. What a group cannot say (TensorFlow's exact types, types
-  without a kernel, least values, allowed strings) is in op_limits.txt.
+* an argument is ``name: TYPE``; TYPE is a dtype name (``int32``), a type attribute (``T``), ``N*T``
+  (a list of N tensors of one type), ``*Tlist`` (a list of tensors, one type each) and may be
+  preceded by ``&`` (reference).
+* an attribute is ``name: kind`` or ``name: kind=default``; kind is bool, int, float, str, shape,
+  tensor, type, ``type(GROUP)`` or list(kind). Type attributes and N that inputs determine need not
+  be listed. GROUPs: any, number, real, float, inexact, int, index. What a group cannot say
+  (TensorFlow's exact types, types without a kernel, least values, allowed strings) is in
+  op_limits.txt.
 
-A kernel is ``kernel(xp, *inputs, **attrs)``: it is given the keyword-only parameters that it names, from the
-attributes, and ``rt`` (the :class:`Runtime` of the session) or ``node`` (the :class:`KernelNode`) if it names those.
-It returns one array, or a tuple if the op has several outputs.
+A kernel is ``kernel(xp, *inputs, **attrs)``: it is given the keyword-only parameters that it names,
+from the attributes, and ``rt`` (the :class:`Runtime` of the session) or ``node`` (the
+:class:`KernelNode`) if it names those. It returns one array, or a tuple if the op has several
+outputs.
 
-State: for the inputs listed in ``reads`` and ``writes`` (references and resource handles) the kernel is given the
-variable's current *value*, not a handle. An op with ``writes`` is still a pure function: its kernel returns the new
-values of the written variables, in the order of ``writes``, followed by those outputs that are not references. A
-reference output is the new value of the first written variable; the executor stores and forwards. ``inplace``, if given,
-is a NumPy version with the same parameters (without ``xp``) that overwrites the arrays of the written inputs and
-returns nothing; the NumPy executor takes it when nobody else can see those arrays. ``trusting`` is the kernel without its
-checks of shapes, taken where all static shapes are known and were checked when the operation was made.
+State: for the inputs listed in ``reads`` and ``writes`` (references and resource handles) the
+kernel is given the variable's current *value*, not a handle. An op with ``writes`` is still a pure
+function: its kernel returns the new values of the written variables, in the order of ``writes``,
+followed by those outputs that are not references. A reference output is the new value of the first
+written variable; the executor stores and forwards. ``inplace``, if given, is a NumPy version with
+the same parameters (without ``xp``) that overwrites the arrays of the written inputs and returns
+nothing; the NumPy executor takes it when nobody else can see those arrays. ``trusting`` is the
+kernel without its checks of shapes, taken where all static shapes are known and were checked when
+the operation was made.
 
-A gradient is ``grad(op, *output_grads)`` and returns one gradient (Tensor, IndexedSlices or None) per input.
+A gradient is ``grad(op, *output_grads)`` and returns one gradient (Tensor, IndexedSlices or None)
+per input.
 """
 
 from __future__ import annotations
@@ -75,9 +82,15 @@ NO_GRADIENT_YET: Final = _Marker("NO_GRADIENT_YET")
 
 _F = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 _I = (
-    dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
-    dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64,
-)  # fmt: skip
+    dtypes.int8,
+    dtypes.int16,
+    dtypes.int32,
+    dtypes.int64,
+    dtypes.uint8,
+    dtypes.uint16,
+    dtypes.uint32,
+    dtypes.uint64,
+)
 _C = (dtypes.complex64, dtypes.complex128)
 GROUPS: dict[str, frozenset[DType] | None] = {
     "any": None,
@@ -146,7 +159,10 @@ class Traits(NamedTuple):
 
 
 class OpDef:
-    """A complete op definition. Signature and kernel parameters are read when the op is first used."""
+    """A complete op definition.
+
+    Signature and kernel parameters are read when the op is first used.
+    """
 
     name: str
     inputs: tuple[Arg, ...]
@@ -199,16 +215,25 @@ class OpDef:
         unknown = set(params) - set(attrs) - {"rt", "node"}
         if unknown:
             raise TypeError(
-                f"op {self.name}: the kernel wants {sorted(unknown)}, which the signature does not have"
+                f"op {self.name}: the kernel wants {sorted(unknown)}, which the signature "
+                "does not have"
             )
         self.__dict__.update(
-            inputs=inputs, outputs=outputs, attrs=attrs, kernel_params=params,
-            simple=not any(a.is_list for a in inputs + outputs), inferred=frozenset(inferred),
-            defaults={a.name: a.default for a in attrs.values() if a.has_default and a.name not in inferred},
+            inputs=inputs,
+            outputs=outputs,
+            attrs=attrs,
+            kernel_params=params,
+            simple=not any(a.is_list for a in inputs + outputs),
+            inferred=frozenset(inferred),
+            defaults={
+                a.name: a.default
+                for a in attrs.values()
+                if a.has_default and a.name not in inferred
+            },
             single=outputs[0] if len(outputs) == 1 and not outputs[0].is_list else None,
             has_refs=any(a.is_ref for a in inputs),
             without_kernel=tuple(a for a in attrs.values() if a.missing or a.unimplemented),
-        )  # fmt: skip
+        )
 
     def __repr__(self) -> str:
         return f"OpDef({self.name}: {self.signature})"
@@ -236,7 +261,8 @@ _DTYPE_NAMES = {
 }  # "float" etc. are not accepted: signatures use exact names
 
 
-#: Called, each once, when an op is asked for that is not defined yet: they import further modules of ops.
+#: Called, each once, when an op is asked for that is not defined yet: they import further modules
+#: of ops.
 LOADERS: list[Callable[[], None]] = []
 
 
@@ -270,12 +296,16 @@ def define(
     trusting: Callable[..., Any] | None = None,
     **traits: Any,
 ) -> OpDef:
-    """Declare an op. ``kernel`` may be left out where ``ufunc`` names an xp function that is all of it."""
+    """Declare an op.
+
+    ``kernel`` may be left out where ``ufunc`` names an xp function that is all of it.
+    """
     if name in ALL_OPS:
         raise ValueError(f"op {name} is defined twice")
     if grad is None or not (callable(grad) or isinstance(grad, _Marker)):
         raise TypeError(
-            f"op {name}: say what its gradient is (a function, NOT_DIFFERENTIABLE or NO_GRADIENT_YET)"
+            f"op {name}: say what its gradient is (a function, NOT_DIFFERENTIABLE or "
+            "NO_GRADIENT_YET)"
         )
     flags = Traits(**traits)
     if kernel is None:
@@ -297,7 +327,10 @@ class KernelNode(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What state of its own an op keeps is kept under: its name, and the function that it belongs to."""
+        """What state of its own an op keeps is kept under.
+
+        Its name, and the function that it belongs to.
+        """
         graph = getattr(self.op, "graph", None)
         if graph is None or not graph._is_function:
             return self.name
@@ -307,7 +340,9 @@ class KernelNode(NamedTuple):
 def bind_kernel(
     opdef: OpDef, node: KernelNode, xp: Any, trusting: bool = False
 ) -> Callable[..., Any]:
-    """The kernel as a function of the inputs alone (and of ``rt=``, for kernels that want the runtime)."""
+    """The kernel as a function of the inputs alone (and of ``rt=``, for kernels that want the
+    runtime).
+    """
     if opdef.traits.ufunc is not None:
         return getattr(xp, opdef.traits.ufunc)  # type: ignore[no-any-return]
     kwargs = {p: node if p == "node" else node.attrs[p] for p in opdef.kernel_params if p != "rt"}

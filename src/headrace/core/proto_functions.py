@@ -1,6 +1,7 @@
 """How objects in collections become protocol messages and back: ``ops.register_proto_function``.
 
-register_proto_function("queue_runners", QueueRunnerDef, QueueRunner.to_proto, QueueRunner.from_proto)
+register_proto_function("queue_runners", QueueRunnerDef, QueueRunner.to_proto,
+QueueRunner.from_proto)
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _registry: dict[str, ProtoFunction] = {}
 def register_proto_function(
     collection_name: str, proto_type: Any = None, to_proto: Any = None, from_proto: Any = None
 ) -> None:
-    """Register how items of a collection are written to MetaGraphs: ``to_proto(item, export_scope=)``, ``from_proto(message, import_scope=)``."""
+    """Register how items of a collection are written to MetaGraphs.
+
+    ``to_proto(item, export_scope=)``, ``from_proto(message, import_scope=)``.
+    """
     if to_proto is not None and not callable(to_proto):
         raise TypeError("to_proto must be callable.")
     if from_proto is not None and not callable(from_proto):

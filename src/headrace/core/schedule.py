@@ -1,8 +1,9 @@
 """The order in which the needed operations run, structured by branches and loops.
 
-A graph without control flow runs in the order in which it was built, which is a topological order. With control flow
-each loop is one unit of its surrounding frame; units are sorted by their dependencies, and among those that are ready
-the ones under the branch that is open already come first, so that branches stay in one piece.
+A graph without control flow runs in the order in which it was built, which is a topological order.
+With control flow each loop is one unit of its surrounding frame; units are sorted by their
+dependencies, and among those that are ready the ones under the branch that is open already come
+first, so that branches stay in one piece.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def needed_ops(
     done: Container[Operation] = (),
     limit: int = sys.maxsize,
 ) -> set[Operation]:
-    """Everything that the roots depend on, not looking behind fed tensors nor waiting for what is done.
+    """Everything that the roots depend on, not looking behind fed tensors nor waiting for what is
+    done.
 
     If it is more than ``limit``, only a part of it, which is more than ``limit`` too.
     """
@@ -69,7 +71,9 @@ def needed_ops(
 
 
 def _preds(guards: tuple[CondBase, ...], fed: Container[Tensor]) -> Iterable[Operation]:
-    """What decides over a branch: the innermost predicate, which itself waits for those around it."""
+    """What decides over a branch: the innermost predicate, which itself waits for those around
+    it.
+    """
     for guard in reversed(guards):
         if guard.pred not in fed:
             yield guard.pred._op

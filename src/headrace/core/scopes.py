@@ -11,9 +11,18 @@ from headrace.core.build import _graph_of
 from headrace.core.graph import Graph, get_default_graph, root_graph
 
 __all__ = [
-    "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies", "device",
-    "get_collection", "get_collection_ref", "init_scope", "name_scope", "op_scope",
-]  # fmt: skip
+    "add_to_collection",
+    "add_to_collections",
+    "colocate_with",
+    "container",
+    "control_dependencies",
+    "device",
+    "get_collection",
+    "get_collection_ref",
+    "init_scope",
+    "name_scope",
+    "op_scope",
+]
 
 
 class name_scope:
@@ -119,7 +128,10 @@ def get_all_collection_keys() -> list[Any]:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Out of control dependencies and control flow, keeping the name scope: where variables are initialised."""
+    """Out of control dependencies and control flow, keeping the name scope.
+
+    Where variables are initialised.
+    """
     graph = get_default_graph()
     scope = graph.get_name_scope()
     if graph._is_function:

@@ -5,8 +5,8 @@ made of both. An op without a seed of its own in a graph with one gets, as its s
 number of operations that the graph had when it was made. TensorFlow counts in the same way, so a
 program with a graph-level seed gives TensorFlow's numbers as long as the same operations were added
 before; a seed on the op itself does not depend on that. Where Headrace makes fewer operations than
-TensorFlow for the same call (a check that needs none, a gradient with known shapes), the caller says
-so with ``count_as`` or ``count_more`` and the numbering goes on as if they had all been made.
+TensorFlow for the same call (a check that needs none, a gradient with known shapes), the caller
+says so with ``count_as`` or ``count_more`` and the numbering goes on as if they had all been made.
 
     >>> set_random_seed(1)
     >>> get_seed(None)  # in an empty graph
@@ -22,8 +22,13 @@ from typing import Any
 from headrace.core.graph import Graph, get_default_graph
 
 __all__ = [
-    "DEFAULT_GRAPH_SEED", "count_as", "count_more", "get_seed", "ops_counted", "set_random_seed",
-]  # fmt: skip
+    "DEFAULT_GRAPH_SEED",
+    "count_as",
+    "count_more",
+    "get_seed",
+    "ops_counted",
+    "set_random_seed",
+]
 
 #: Stands in for the graph's seed if only the op has one.
 DEFAULT_GRAPH_SEED = 87654321

@@ -1,4 +1,6 @@
-"""Shape rules that many ops share. Each takes an Inference and returns one plain shape per output."""
+"""Shape rules that many ops share. Each takes an Inference and returns one plain shape per
+output.
+"""
 
 from __future__ import annotations
 

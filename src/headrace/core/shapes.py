@@ -1,7 +1,7 @@
 """Static shapes.
 
-Inside Headrace a shape is ``None`` (nothing known) or a tuple of ``int | None``; the user sees TF-1's
-:class:`TensorShape` of :class:`Dimension`. The functions here work on the plain form.
+Inside Headrace a shape is ``None`` (nothing known) or a tuple of ``int | None``; the user sees
+TF-1's :class:`TensorShape` of :class:`Dimension`. The functions here work on the plain form.
 
     >>> broadcast((None, 3), (2, 1))
     (2, 3)
@@ -12,7 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Union
 
-__all__ = ["Dim", "Dimension", "Shape", "TensorShape", "as_shape", "broadcast", "dimension_value", "merge", "num_elements", "to_plain", "unknown_shape", "vector"]  # fmt: skip
+__all__ = [
+    "Dim",
+    "Dimension",
+    "Shape",
+    "TensorShape",
+    "as_shape",
+    "broadcast",
+    "dimension_value",
+    "merge",
+    "num_elements",
+    "to_plain",
+    "unknown_shape",
+    "vector",
+]
 
 Dim = Union[int, None]
 Shape = Union[tuple[Union[int, None], ...], None]
@@ -56,7 +69,8 @@ def _merge_dim(i: int, x: Dim, y: Dim, a: Shape, b: Shape) -> Dim:
     if y is None or x == y:
         return x
     raise ValueError(
-        f"Dimension {i} in both shapes must be equal, but are {x} and {y}. Shapes are {show(a)} and {show(b)}."
+        f"Dimension {i} in both shapes must be equal, but are {x} and {y}. Shapes are "
+        f"{show(a)} and {show(b)}."
     )
 
 
@@ -212,12 +226,14 @@ class Dimension:
 
     def __truediv__(self, other: Any) -> Any:
         raise TypeError(
-            f"unsupported operand type(s) for /: 'Dimension' and '{type(other).__name__}', please use // instead"
+            "unsupported operand type(s) for /: 'Dimension' and "
+            f"'{type(other).__name__}', please use // instead"
         )
 
     def __rtruediv__(self, other: Any) -> Any:
         raise TypeError(
-            f"unsupported operand type(s) for /: '{type(other).__name__}' and 'Dimension', please use // instead"
+            f"unsupported operand type(s) for /: '{type(other).__name__}' and "
+            "'Dimension', please use // instead"
         )
 
     def __mod__(self, other: Any) -> Any:
@@ -257,7 +273,8 @@ def dimension_value(dimension: Any) -> int | None:
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
-#: TF 2's behaviour of TensorShape: dimensions are plain numbers, unknown ones None (set by enable_v2_tensorshape).
+#: TF 2's behaviour of TensorShape: dimensions are plain numbers, unknown ones None (set by
+#: enable_v2_tensorshape).
 V2 = [False]
 
 

@@ -1,7 +1,8 @@
 """Specs: what is known of a value before it is there. ``TensorSpec([None, 3], tf.float32)``.
 
-A spec says which values fit it, how a value falls apart into plain tensors and how it is put together again, so that
-functions, datasets and signatures can carry SparseTensors and IndexedSlices through code that knows tensors only.
+A spec says which values fit it, how a value falls apart into plain tensors and how it is put
+together again, so that functions, datasets and signatures can carry SparseTensors and IndexedSlices
+through code that knows tensors only.
 
     spec = type_spec_from_value(value)
     spec.from_components(spec.to_components(value))      # the same value again
@@ -23,9 +24,19 @@ from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.tensor import Tensor
 
 __all__ = [
-    "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec", "VariableSpec", "components",
-    "component_specs", "from_components", "packer", "register_type_spec", "spec_structure", "type_spec_from_value",
-]  # fmt: skip
+    "IndexedSlicesSpec",
+    "SparseTensorSpec",
+    "TensorSpec",
+    "TypeSpec",
+    "VariableSpec",
+    "components",
+    "component_specs",
+    "from_components",
+    "packer",
+    "register_type_spec",
+    "spec_structure",
+    "type_spec_from_value",
+]
 
 
 class TypeSpec:
@@ -324,7 +335,8 @@ class VariableSpec(_Shaped):
 
     def __repr__(self) -> str:
         return (
-            f"VariableSpec(shape={_shown(self._shape)}, dtype={self._dtype!r}, trainable={self.trainable}, "
+            f"VariableSpec(shape={_shown(self._shape)}, dtype={self._dtype!r}, "
+            f"trainable={self.trainable}, "
             f"alias_id={self.alias_id})"
         )
 

@@ -1,4 +1,6 @@
-"""Per-thread stacks (default graph, default session) and the few hooks by which lower layers reach higher ones."""
+"""Per-thread stacks (default graph, default session) and the few hooks by which lower layers reach
+higher ones.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ if TYPE_CHECKING:
     from headrace.core.graph import Graph
     from headrace.core.tensor import Operation
 
-__all__ = ["UNSET", "DefaultStack", "default_graphs", "default_sessions", "device_string", "node_def_of", "session_for"]  # fmt: skip
+__all__ = [
+    "UNSET",
+    "DefaultStack",
+    "default_graphs",
+    "default_sessions",
+    "device_string",
+    "node_def_of",
+    "session_for",
+]
 
 
 class _Unset:
@@ -50,7 +60,10 @@ class DefaultStack(threading.local):
 
 
 class Entered:
-    """``with stack.entered(item):`` makes the item the default inside. (A class: half the cost of a generator.)"""
+    """``with stack.entered(item):`` makes the item the default inside.
+
+    (A class: half the cost of a generator.)
+    """
 
     __slots__ = ("item", "stack")
 
@@ -76,7 +89,8 @@ def session_for(session: Any, graph: Graph, what: str) -> Any:
         session = default_sessions.get()
         if session is None:
             raise ValueError(
-                f"Cannot {what}: No default session is registered. Use `with sess.as_default()` or pass an explicit "
+                f"Cannot {what}: No default session is registered. Use `with "
+                "sess.as_default()` or pass an explicit "
                 f"session to `{what.split('`')[1][:-2]}(session=sess)`"
             )
         if session.graph is not graph:
@@ -106,7 +120,10 @@ def node_def_of(op: Operation) -> Any:
 
 
 def device_string(device: Any) -> str:
-    """A device as TensorFlow writes it: "/cpu:0" is "/device:CPU:0". ValueError for what is no device's name."""
+    """A device as TensorFlow writes it.
+
+    "/cpu:0" is "/device:CPU:0". ValueError for what is no device's name.
+    """
     if device is None:
         return ""
     return canonical(device) if isinstance(device, str) else device.to_string()

@@ -1,7 +1,7 @@
 """Operation and Tensor: the nodes and edges that a user holds.
 
-Both compare by identity, as in TF 1.15. Attributes of an operation are plain Python values under TensorFlow's names:
-types are DType, shapes plain tuples, tensors NumPy arrays, strings ``str``.
+Both compare by identity, as in TF 1.15. Attributes of an operation are plain Python values under
+TensorFlow's names: types are DType, shapes plain tuples, tensors NumPy arrays, strings ``str``.
 """
 
 from __future__ import annotations
@@ -80,11 +80,39 @@ class Tensor(SupportsOperators):
 
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS = {
-        "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__div__", "__rdiv__",
-        "__truediv__", "__rtruediv__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__lt__", "__le__",
-        "__gt__", "__ge__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__", "__getitem__",
-        "__pow__", "__rpow__", "__invert__", "__neg__", "__abs__", "__matmul__", "__rmatmul__",
-    }  # fmt: skip
+        "__add__",
+        "__radd__",
+        "__sub__",
+        "__rsub__",
+        "__mul__",
+        "__rmul__",
+        "__div__",
+        "__rdiv__",
+        "__truediv__",
+        "__rtruediv__",
+        "__floordiv__",
+        "__rfloordiv__",
+        "__mod__",
+        "__rmod__",
+        "__lt__",
+        "__le__",
+        "__gt__",
+        "__ge__",
+        "__and__",
+        "__rand__",
+        "__or__",
+        "__ror__",
+        "__xor__",
+        "__rxor__",
+        "__getitem__",
+        "__pow__",
+        "__rpow__",
+        "__invert__",
+        "__neg__",
+        "__abs__",
+        "__matmul__",
+        "__rmatmul__",
+    }
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: Shape = None) -> None:
         self._op = op
@@ -135,7 +163,8 @@ class Tensor(SupportsOperators):
             self._shape = shapes.merge(self._shape, plain)
         except ValueError:
             raise ValueError(
-                f"Tensor {self.name} has shape {self.shape}, which is not compatible with {shapes.from_plain(plain)}"
+                f"Tensor {self.name} has shape {self.shape}, which is not compatible with "
+                f"{shapes.from_plain(plain)}"
             ) from None
         self._op.graph._bump()
 
@@ -172,29 +201,36 @@ class Tensor(SupportsOperators):
 
     def __bool__(self) -> bool:
         raise OperatorNotAllowedInGraphError(
-            "using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution. Use Eager execution or decorate this "
+            "using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution. "
+            "Use Eager execution or decorate this "
             "function with @tf.function. Use `if t is not None:` instead of `if t:` to test "
-            "if a tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the "
+            "if a tensor is defined, and use TensorFlow ops such as tf.cond to execute "
+            "subgraphs conditioned on the "
             "value of a tensor."
         )
 
     def __iter__(self) -> Any:
         raise OperatorNotAllowedInGraphError(
-            "iterating over `tf.Tensor` is not allowed in Graph execution. Use Eager execution or decorate this function "
-            "with @tf.function. Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use "
+            "iterating over `tf.Tensor` is not allowed in Graph execution. Use Eager "
+            "execution or decorate this function "
+            "with @tf.function. Tensor objects are only iterable when eager execution is "
+            "enabled. To iterate over this tensor use "
             "tf.map_fn, or tf.unstack if its first dimension is known."
         )
 
     def __len__(self) -> int:
         raise TypeError(
-            f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than `len(x)` for "
+            f"len is not well defined for symbolic Tensors. ({self.name}) Please call "
+            "`x.shape` rather than `len(x)` for "
             "shape information, or tf.shape(x)[0] for what is known when it runs."
         )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(
-            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Its value is what sess.run or .eval "
-            "gives; np.array([a, b]) of tensors is tf.stack([a, b]), and a NumPy function of a tensor is tf.py_func."
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Its value "
+            "is what sess.run or .eval "
+            "gives; np.array([a, b]) of tensors is tf.stack([a, b]), and a NumPy function "
+            "of a tensor is tf.py_func."
         )
 
     @staticmethod
@@ -203,7 +239,9 @@ class Tensor(SupportsOperators):
 
 
 class Reference:
-    """A tensor or variable as a key of dictionaries: equal only to references to the same object."""
+    """A tensor or variable as a key of dictionaries: equal only to references to the same
+    object.
+    """
 
     __slots__ = ("__weakref__", "_wrapped")
 
@@ -226,7 +264,8 @@ class Reference:
 class Operation:
     """A node of a graph."""
 
-    #: Inputs whose gradient nobody wants: known on tapes (eager/tape_record.py), not in graphs, where planning drops them.
+    #: Inputs whose gradient nobody wants: known on tapes (eager/tape_record.py), not in graphs,
+    #: where planning drops them.
     _skip: frozenset[int] = frozenset()
 
     __slots__ = (
@@ -244,7 +283,7 @@ class Operation:
         "graph",
         "name",
         "type",
-    )  # fmt: skip
+    )
 
     graph: Graph
     name: str

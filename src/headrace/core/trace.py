@@ -1,7 +1,7 @@
 """Where in the user's program an operation was made.
 
-A frame is kept as (code object, instruction offset): two loads when the op is made, a line number only when someone
-asks. Frames inside Headrace are passed over.
+A frame is kept as (code object, instruction offset): two loads when the op is made, a line number
+only when someone asks. Frames inside Headrace are passed over.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 __all__ = ["Frames", "capture", "describe", "user_line"]
 
-#: code, offset, code, offset, … innermost first: one flat tuple, which the garbage collector can forget about.
+#: code, offset, code, offset, … innermost first: one flat tuple, which the garbage collector can
+#: forget about.
 Frames = tuple[Any, ...]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

@@ -1,10 +1,11 @@
 """tf.data: datasets, their transformations, and the pipelines that run them.
 
-``ops`` defines the dataset ops (their values are stages), ``runtime`` goes through stages, ``functions`` runs the users' functions,
-``api`` is what a user sees. Nothing here is imported by ``import headrace``.
+``ops`` defines the dataset ops (their values are stages), ``runtime`` goes through stages,
+``functions`` runs the users' functions, ``api`` is what a user sees. Nothing here is imported by
+``import headrace``.
 
-Importing any of these modules makes ``headrace.data`` this package, so it has the names of ``tf.data`` as well (TensorFlow 1's
-version), each imported when it is first used.
+Importing any of these modules makes ``headrace.data`` this package, so it has the names of
+``tf.data`` as well (TensorFlow 1's version), each imported when it is first used.
 """
 
 from __future__ import annotations
@@ -14,11 +15,25 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "AUTOTUNE", "Dataset", "DatasetSpec", "FixedLengthRecordDataset", "INFINITE_CARDINALITY", "Iterator", "Options",
-    "TFRecordDataset", "TextLineDataset", "UNKNOWN_CARDINALITY", "experimental", "get_output_classes",
-    "get_output_shapes", "get_output_types", "make_initializable_iterator", "make_one_shot_iterator", "measure",
+    "AUTOTUNE",
+    "Dataset",
+    "DatasetSpec",
+    "FixedLengthRecordDataset",
+    "INFINITE_CARDINALITY",
+    "Iterator",
+    "Options",
+    "TFRecordDataset",
+    "TextLineDataset",
+    "UNKNOWN_CARDINALITY",
+    "experimental",
+    "get_output_classes",
+    "get_output_shapes",
+    "get_output_types",
+    "make_initializable_iterator",
+    "make_one_shot_iterator",
+    "measure",
     "stats",
-]  # fmt: skip
+]
 
 _NAMES = {
     "AUTOTUNE": "dataset:AUTOTUNE",

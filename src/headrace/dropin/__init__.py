@@ -1,7 +1,8 @@
 """``import tensorflow`` gives Headrace, in this process, from :func:`install` to :func:`uninstall`.
 
-A finder at the head of ``sys.meta_path`` answers for ``tensorflow`` and everything below it, whether or not TensorFlow is
-installed. Modules that Headrace does not have are a ModuleNotFoundError that says what they are and what is near.
+A finder at the head of ``sys.meta_path`` answers for ``tensorflow`` and everything below it,
+whether or not TensorFlow is installed. Modules that Headrace does not have are a
+ModuleNotFoundError that says what they are and what is near.
 
     import headrace.dropin
     headrace.dropin.install(api="v1")
@@ -31,7 +32,8 @@ def is_installed() -> bool:
 
 
 def install(api: str = "v1") -> None:
-    """Make ``tensorflow`` mean Headrace. RuntimeError if TensorFlow itself has been imported already.
+    """Make ``tensorflow`` mean Headrace. RuntimeError if TensorFlow itself has been imported
+    already.
 
     With ``api="v2"`` the names are TF 2's, and eager execution is turned on.
     """
@@ -42,7 +44,8 @@ def install(api: str = "v1") -> None:
         return
     if ROOT in sys.modules:
         raise RuntimeError(
-            "TensorFlow itself has been imported in this process already: call headrace.dropin.install() before "
+            "TensorFlow itself has been imported in this process already: call "
+            "headrace.dropin.install() before "
             "anything imports tensorflow, or run the program with `headrace run`"
         )
     paths.use_api(api)
@@ -55,7 +58,10 @@ def install(api: str = "v1") -> None:
 
 
 def uninstall() -> None:
-    """Undo :func:`install`: forget the modules it made, so that the next import finds TensorFlow itself (or nothing)."""
+    """Undo :func:`install`.
+
+    Forget the modules it made, so that the next import finds TensorFlow itself (or nothing).
+    """
     global _finder
     if _finder is None:
         return

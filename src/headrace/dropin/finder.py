@@ -28,7 +28,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         below = fullname[len(ROOT) + 1 :]
         if not paths.exists(below):
-            # without a name: the import system hides the message of `from tensorflow import x` otherwise
+            # without a name: the import system hides the message of `from tensorflow import x`
+            # otherwise
             raise ModuleNotFoundError(f"No module named {fullname!r}: {_reason(below)}")
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 

@@ -1,8 +1,9 @@
 """Which of TensorFlow's names a program uses, read from its source without running it.
 
-``symbols(path)`` finds names through imports and aliases: ``tf.nn.relu`` after ``import tensorflow as tf``, ``slim.conv2d``
-after ``slim = tf.contrib.slim``, ``layers.dense`` after ``from tensorflow import layers``. ``choose_api`` decides from them whether a
-program is written for TensorFlow 1 or for eager TensorFlow 2.
+``symbols(path)`` finds names through imports and aliases: ``tf.nn.relu`` after ``import tensorflow
+as tf``, ``slim.conv2d`` after ``slim = tf.contrib.slim``, ``layers.dense`` after ``from tensorflow
+import layers``. ``choose_api`` decides from them whether a program is written for TensorFlow 1 or
+for eager TensorFlow 2.
 
     >>> [u.symbol for u in symbols_of_source("import tensorflow as tf\\ntf.nn.relu(x)", "f.py")]
     ['nn.relu']
@@ -21,16 +22,49 @@ MAX_FILES = 300
 
 #: Names that only TensorFlow 1 programs use, as prefixes of dotted names.
 _V1_ONLY = (
-    "ConfigProto", "GPUOptions", "InteractiveSession", "Session", "app", "assign", "contrib", "flags",
-    "get_collection", "get_variable", "global_variables", "global_variables_initializer", "gfile",
-    "initialize_all_variables", "layers", "local_variables_initializer", "logging", "losses.add_loss",
-    "placeholder", "placeholder_with_default", "random_normal", "random_uniform", "reset_default_graph",
-    "set_random_seed", "summary.FileWriter", "summary.merge_all", "to_float", "to_int32",
-    "trainable_variables", "train.AdamOptimizer", "train.GradientDescentOptimizer", "train.Saver",
-    "truncated_normal", "variable_scope", "disable_v2_behavior", "disable_eager_execution", "get_default_graph",
-    "compat.v1.Session", "compat.v1.placeholder", "compat.v1.disable_v2_behavior",
-    "compat.v1.disable_eager_execution", "compat.v1.get_variable",
-)  # fmt: skip
+    "ConfigProto",
+    "GPUOptions",
+    "InteractiveSession",
+    "Session",
+    "app",
+    "assign",
+    "contrib",
+    "flags",
+    "get_collection",
+    "get_variable",
+    "global_variables",
+    "global_variables_initializer",
+    "gfile",
+    "initialize_all_variables",
+    "layers",
+    "local_variables_initializer",
+    "logging",
+    "losses.add_loss",
+    "placeholder",
+    "placeholder_with_default",
+    "random_normal",
+    "random_uniform",
+    "reset_default_graph",
+    "set_random_seed",
+    "summary.FileWriter",
+    "summary.merge_all",
+    "to_float",
+    "to_int32",
+    "trainable_variables",
+    "train.AdamOptimizer",
+    "train.GradientDescentOptimizer",
+    "train.Saver",
+    "truncated_normal",
+    "variable_scope",
+    "disable_v2_behavior",
+    "disable_eager_execution",
+    "get_default_graph",
+    "compat.v1.Session",
+    "compat.v1.placeholder",
+    "compat.v1.disable_v2_behavior",
+    "compat.v1.disable_eager_execution",
+    "compat.v1.get_variable",
+)
 #: Names that say that a program runs eagerly.
 _EAGER = (
     "GradientTape",

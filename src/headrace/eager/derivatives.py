@@ -20,15 +20,20 @@ from headrace.variables.scope_state import _STORE_KEY
 from headrace.variables.variable_store import EagerStore
 
 __all__ = [
-    "EagerVariableStore", "gradients_function", "implicit_gradients", "implicit_value_and_gradients",
+    "EagerVariableStore",
+    "gradients_function",
+    "implicit_gradients",
+    "implicit_value_and_gradients",
     "value_and_gradients_function",
-]  # fmt: skip
+]
 
 
 def value_and_gradients_function(
     f: Callable[..., Any], params: Any = None
 ) -> Callable[..., tuple[Any, list[Any]]]:
-    """A function that gives f's value and its gradients with respect to (some of) its positional arguments."""
+    """A function that gives f's value and its gradients with respect to (some of) its positional
+    arguments.
+    """
 
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[Any]]:
         given = [convert_to_tensor(a) for a in args]
@@ -40,7 +45,8 @@ def value_and_gradients_function(
             value = f(*given, **kwargs)
         if value is None:
             raise ValueError(
-                f"Cannot differentiate a function that returns None; did you forget to return a value from {_name(f)}?"
+                "Cannot differentiate a function that returns None; did you forget to "
+                f"return a value from {_name(f)}?"
             )
         return value, tape.gradient(value, chosen, dy)
 
@@ -52,7 +58,9 @@ def _name(f: Callable[..., Any]) -> str:
 
 
 def _tell_apart(tensors: list[Any], positions: list[int]) -> None:
-    """The same tensor given for two arguments has two gradients: all but the first become copies."""
+    """The same tensor given for two arguments has two gradients: all but the first become
+    copies.
+    """
     seen: set[int] = set()
     for i in positions:
         if id(tensors[i]) in seen:
@@ -69,7 +77,9 @@ def _positions(f: Callable[..., Any], params: Any, count: int) -> list[int]:
 
 
 def gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..., list[Any]]:
-    """A function that gives the gradients of f with respect to (some of) its positional arguments."""
+    """A function that gives the gradients of f with respect to (some of) its positional
+    arguments.
+    """
     both = value_and_gradients_function(f, params)
     return lambda *args, **kwargs: both(*args, **kwargs)[1]
 
@@ -77,14 +87,17 @@ def gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..
 def implicit_value_and_gradients(
     f: Callable[..., Any],
 ) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
-    """A function that gives f's value and (gradient, variable) for the trainable variables that f uses."""
+    """A function that gives f's value and (gradient, variable) for the trainable variables that f
+    uses.
+    """
 
     def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         with GradientTape() as tape:
             value = f(*args, **kwargs)
         if value is None:
             raise ValueError(
-                f"Cannot differentiate a function that returns None; did you forget to return a value from {_name(f)}?"
+                "Cannot differentiate a function that returns None; did you forget to "
+                f"return a value from {_name(f)}?"
             )
         variables = list(tape.watched_variables())
         if not variables:
@@ -103,7 +116,9 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
 
 
 class EagerVariableStore:
-    """Keeps the variables that ``tf.get_variable`` makes inside ``with store.as_default():``, and shares them."""
+    """Keeps the variables that ``tf.get_variable`` makes inside ``with store.as_default():``, and
+    shares them.
+    """
 
     def __init__(self, store: Any = None) -> None:
         self._store = EagerStore() if store is None else store

@@ -1,8 +1,10 @@
-"""The eager context: what stands in the place of the default graph while operations are computed at once.
+"""The eager context: what stands in the place of the default graph while operations are computed at
+once.
 
-There is one per process. It is a :class:`Graph` in form only, so that the wrappers of ``headrace.ops`` need no second
-version: name scopes are kept (variables are named by them), control dependencies and devices do nothing, and adding an
-operation computes it. Its state (:class:`State`) holds the values of eager variables and the generators of random ops.
+There is one per process. It is a :class:`Graph` in form only, so that the wrappers of
+``headrace.ops`` need no second version: name scopes are kept (variables are named by them), control
+dependencies and devices do nothing, and adding an operation computes it. Its state (:class:`State`)
+holds the values of eager variables and the generators of random ops.
 
     enable()                      # for the process: tf.enable_eager_execution()
     with eager_mode(): ...        # for a block, on this thread
@@ -27,7 +29,8 @@ from headrace.lower.session_state import State
 __all__ = ["EAGER", "STATE", "disable", "eager_mode", "enable", "executing_eagerly"]
 
 _MAX_INT32 = 2**31 - 1
-#: Random generators that are kept: those of calls with a seed of their own go on where they stopped.
+#: Random generators that are kept: those of calls with a seed of their own go on where they
+#: stopped.
 _MAX_GENERATORS = 4096
 
 
@@ -193,7 +196,10 @@ class EagerGraph(Graph):
             STATE.resources.clear()
 
     def _op_seeds(self, op_seed: Any) -> tuple[int | None, int | None]:
-        """TensorFlow's pair for a call: an op without a seed draws one from the context's own generator."""
+        """TensorFlow's pair for a call.
+
+        An op without a seed draws one from the context's own generator.
+        """
         seed = self._seed
         if seed is None and op_seed is None:
             return None, None

@@ -27,7 +27,9 @@ class _Watcher(GradientTape):
 
 
 def call_with_gradient(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The value of a function under ``tf.custom_gradient``, recorded with the gradient that it gives."""
+    """The value of a function under ``tf.custom_gradient``, recorded with the gradient that it
+    gives.
+    """
     if not ACTIVE[0] or not TAPES.items:
         return f(*args, **kwargs)[0]
     inputs = [a if hasattr(a, "handle") else convert_to_tensor(a) for a in nest.flatten(args)]
@@ -68,7 +70,8 @@ def _backward(
         flat = nest.flatten(grads) if isinstance(grads, (list, tuple)) else [grads]
         if len(flat) != count:
             raise ValueError(
-                f"custom_gradient function expected to return {count} gradients, but returned {len(flat)} instead."
+                f"custom_gradient function expected to return {count} gradients, but "
+                f"returned {len(flat)} instead."
             )
         return [None if g is None else _as_gradient(g) for g in [*flat, *more]]
 
@@ -80,7 +83,9 @@ def _as_gradient(g: Any) -> Any:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f`` whose intermediate results are computed again in the backward pass instead of being kept."""
+    """``f`` whose intermediate results are computed again in the backward pass instead of being
+    kept.
+    """
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
 """Python's operators between eager tensors, on the shortest way.
 
-Two tensors of one numeric type (or a tensor and a plain number) and no tape: the NumPy function is called at once. Everything
-else goes the general way, through the operators of :class:`Tensor`.
+Two tensors of one numeric type (or a tensor and a plain number) and no tape: the NumPy function is
+called at once. Everything else goes the general way, through the operators of :class:`Tensor`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,17 @@ __all__ = ["install"]
 _new = EagerTensor.__new__
 _bool = dtypes.bool
 #: Types whose arithmetic is NumPy's own.
-_ARITHMETIC = frozenset([
-    dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.complex64, dtypes.complex128,
-])  # fmt: skip
+_ARITHMETIC = frozenset(
+    [
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.int32,
+        dtypes.int64,
+        dtypes.float16,
+        dtypes.complex64,
+        dtypes.complex128,
+    ]
+)
 _FLOATS = frozenset([dtypes.float32, dtypes.float64, dtypes.float16])
 
 
@@ -79,7 +87,10 @@ def _negative(x: EagerTensor) -> Any:
 
 
 def _getitem(x: EagerTensor, key: Any) -> Any:
-    """Numbers, slices of numbers, ``...`` and ``None`` are NumPy's own; what it refuses fails in TensorFlow's words."""
+    """Numbers, slices of numbers, ``...`` and ``None`` are NumPy's own.
+
+    What it refuses fails in TensorFlow's words.
+    """
     if (
         not ACTIVE[0]
         and x._dtype in _ARITHMETIC

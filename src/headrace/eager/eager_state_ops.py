@@ -1,4 +1,7 @@
-"""Operations on variables, computed at once: kernels are given values for handles, writers store the new ones."""
+"""Operations on variables, computed at once.
+
+Kernels are given values for handles, writers store the new ones.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ _numbers = itertools.count()
 
 
 class _HandleOp(Place):
-    """What a variable's handle was made by, for code that looks a variable's type and shape up there."""
+    """What a variable's handle was made by, for code that looks a variable's type and shape up
+    there.
+    """
 
     type = "VarHandleOp"
 
@@ -69,7 +74,10 @@ convert.EAGER_KINDS.add(VariableHandle)
 
 
 def call(plan: CallPlan, values: list[Any], inputs: Sequence[Any]) -> Any:
-    """Compute an op that reads or writes variables; ``values`` has keys where ``inputs`` has handles."""
+    """Compute an op that reads or writes variables.
+
+    ``values`` has keys where ``inputs`` has handles.
+    """
     traits = plan.opdef.traits
     for i in traits.reads:
         values[i] = _read(values[i], inputs[i], traits.uninit_ok)
@@ -87,9 +95,15 @@ def write_variable(opdef: OpDef, handle: VariableHandle, dtype: Any, value: Any)
         node = KernelNode(opdef.name, opdef.name, {"dtype": dtype})
         kernel = bind_kernel(opdef, node, numpy_xp)
         writer = handle.writers[opdef] = Writer(
-            [_Gone(handle._op.name)], [handle._static], [0], kernel, opdef.inplace,
-            opdef.traits.uninit_ok, False, False,
-        )  # fmt: skip
+            [_Gone(handle._op.name)],
+            [handle._static],
+            [0],
+            kernel,
+            opdef.inplace,
+            opdef.traits.uninit_ok,
+            False,
+            False,
+        )
     token = silence()
     try:
         writer.write_one(STATE, None, value)
@@ -125,9 +139,15 @@ def _write(plan: CallPlan, values: list[Any], inputs: Sequence[Any]) -> Any:
     writer = writers.get(which)
     if writer is None:
         writer = writers[which] = Writer(
-            [_Gone(h._op.name) for h in handles], keys, positions, plan.kernel, plan.opdef.inplace,
-            plan.opdef.traits.uninit_ok, False, plan.wants_rt,
-        )  # fmt: skip
+            [_Gone(h._op.name) for h in handles],
+            keys,
+            positions,
+            plan.kernel,
+            plan.opdef.inplace,
+            plan.opdef.traits.uninit_ok,
+            False,
+            plan.wants_rt,
+        )
         writers[("plan", id(plan))] = plan  # type: ignore[assignment]  # the id stays its own
     rest = [v for i, v in enumerate(values) if i not in positions]
     result = writer(STATE, RunContext(STATE), *rest)

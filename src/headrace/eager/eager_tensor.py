@@ -1,8 +1,9 @@
 """Eager tensors: values at hand that compute at once.
 
-An :class:`EagerTensor` is a :class:`Tensor` whose value is its ``_static`` array (or NumPy scalar, for rank 0), so code that
-asks for a tensor's static value, shape or type finds them without a case of its own. Nobody may write to the array: a
-user gets copies (``numpy()``) or read-only views (``np.asarray``).
+An :class:`EagerTensor` is a :class:`Tensor` whose value is its ``_static`` array (or NumPy scalar,
+for rank 0), so code that asks for a tensor's static value, shape or type finds them without a case
+of its own. Nobody may write to the array: a user gets copies (``numpy()``) or read-only views
+(``np.asarray``).
 
     >>> x = tf.constant([1.0, 2.0])
     >>> x * 2.0
@@ -94,7 +95,8 @@ class EagerTensor(Tensor):
     def set_shape(self, shape: Any) -> None:
         if not self.shape.is_compatible_with(shape):
             raise ValueError(
-                f"Tensor's shape {self.shape} is not compatible with supplied shape {shapes.as_shape(shape)}."
+                f"Tensor's shape {self.shape} is not compatible with supplied shape "
+                f"{shapes.as_shape(shape)}."
             )
 
     @property
@@ -202,10 +204,14 @@ class EagerTensor(Tensor):
 
     # graphs -------------------------------------------------------------------------------------
     def _converted(self, dtype: DType | None, graph: Graph) -> Tensor:
-        """This tensor for a graph: itself where there is none, a capture of a function, a constant of a plain graph."""
+        """This tensor for a graph.
+
+        Itself where there is none, a capture of a function, a constant of a plain graph.
+        """
         if dtype is not None and dtype._base is not self._dtype:
             raise ValueError(
-                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {self._dtype.name}: {self!r}"
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+                f"{self._dtype.name}: {self!r}"
             )
         if graph._is_eager:
             return self
@@ -223,7 +229,8 @@ class EagerTensor(Tensor):
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
         raise NotImplementedError(
-            "eval is not supported when eager execution is enabled, is .numpy() what you're looking for?"
+            "eval is not supported when eager execution is enabled, is .numpy() what "
+            "you're looking for?"
         )
 
 

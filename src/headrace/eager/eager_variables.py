@@ -1,8 +1,9 @@
 """Variables with a value: what ``tf.Variable`` makes while eager execution is on.
 
-The value lives in the eager state under a key of its own and goes when the last reference to the variable's handle goes.
-Eagerly a read is a look into the state; in the body of a function that is being traced the same object makes read and
-assign operations on a handle with the same key, so that the function reaches the same value.
+The value lives in the eager state under a key of its own and goes when the last reference to the
+variable's handle goes. Eagerly a read is a look into the state; in the body of a function that is
+being traced the same object makes read and assign operations on a handle with the same key, so that
+the function reaches the same value.
 
     >>> v = tf.Variable([1.0, 2.0])
     >>> v.assign_add([1.0, 1.0])
@@ -87,7 +88,8 @@ class EagerVariable(ResourceVariable):
     ) -> None:
         if variable_def is not None:
             raise RuntimeError(
-                "Creating tf.Variable from variable_def is not supported when eager execution is enabled."
+                "Creating tf.Variable from variable_def is not supported when eager "
+                "execution is enabled."
             )
         checked_initial_value(initial_value, constraint)
         self._synchronization, self._aggregation, self._trainable = checked_distribution(
@@ -101,13 +103,15 @@ class EagerVariable(ResourceVariable):
             value = conversion.convert(given, want)
         if not isinstance(value, EagerTensor):
             raise ValueError(
-                f"Tensor-typed variable initializers must either be wrapped in an init_scope or callable: {value}"
+                "Tensor-typed variable initializers must either be wrapped in an "
+                f"init_scope or callable: {value}"
             )
         if shape is None:
             shape = value.shape
         elif not as_shape(shape).is_compatible_with(value.shape):
             raise ValueError(
-                f"In this `tf.Variable` creation, the initial value's shape ({value.shape}) is not compatible with the "
+                "In this `tf.Variable` creation, the initial value's shape "
+                f"({value.shape}) is not compatible with the "
                 f"explicitly supplied `shape` argument ({as_shape(shape)})."
             )
         self._bind(scope[:-1], value._dtype, as_shape(shape), stored(value._static))
@@ -115,7 +119,10 @@ class EagerVariable(ResourceVariable):
             get_default_graph().add_to_collection(GraphKeys.GLOBAL_STEP, self)
 
     def _bind(self, name: str, dtype: dtypes.DType, shape: TensorShape, value: Any) -> None:
-        """Make the handle; ``value`` None leaves the variable without a value (a function will give it one)."""
+        """Make the handle.
+
+        ``value`` None leaves the variable without a value (a function will give it one).
+        """
         key = new_key(name)
         if value is not None:
             STATE.values[key] = value
@@ -218,8 +225,10 @@ class EagerVariable(ResourceVariable):
         tensor = conversion.convert(value, self._dtype)
         if opdef is ops.ASSIGN_VARIABLE and not compatible(self._shape._plain, tensor._shape):
             raise ValueError(
-                f"Cannot assign value to variable '{self.name}': Shape mismatch.The variable shape {self._shape}, and "
-                f"the assigned value shape {tensor.shape} are incompatible. (Shapes {self._shape} and {tensor.shape} are "
+                f"Cannot assign value to variable '{self.name}': Shape mismatch.The "
+                f"variable shape {self._shape}, and "
+                f"the assigned value shape {tensor.shape} are incompatible. (Shapes "
+                f"{self._shape} and {tensor.shape} are "
                 "incompatible.)"
             )
         if get_default_graph()._is_eager:

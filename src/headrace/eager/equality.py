@@ -1,7 +1,9 @@
-"""``==`` between tensors: by value (TF 2), or by identity (TF 1, and what Python does without this module).
+"""``==`` between tensors: by value (TF 2), or by identity (TF 1, and what Python does without this
+module).
 
-By value holds for eager tensors and variables and for tensors of function graphs. Tensors stay usable as keys inside
-Headrace: eager ones refuse to be hashed, as TensorFlow's do, symbolic ones are hashed by identity.
+By value holds for eager tensors and variables and for tensors of function graphs. Tensors stay
+usable as keys inside Headrace: eager ones refuse to be hashed, as TensorFlow's do, symbolic ones
+are hashed by identity.
 """
 
 from __future__ import annotations

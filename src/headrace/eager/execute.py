@@ -1,9 +1,9 @@
 """One operation, computed at once.
 
-``execute`` is what ``core.build.apply`` calls while eager execution is on. A *call plan* (kernel bound to attributes, types of
-the outputs) is kept per op, input types and attributes, so that a repeated call looks up one dictionary, calls the kernel
-and wraps what it returns. Inputs that are not tensors are converted with TF 2's rules: they take the type of the tensors
-beside them.
+``execute`` is what ``core.build.apply`` calls while eager execution is on. A *call plan* (kernel
+bound to attributes, types of the outputs) is kept per op, input types and attributes, so that a
+repeated call looks up one dictionary, calls the kernel and wraps what it returns. Inputs that are
+not tensors are converted with TF 2's rules: they take the type of the tensors beside them.
 """
 
 from __future__ import annotations
@@ -311,7 +311,10 @@ def _new_plan(opdef: OpDef, attrs: dict[str, Any], name: str | None) -> CallPlan
 
 
 class _Types(NamedTuple):
-    """Types of attributes for values that are no tensors: demanded by the caller, or wished because tensors have them."""
+    """Types of attributes for values that are no tensors.
+
+    Demanded by the caller, or wished because tensors have them.
+    """
 
     demanded: dict[str, Any]
     wished: dict[str, DType]
@@ -341,8 +344,14 @@ def _tensor_dtype(value: Any) -> DType | None:
 
 
 def _one_input(
-    opdef: OpDef, arg: Arg, i: int, value: Any, attrs: dict[str, Any], types: _Types, name: str | None
-) -> Any:  # fmt: skip
+    opdef: OpDef,
+    arg: Arg,
+    i: int,
+    value: Any,
+    attrs: dict[str, Any],
+    types: _Types,
+    name: str | None,
+) -> Any:
     if not isinstance(value, EagerTensor):
         attr = arg.type_attr
         want = arg.dtype if attr is None else types.demanded.get(attr)
@@ -392,7 +401,8 @@ def to_tensor(value: Any, dtype: DType | None) -> EagerTensor:
         return tensor  # type: ignore[no-any-return]
     if value is None:
         raise ValueError(
-            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor."
+            "Attempt to convert a value (None) with an unsupported type (<class "
+            "'NoneType'>) to a Tensor."
         )
     tensor = conversion.convert(value, dtype)
     if not isinstance(tensor, EagerTensor):
@@ -404,7 +414,8 @@ def out_of_scope(tensor: Tensor) -> TypeError:
     """A tensor of a graph where values are needed."""
     where = trace.user_line(tensor._op._frames)
     return TypeError(
-        f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit Python locals or TensorFlow "
+        f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit "
+        "Python locals or TensorFlow "
         "collections to access it.\nPlease see https://www.tensorflow.org/guide/function"
         "#all_outputs_of_a_tffunction_must_be_return_values for more information."
         + (f"\n\n{tensor!r} was defined here:\n    {where}" if where else "")
@@ -413,7 +424,7 @@ def out_of_scope(tensor: Tensor) -> TypeError:
 
 def _list_input(
     opdef: OpDef, arg: Arg, values: Any, attrs: dict[str, Any], types: _Types, name: str | None
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(
             f"Expected list for '{arg.name}' argument to '{opdef.name}' Op, not {values!r}."

@@ -36,7 +36,9 @@ def located(
 
 
 def _message(error: Exception, opdef: OpDef, inputs: Sequence[Any], values: Sequence[Any]) -> str:
-    """TensorFlow's words for the commonest mistakes, else what the shape rule says, else NumPy's."""
+    """TensorFlow's words for the commonest mistakes, else what the shape rule says, else
+    NumPy's.
+    """
     found = _shape_message(Record(opdef, {}, (), ()), list(values))
     if found is not None:
         return found
@@ -52,19 +54,23 @@ def _with_op(text: str, opdef: OpDef, name: str | None) -> str:
 
 def wrong_type(opdef: OpDef, i: int, have: DType, want: DType, name: str | None) -> Exception:
     return errors.InvalidArgumentError(
-        None, None,
-        f"cannot compute {opdef.name} as input #{i}(zero-based) was expected to be a {_called(want)} tensor but is a "
+        None,
+        None,
+        f"cannot compute {opdef.name} as input #{i}(zero-based) was expected to be a "
+        f"{_called(want)} tensor but is a "
         f"{_called(have)} tensor [Op:{opdef.name}] name: {name or ''}",
-    )  # fmt: skip
+    )
 
 
 def not_allowed(opdef: OpDef, attr: Attr, have: DType) -> Exception:
     names = ", ".join(sorted(_called(d) for d in attr.allowed or ()))
     return errors.InvalidArgumentError(
-        None, None,
-        f"Value for attr '{attr.name}' of {_called(have)} is not in the list of allowed values: {names} "
+        None,
+        None,
+        f"Value for attr '{attr.name}' of {_called(have)} is not in the list of allowed "
+        f"values: {names} "
         f"[Op:{opdef.name}]",
-    )  # fmt: skip
+    )
 
 
 def _called(dtype: DType) -> str:

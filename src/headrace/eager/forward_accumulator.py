@@ -1,7 +1,8 @@
 """``tf.autodiff.ForwardAccumulator``: directional derivatives, carried along with the computation.
 
-Every operation whose inputs have a tangent gives its outputs theirs, from the op's own gradient function: the gradient is
-linear in the gradients of the outputs, and the derivative of that linear map is the Jacobian-vector product.
+Every operation whose inputs have a tangent gives its outputs theirs, from the op's own gradient
+function: the gradient is linear in the gradients of the outputs, and the derivative of that linear
+map is the Jacobian-vector product.
 
     with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as acc:
         y = x * x
@@ -40,7 +41,8 @@ class ForwardAccumulator:
             value = convert_to_tensor(tangent, primal.dtype)
             if tuple(value.shape.as_list()) != _shape_of(primal):
                 raise ValueError(
-                    f"Expected primal and tangent shapes to match, got {primal.shape} and {value.shape}"
+                    f"Expected primal and tangent shapes to match, got {primal.shape} and "
+                    f"{value.shape}"
                 )
             self._tangents[id(place)] = (place, value)
 
@@ -81,7 +83,10 @@ class ForwardAccumulator:
                 self._tangents[id(out)] = (out, tangent)
 
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
-        """The derivatives of ``primals`` in the direction of the tangents; None where there is none."""
+        """The derivatives of ``primals`` in the direction of the tangents.
+
+        None where there is none.
+        """
         mode = UnconnectedGradients(unconnected_gradients)
 
         def one(primal: Any) -> Any:

@@ -1,11 +1,13 @@
 """Tapes in graphs: which operations of a graph a tape recorded, and their derivative.
 
-Nothing happens while operations are made. A tape notes, for each graph, between which positions in the graph's list of
-operations it was recording, and at which position something began to be watched. From that, ``Recorded`` goes through the
-list once, as the tape would have gone along: an operation made while the tape recorded, one of whose inputs was watched
-by then, is recorded, and its outputs are watched. ``tf.gradients`` then stays inside of what was recorded.
+Nothing happens while operations are made. A tape notes, for each graph, between which positions in
+the graph's list of operations it was recording, and at which position something began to be
+watched. From that, ``Recorded`` goes through the list once, as the tape would have gone along: an
+operation made while the tape recorded, one of whose inputs was watched by then, is recorded, and
+its outputs are watched. ``tf.gradients`` then stays inside of what was recorded.
 
-A loop counts as a whole: what comes round to its head (Merge, NextIteration) is watched in the body too.
+A loop counts as a whole: what comes round to its head (Merge, NextIteration) is watched in the body
+too.
 """
 
 from __future__ import annotations
@@ -23,10 +25,18 @@ from headrace.eager.eager_tensor import EagerTensor
 
 __all__ = ["GraphNotes", "Recorded", "TRAINABLE", "gradients", "is_symbolic"]
 
-TRAINABLE = frozenset([
-    dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.complex64, dtypes.complex128,
-    dtypes.resource, dtypes.variant,
-])  # fmt: skip
+TRAINABLE = frozenset(
+    [
+        dtypes.float16,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.bfloat16,
+        dtypes.complex64,
+        dtypes.complex128,
+        dtypes.resource,
+        dtypes.variant,
+    ]
+)
 
 
 _WAYS_IN = frozenset(["Enter", "RefEnter", "RefSwitch", "Switch"])
@@ -76,7 +86,10 @@ class GraphNotes:
 
     # afterwards -----------------------------------------------------------------------------------
     def recorded(self, graph: Graph, eagerly: dict[int, Any]) -> Recorded:
-        """The operations of ``graph`` that were recorded; ``eagerly``: what is watched among eager tensors, by id."""
+        """The operations of ``graph`` that were recorded.
+
+        ``eagerly``: what is watched among eager tensors, by id.
+        """
         begin = [*self._begin(graph, eagerly)]
         ops = [op for a, b in self._spans(graph) for op in graph._ops[a:b]]
         merges = [op for op in ops if op.type in ("Merge", "RefMerge")]
@@ -153,7 +166,10 @@ def _walk(ops: list[Operation], begin: list[tuple[int, Tensor]], heads: set[Oper
 
 
 def _came_in(tensor: Tensor, watched: set[Tensor], recorded: set[Operation]) -> bool:
-    """Whether a tensor is what a branch or loop knows a watched one by; it may have come in before it was watched."""
+    """Whether a tensor is what a branch or loop knows a watched one by.
+
+    It may have come in before it was watched.
+    """
     ways = []
     while tensor not in watched:
         if tensor._op.type not in _WAYS_IN:
@@ -184,7 +200,10 @@ def gradients(
     given: Sequence[Any],
     mode: UnconnectedGradients,
 ) -> list[Any]:
-    """The gradients as tensors of the graph that is being built; None where a source was not watched."""
+    """The gradients as tensors of the graph that is being built.
+
+    None where a source was not watched.
+    """
     graph = get_default_graph()
     ys = [t for t in targets if t is not None]
     starts = [g for t, g in zip(targets, given) if t is not None]
@@ -213,7 +232,10 @@ def _zeros(source: Any) -> Any:
 
 
 def _inside(graph: Graph, source: Any) -> Tensor | None:
-    """A source as the graph knows it: a variable by its handle there, something from outside by its capture."""
+    """A source as the graph knows it.
+
+    A variable by its handle there, something from outside by its capture.
+    """
     if isinstance(source, IndexedSlices):
         source = source.values
     if not isinstance(source, Tensor):

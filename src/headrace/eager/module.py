@@ -1,4 +1,5 @@
-"""``tf.Module``: an object that knows the variables and modules that it holds, at any depth of its attributes.
+"""``tf.Module``: an object that knows the variables and modules that it holds, at any depth of its
+attributes.
 
 class Dense(tf.Module):
     def __init__(self, n, m, name=None):
@@ -44,7 +45,8 @@ class Module:
             name = _snake(type(self).__name__)
         elif not _IDENTIFIER.match(name):
             raise ValueError(
-                f"{name!r} is not a valid module name. Module names must be valid Python identifiers (e.g. a valid "
+                f"{name!r} is not a valid module name. Module names must be valid Python "
+                "identifiers (e.g. a valid "
                 "class name)."
             )
         self._name = name
@@ -84,7 +86,10 @@ class Module:
         attribute_traversal_key: Callable[[str], Any] | None = None,
         with_path: bool = False,
     ) -> Iterator[Any]:
-        """Leaves of the attributes for which ``predicate`` holds, each once; own ones before those of submodules."""
+        """Leaves of the attributes for which ``predicate`` holds, each once.
+
+        Own ones before those of submodules.
+        """
         wanted = predicate or (lambda _: True)
         seen = {id(self)}
         queue: list[tuple[tuple[Any, ...], Module]] = [((), self)]

@@ -1,7 +1,8 @@
 """``tf.py_function``: a Python function of eager tensors as an operation, with a gradient.
 
-While the operation runs its function is given eager tensors and may use any TensorFlow operation; a tape records it, and
-the gradient of the operation asks that tape. (``numpy_function`` gives arrays and has no gradient.)
+While the operation runs its function is given eager tensors and may use any TensorFlow operation; a
+tape records it, and the gradient of the operation asks that tape. (``numpy_function`` gives arrays
+and has no gradient.)
 """
 
 from __future__ import annotations
@@ -127,7 +128,10 @@ def _refuse_variables(given: list[Any]) -> None:
 
 
 def _gradient(op: Operation, *grads: Any) -> list[Any]:
-    """Another such operation, which asks the tape of the first; it runs after that because it uses its outputs."""
+    """Another such operation, which asks the tape of the first.
+
+    It runs after that because it uses its outputs.
+    """
     function = script.find(op._attrs["token"])
     assert isinstance(function, _EagerFunction)
     types = [t._dtype._base for t in op._inputs if t._dtype._base._kind in "fc"]

@@ -1,8 +1,8 @@
 """``tf.random.Generator``: a stream of random numbers with a state that the program holds.
 
-The state is TensorFlow's for Philox, ``[counter, counter, key]`` in an int64 variable; equal states give TensorFlow's numbers.
-A call that makes n numbers moves the counter on by 256 n. In a function that is traced a call is an operation that draws
-when the function runs.
+The state is TensorFlow's for Philox, ``[counter, counter, key]`` in an int64 variable; equal states
+give TensorFlow's numbers. A call that makes n numbers moves the counter on by 256 n. In a function
+that is traced a call is an operation that draws when the function runs.
 
     >>> g = tf.random.Generator.from_seed(1)
     >>> g.normal([2, 2])
@@ -115,20 +115,35 @@ class Generator:
 
     # numbers ------------------------------------------------------------------------------------
     def normal(
-        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
-    ) -> Any:  # fmt: skip
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Any:
         return self._drawn(philox.normal, shape, dtype) * _as(stddev, dtype) + _as(mean, dtype)
 
     def truncated_normal(
-        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
-    ) -> Any:  # fmt: skip
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Any:
         return self._drawn(philox.truncated_normal, shape, dtype) * _as(stddev, dtype) + _as(
             mean, dtype
         )
 
     def uniform(
-        self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, name: str | None = None
-    ) -> Any:  # fmt: skip
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Any:
         kind = dtypes.as_dtype(dtype)
         if kind.is_integer:
             if maxval is None:
@@ -161,7 +176,10 @@ class Generator:
         return philox.into_range(bits, low, high, kind.np_dtype)
 
     def _made(self, make: Any, kind: dtypes.DType, shape: Any, *inputs: Any) -> Any:
-        """A tensor of the numbers that ``make(count, kind, *inputs)`` gives: now, or whenever the function runs."""
+        """A tensor of the numbers that ``make(count, kind, *inputs)`` gives.
+
+        Now, or whenever the function runs.
+        """
         size = convert_to_tensor(shape, dtype_hint=dtypes.int32)
 
         def draw(wanted: Any, *values: Any) -> Any:

@@ -1,9 +1,10 @@
 """``tf.GradientTape``: what was computed, and its derivative.
 
-While a tape records, every operation with a watched input leaves a :class:`Record` on it, and what it gives is watched
-too. ``gradient`` goes through the records backwards and calls the same gradient functions that ``tf.gradients`` calls,
-eagerly. In a graph (of a session or of a function that is being traced) the graph is the record, and the tape notes which
-part of it was made while it was recording (eager/graph_tape.py).
+While a tape records, every operation with a watched input leaves a :class:`Record` on it, and what
+it gives is watched too. ``gradient`` goes through the records backwards and calls the same gradient
+functions that ``tf.gradients`` calls, eagerly. In a graph (of a session or of a function that is
+being traced) the graph is the record, and the tape notes which part of it was made while it was
+recording (eager/graph_tape.py).
 
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -67,7 +68,8 @@ class GradientTape:
     def _push(self) -> None:
         if self._recording:
             raise ValueError(
-                "Tape is still recording, This can happen if you try to re-enter an already-active tape."
+                "Tape is still recording, This can happen if you try to re-enter an "
+                "already-active tape."
             )
         if self._records is None:
             self._forget()
@@ -114,7 +116,8 @@ class GradientTape:
                 continue
             if not isinstance(t, Tensor):
                 raise ValueError(
-                    f"Passed in object {t} of type {type(t).__name__!r}, not tf.Tensor or tf.Variable or ExtensionType."
+                    f"Passed in object {t} of type {type(t).__name__!r}, not tf.Tensor or "
+                    "tf.Variable or ExtensionType."
                 )
             if t._dtype._base in _TRAINABLE:
                 self._note_watched(t)
@@ -162,7 +165,9 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of ``target`` (summed) with respect to each of ``sources``, in the same structure."""
+        """The gradient of ``target`` (summed) with respect to each of ``sources``, in the same
+        structure.
+        """
         mode = unconnected_mode(unconnected_gradients)
         self._begin()
         targets = [t for t in nest.flatten(target)]
@@ -188,7 +193,8 @@ class GradientTape:
     def _begin(self) -> None:
         if self._records is None:
             raise RuntimeError(
-                "GradientTape.gradient can only be called once on non-persistent tapes. A non-persistent GradientTape can "
+                "GradientTape.gradient can only be called once on non-persistent tapes. A "
+                "non-persistent GradientTape can "
                 "only be used to compute one set of gradients (or jacobians)"
             )
         if self._recording and not self._persistent:
@@ -256,13 +262,18 @@ class GradientTape:
         from headrace.ops.array.array_shape import reshape
         from headrace.ops.array.joining import stack
 
-        columns = stack([as_dense(r[0]) for r in rows], axis=1) if rows else convert_to_tensor(np.zeros((s[0], 0, *s[1:]), np.float32))  # fmt: skip
+        columns = (
+            stack([as_dense(r[0]) for r in rows], axis=1)
+            if rows
+            else convert_to_tensor(np.zeros((s[0], 0, *s[1:]), np.float32))
+        )
         return reshape(columns, [*t, *s[1:]])
 
     def _check_rows(self, target: Tensor, use_pfor: bool) -> None:
         if isinstance(target, EagerTensor) and not use_pfor and not self._persistent:
             raise RuntimeError(
-                "GradientTape must be created with persistent=True to compute the jacobian with eager execution "
+                "GradientTape must be created with persistent=True to compute the "
+                "jacobian with eager execution "
                 "enabled and with experimental_use_pfor set to False."
             )
 
@@ -353,7 +364,8 @@ def _input_grads(r: Record, out_grads: list[Any]) -> Sequence[Any]:
     found = list(result) if isinstance(result, (list, tuple)) else [result]
     if len(found) != len(r._inputs):
         raise ValueError(
-            f"Num gradients {len(found)} generated for op {r.type} do not match num inputs {len(r._inputs)}"
+            f"Num gradients {len(found)} generated for op {r.type} do not match num "
+            f"inputs {len(r._inputs)}"
         )
     return found
 

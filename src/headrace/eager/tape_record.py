@@ -1,4 +1,7 @@
-"""What a tape remembers of one operation, in the form that gradient functions read: inputs, outputs, attributes."""
+"""What a tape remembers of one operation, in the form that gradient functions read.
+
+Inputs, outputs, attributes.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,10 @@ def record(
 def record_operation(
     op_type: str, outputs: Sequence[Any], inputs: Sequence[Any], backward: Callable[..., Any]
 ) -> None:
-    """A computation with a gradient of its own: ``backward(*output_grads)`` returns one gradient per input."""
+    """A computation with a gradient of its own.
+
+    ``backward(*output_grads)`` returns one gradient per input.
+    """
     if not ACTIVE[0]:
         return
     made: Record | None = None

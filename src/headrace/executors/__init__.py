@@ -1,6 +1,8 @@
-"""Executors turn programs into functions: numpy (the default), reference, and xla where jax is installed.
+"""Executors turn programs into functions: numpy (the default), reference, and xla where jax is
+installed.
 
-The way from a program to a function is imported when the first plan is made, not with ``import headrace``.
+The way from a program to a function is imported when the first plan is made, not with ``import
+headrace``.
 """
 
 from __future__ import annotations

@@ -26,8 +26,10 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     kept = None if part is None else KeptPart(part)
     compiled = compile_plan(plan, kept)
     details: dict[str, Any] = {
-        "source": compiled.source, "reused buffers": compiled.n_reused, "kept": part,
-    }  # fmt: skip
+        "source": compiled.source,
+        "reused buffers": compiled.n_reused,
+        "kept": part,
+    }
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)

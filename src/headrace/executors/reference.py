@@ -1,4 +1,7 @@
-"""One op at a time, no rewrites, no reuse: the living definition that the other executors are tested against."""
+"""One op at a time, no rewrites, no reuse.
+
+The living definition that the other executors are tested against.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
 """Plans of the same structure share one compiled function; constants are its parameters.
 
-A program that builds its graph in a loop makes, every time, a graph that differs from the last one in the values of its
-constants only. The first is planned like any other. From the second on, the structure (op types, attributes, wiring, types,
-shapes) is looked up, and what is left to do is to bind the new constants. Only pure programs take part.
+A program that builds its graph in a loop makes, every time, a graph that differs from the last one
+in the values of its constants only. The first is planned like any other. From the second on, the
+structure (op types, attributes, wiring, types, shapes) is looked up, and what is left to do is to
+bind the new constants. Only pure programs take part.
 
-What a compiled function depends on is part of its key by construction. While it is made, the stages see a program without
-the user's operations (:class:`NumberedOp`) and with constants that record who looks at their values (program/constants.py).
-A template belongs to one structure and to the values that were looked at: ``reduce_sum(x, 0)`` and ``reduce_sum(x, 1)`` have
-one structure and two templates.
+What a compiled function depends on is part of its key by construction. While it is made, the stages
+see a program without the user's operations (:class:`NumberedOp`) and with constants that record who
+looks at their values (program/constants.py). A template belongs to one structure and to the values
+that were looked at: ``reduce_sum(x, 0)`` and ``reduce_sum(x, 1)`` have one structure and two
+templates.
 """
 
 from __future__ import annotations
@@ -128,7 +130,10 @@ def _is_plain(op: Operation) -> bool:
 
 
 class NumberedOp:
-    """Stands for an operation while a template is made: its name, type and number, and no way to its graph."""
+    """Stands for an operation while a template is made.
+
+    Its name, type and number, and no way to its graph.
+    """
 
     __slots__ = ("name", "number", "type")
 
@@ -162,7 +167,8 @@ class _Template:
             if i is not None:
                 self.slots.append((position, i, isinstance(self.params[position], np.generic)))
                 self.params[position] = None
-        # a template outlives the graph that it was made from: it keeps neither constants nor the first function
+        # a template outlives the graph that it was made from: it keeps neither constants nor the
+        # first function
         run = compiled.make(*[None] * len(compiled.params))
         self.compiled = compiled._replace(run=run, params={})
         self.plan = Plan(plan.program._replace(body=(), constants={}), (), plan.lives)

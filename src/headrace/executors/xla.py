@@ -1,11 +1,13 @@
 """Programs compiled by XLA, through jax: what ``tf.function(jit_compile=True)`` asks for.
 
-The program's kernels are called with ``jax.numpy`` in the place of NumPy while jax traces; what depends on shapes and constants
-alone is computed with NumPy at that time, so that it is known. Variables go in as arguments, and those that are written come out.
-jax compiles once for each set of shapes.
+The program's kernels are called with ``jax.numpy`` in the place of NumPy while jax traces; what
+depends on shapes and constants alone is computed with NumPy at that time, so that it is known.
+Variables go in as arguments, and those that are written come out. jax compiles once for each set of
+shapes.
 
-Branches, random numbers, strings and Python functions are not compiled, nor are operations whose kernels jax cannot trace:
-such a program runs on the numpy executor as a whole, and ``details["why"]`` says why.
+Branches, random numbers, strings and Python functions are not compiled, nor are operations whose
+kernels jax cannot trace: such a program runs on the numpy executor as a whole, and
+``details["why"]`` says why.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TensorFlow's file formats. Nothing is loaded until a format is used.
 
-Importing this package gives graphs their GraphDefs: ``Graph.as_graph_def`` and ``Operation.node_def`` load the encoder at
-their first call.
+Importing this package gives graphs their GraphDefs: ``Graph.as_graph_def`` and
+``Operation.node_def`` load the encoder at their first call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Attributes of operations as AttrValue messages and back.
 
-An attribute's kind (``type``, ``list(int)``, …) is on the op's definition; attributes that no definition lists (names with an
-underscore: ``_class``, ``_output_shapes``) are told by their value. In a graph attributes are plain Python values (DType,
-tuple, array, str); see core/tensor.py.
+An attribute's kind (``type``, ``list(int)``, …) is on the op's definition; attributes that no
+definition lists (names with an underscore: ``_class``, ``_output_shapes``) are told by their value.
+In a graph attributes are plain Python values (DType, tuple, array, str); see core/tensor.py.
 """
 
 from __future__ import annotations
@@ -114,9 +114,14 @@ def _kind_of(value: Any) -> str:
 
 
 _BY_TYPE: tuple[tuple[Any, str], ...] = (
-    ((int, np.integer), "int"), ((float, np.floating), "float"), ((str, bytes), "str"), (DType, "type"),
-    (TensorShape, "shape"), (np.ndarray, "tensor"), (FunctionName, "func"),
-)  # fmt: skip
+    ((int, np.integer), "int"),
+    ((float, np.floating), "float"),
+    ((str, bytes), "str"),
+    (DType, "type"),
+    (TensorShape, "shape"),
+    (np.ndarray, "tensor"),
+    (FunctionName, "func"),
+)
 
 
 # reading ------------------------------------------------------------------------------------------
@@ -139,9 +144,15 @@ def _function(message: Any) -> FunctionName:
 
 #: kind -> (field of AttrValue, how its value is read)
 _FIELDS: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
-    "bool": ("b", None), "int": ("i", None), "float": ("f", None), "str": ("s", _string), "type": ("type", _dtype),
-    "shape": ("shape", to_shape), "tensor": ("tensor", to_array), "func": ("func", _function),
-}  # fmt: skip
+    "bool": ("b", None),
+    "int": ("i", None),
+    "float": ("f", None),
+    "str": ("s", _string),
+    "type": ("type", _dtype),
+    "shape": ("shape", to_shape),
+    "tensor": ("tensor", to_array),
+    "func": ("func", _function),
+}
 _KINDS = {field: kind for kind, (field, _) in _FIELDS.items()}
 
 

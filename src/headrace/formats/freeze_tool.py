@@ -1,4 +1,7 @@
-"""``tensorflow.python.tools.freeze_graph``: a graph and a checkpoint, or a SavedModel, to one frozen GraphDef."""
+"""``tensorflow.python.tools.freeze_graph``.
+
+A graph and a checkpoint, or a SavedModel, to one frozen GraphDef.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,11 @@ def freeze_graph_with_def_protos(
     saved_model_tags: Any = None,
     checkpoint_version: int = 2,
 ) -> Any:
-    """The frozen GraphDef, also written to ``output_graph``; values are read from the checkpoint by the names of variables.
+    """The frozen GraphDef, also written to ``output_graph``; values are read from the checkpoint by
+    the names of variables.
 
-    ``input_saver_def``, ``restore_op_name``, ``filename_tensor_name``: how TensorFlow would find the values; not needed here.
+    ``input_saver_def``, ``restore_op_name``, ``filename_tensor_name``: how TensorFlow would find
+    the values; not needed here.
     """
     del input_saver_def, restore_op_name, filename_tensor_name
     if checkpoint_version != 2:
@@ -58,8 +63,12 @@ def freeze_graph_with_def_protos(
             input_meta_graph_def.graph_def if input_meta_graph_def is not None else input_graph_def
         )
         frozen = _from_checkpoint(
-            source, input_checkpoint, outputs, _names(variable_names_whitelist), _names(variable_names_blacklist)
-        )  # fmt: skip
+            source,
+            input_checkpoint,
+            outputs,
+            _names(variable_names_whitelist),
+            _names(variable_names_blacklist),
+        )
     if clear_devices:
         for node in frozen.node:
             node.device = ""
@@ -115,14 +124,28 @@ def freeze_graph(
     saved_model_tags: Any = "serve",
     checkpoint_version: int = 2,
 ) -> Any:
-    """TF's tool: a GraphDef (or MetaGraph) file with a checkpoint, or a SavedModel, to a frozen GraphDef file."""
+    """TF's tool: a GraphDef (or MetaGraph) file with a checkpoint, or a SavedModel, to a frozen
+    GraphDef file.
+    """
     del input_binary  # text and binary are told apart by looking
     graph_def = read_graph_def(input_graph) if input_graph else None
     meta = read_meta_graph(input_meta_graph) if input_meta_graph else None
     if graph_def is None and meta is None and not input_saved_model_dir:
         raise ValueError("give input_graph, input_meta_graph or input_saved_model_dir")
     return freeze_graph_with_def_protos(
-        graph_def, input_saver, input_checkpoint, output_node_names, restore_op_name, filename_tensor_name, output_graph,
-        clear_devices, initializer_nodes, variable_names_whitelist, variable_names_blacklist, meta, input_saved_model_dir,
-        saved_model_tags, checkpoint_version,
-    )  # fmt: skip
+        graph_def,
+        input_saver,
+        input_checkpoint,
+        output_node_names,
+        restore_op_name,
+        filename_tensor_name,
+        output_graph,
+        clear_devices,
+        initializer_nodes,
+        variable_names_whitelist,
+        variable_names_blacklist,
+        meta,
+        input_saved_model_dir,
+        saved_model_tags,
+        checkpoint_version,
+    )

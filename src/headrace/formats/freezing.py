@@ -2,9 +2,10 @@
 
     frozen = convert_variables_to_constants(sess, sess.graph.as_graph_def(), ["logits"])
 
-A TF-1 variable becomes a Const of its name. A resource variable's handle becomes a Const too, and what is done with the handle
-changes with it: a read becomes Identity, a gather GatherV2; Switch, Enter and their like carry the value instead; functions that
-are given the handle (If, While, calls) get copies that take the value. Anything that writes to a frozen variable is refused.
+A TF-1 variable becomes a Const of its name. A resource variable's handle becomes a Const too, and
+what is done with the handle changes with it: a read becomes Identity, a gather GatherV2; Switch,
+Enter and their like carry the value instead; functions that are given the handle (If, While, calls)
+get copies that take the value. Anything that writes to a frozen variable is refused.
 """
 
 from __future__ import annotations
@@ -29,13 +30,18 @@ _REFS = ("Variable", "VariableV2", "AutoReloadVariable")
 _FORWARDS = frozenset(
     ["Identity", "Switch", "Enter", "Exit", "Merge", "NextIteration", "StopGradient"]
 )
-#: Ops that call functions: (attributes that name them, attribute with the types of the inputs, inputs before those).
+#: Ops that call functions: (attributes that name them, attribute with the types of the inputs,
+#: inputs before those).
 _CALLS: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "PartitionedCall": (("f",), "Tin", 0), "StatefulPartitionedCall": (("f",), "Tin", 0),
-    "If": (("then_branch", "else_branch"), "Tin", 1), "StatelessIf": (("then_branch", "else_branch"), "Tin", 1),
-    "While": (("cond", "body"), "T", 0), "StatelessWhile": (("cond", "body"), "T", 0),
-    "Case": (("branches",), "Tin", 1), "StatelessCase": (("branches",), "Tin", 1),
-}  # fmt: skip
+    "PartitionedCall": (("f",), "Tin", 0),
+    "StatefulPartitionedCall": (("f",), "Tin", 0),
+    "If": (("then_branch", "else_branch"), "Tin", 1),
+    "StatelessIf": (("then_branch", "else_branch"), "Tin", 1),
+    "While": (("cond", "body"), "T", 0),
+    "StatelessWhile": (("cond", "body"), "T", 0),
+    "Case": (("branches",), "Tin", 1),
+    "StatelessCase": (("branches",), "Tin", 1),
+}
 
 
 def convert_variables_to_constants(
@@ -45,14 +51,17 @@ def convert_variables_to_constants(
     variable_names_whitelist: Iterable[str] | None = None,
     variable_names_blacklist: Iterable[str] | None = None,
 ) -> Any:
-    """The part of ``input_graph_def`` that the outputs need, with variables as constants of their values in ``sess``."""
+    """The part of ``input_graph_def`` that the outputs need, with variables as constants of their
+    values in ``sess``.
+    """
     graph_def = extract_sub_graph(input_graph_def, output_node_names)
     allowed = None if variable_names_whitelist is None else set(variable_names_whitelist)
     denied = set(variable_names_blacklist or ())
     nodes = [
-        n for n in variable_nodes(graph_def)
+        n
+        for n in variable_nodes(graph_def)
         if (allowed is None or n.name in allowed) and n.name not in denied
-    ]  # fmt: skip
+    ]
     values = _read(sess, nodes)
     _log.info("Froze %d variables.", len(values))
     out = freeze_graph_def(graph_def, values)
@@ -105,8 +114,9 @@ class _Freezer:
         out = type(self.graph_def)()
         types = {
             (n.name, 0): n.attr["dtype"].type
-            for n in self.graph_def.node if n.op == "VarHandleOp" and n.name in self.values
-        }  # fmt: skip
+            for n in self.graph_def.node
+            if n.op == "VarHandleOp" and n.name in self.values
+        }
         nodes = self._nodes(self.graph_def.node, types, _graph_source)
         for node in nodes:
             if node.name in self.values:
@@ -119,8 +129,15 @@ class _Freezer:
             out.library.function.extend(self.new_functions)
         return out
 
-    def _nodes(self, nodes: Iterable[Any], types: dict[tuple[str, int], int], source: Callable[[str], tuple[str, int]]) -> list[Any]:  # fmt: skip
-        """Nodes with what they do to handles in ``types`` (output of a node -> type of the variable) done to values."""
+    def _nodes(
+        self,
+        nodes: Iterable[Any],
+        types: dict[tuple[str, int], int],
+        source: Callable[[str], tuple[str, int]],
+    ) -> list[Any]:
+        """Nodes with what they do to handles in ``types`` (output of a node -> type of the
+        variable) done to values.
+        """
         before = list(nodes)
         if not types:
             return before
@@ -135,7 +152,12 @@ class _Freezer:
             out.extend(self._node(node, frozen) if frozen else [node])
         return out
 
-    def _spread(self, nodes: Sequence[Any], types: dict[tuple[str, int], int], source: Callable[[str], tuple[str, int]]) -> None:  # fmt: skip
+    def _spread(
+        self,
+        nodes: Sequence[Any],
+        types: dict[tuple[str, int], int],
+        source: Callable[[str], tuple[str, int]],
+    ) -> None:
         """Follow handles through operations that hand them on."""
         grown = True
         while grown:
@@ -167,7 +189,8 @@ class _Freezer:
         convert = _CONVERSIONS.get(node.op)
         if convert is None or set(frozen) != {0}:
             raise ValueError(
-                f"Cannot freeze: '{node.name}' ({node.op}) uses a variable in another way than reading it. Freeze a graph for "
+                f"Cannot freeze: '{node.name}' ({node.op}) uses a variable in another way "
+                "than reading it. Freeze a graph for "
                 "inference, or name the variable in variable_names_blacklist."
             )
         return convert(new, frozen[0])
@@ -238,7 +261,10 @@ def _graph_source(text: str) -> tuple[str, int]:
 
 
 def _function_source(function: Any) -> Callable[[str], tuple[str, int]]:
-    """Inputs ``node:argument:index``: of nodes that hand handles on only the first output, or the list of a call, matters."""
+    """Inputs ``node:argument:index``.
+
+    Of nodes that hand handles on only the first output, or the list of a call, matters.
+    """
     second = {"output_true", "value_index"}
 
     def source(text: str) -> tuple[str, int]:
@@ -301,8 +327,11 @@ def _shape_op(node: Any, kind: int) -> list[Any]:
 
 
 _CONVERSIONS: dict[str, Callable[[Any, int], list[Any]]] = {
-    "ReadVariableOp": _read_op, "ResourceGather": _gather_op, "ResourceGatherNd": _gather_nd_op, "VariableShape": _shape_op,
-}  # fmt: skip
+    "ReadVariableOp": _read_op,
+    "ResourceGather": _gather_op,
+    "ResourceGatherNd": _gather_nd_op,
+    "VariableShape": _shape_op,
+}
 
 
 def _constant(out: Any, node: Any, value: Any) -> None:

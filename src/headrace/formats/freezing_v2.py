@@ -28,7 +28,8 @@ def convert_variables_to_constants_v2(
 ) -> ConcreteFunction:
     """The function with its variables, and whatever else it took from outside, as constants.
 
-    Control flow is TF 1's and calls are inlined in every graph of Headrace, so that both options change nothing.
+    Control flow is TF 1's and calls are inlined in every graph of Headrace, so that both options
+    change nothing.
     """
     del lower_control_flow, aggressive_inlining
     if not isinstance(func, ConcreteFunction):
@@ -84,9 +85,12 @@ def _as_function(func: ConcreteFunction, graph_def: Any) -> ConcreteFunction:
 
 
 def convert_variables_to_constants_from_session_graph(
-    session: Any, graph_def: Any, output_node_names: Any, variable_names_allowlist: Any = None,
+    session: Any,
+    graph_def: Any,
+    output_node_names: Any,
+    variable_names_allowlist: Any = None,
     variable_names_denylist: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """TF 2's name for ``graph_util.convert_variables_to_constants``."""
     return convert_variables_to_constants(
         session, graph_def, output_node_names, variable_names_allowlist, variable_names_denylist

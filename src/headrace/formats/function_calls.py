@@ -1,8 +1,9 @@
 """Calls of functions in imported graphs, and TF-2 control flow, expanded where they stand.
 
-A node that calls a function (PartitionedCall, StatefulPartitionedCall, or the function's own name) becomes the operations of the
-function's body, named below the node; the node itself is an IdentityN of the results, after the effects of the body. If and Case
-become ``tf.cond``, While becomes ``tf.while_loop`` over such bodies. So rewrites, gradients and ``explain`` see them as they see a
+A node that calls a function (PartitionedCall, StatefulPartitionedCall, or the function's own name)
+becomes the operations of the function's body, named below the node; the node itself is an IdentityN
+of the results, after the effects of the body. If and Case become ``tf.cond``, While becomes
+``tf.while_loop`` over such bodies. So rewrites, gradients and ``explain`` see them as they see a
 graph that was built here.
 """
 
@@ -35,7 +36,8 @@ _WHILES = frozenset(["While", "StatelessWhile"])
 _FUNCTIONAL = _CALLS | _IFS | _CASES | _WHILES
 #: Functions that call functions that call …: deeper is refused.
 MAX_CALLS = 100
-#: Operations that expanding may make: a few functions that each call the next twice would make billions.
+#: Operations that expanding may make: a few functions that each call the next twice would make
+#: billions.
 MAX_EXPANDED = 2_000_000
 
 Results = tuple[list[Tensor], list[Operation]]
@@ -61,8 +63,13 @@ class FunctionLibrary:
 
     # nodes that call ------------------------------------------------------------------------------
     def call(
-        self, importer: Any, node: Any, inputs: tuple[Tensor, ...], controls: tuple[Operation, ...], full: str
-    ) -> Operation:  # fmt: skip
+        self,
+        importer: Any,
+        node: Any,
+        inputs: tuple[Tensor, ...],
+        controls: tuple[Operation, ...],
+        full: str,
+    ) -> Operation:
         """The operation in the place of a node that calls a function."""
         graph: Graph = importer.graph
         entry = _entry(inputs, (*controls, *importer.entry))
@@ -85,7 +92,10 @@ class FunctionLibrary:
         attrs: Sequence[tuple[str, Any]] = (),
         frames: tuple[Any, ...] = (),
     ) -> Results:
-        """The operations of a function's body in ``graph``: (results, effects that have to happen)."""
+        """The operations of a function's body in ``graph``.
+
+        (results, effects that have to happen).
+        """
         function = self.get(name)
         if name in self.stack or len(self.stack) >= MAX_CALLS:
             chain = " → ".join([*self.stack[-3:], name])
@@ -109,7 +119,9 @@ class FunctionLibrary:
         finally:
             self.stack.pop()
 
-    def func_graph(self, name: str, given: Sequence[Any] | None = None, outer: Graph | None = None) -> FuncGraph:  # fmt: skip
+    def func_graph(
+        self, name: str, given: Sequence[Any] | None = None, outer: Graph | None = None
+    ) -> FuncGraph:
         """A function as a graph of its own, with a placeholder for each argument."""
         function = self.get(name)
         graph = FuncGraph(name, outer)
@@ -153,9 +165,14 @@ class _Caller:
     """One node that calls: what its results are."""
 
     def __init__(
-        self, library: FunctionLibrary, importer: Any, node: Any, inputs: tuple[Tensor, ...],
-        entry: tuple[Operation, ...], full: str,
-    ) -> None:  # fmt: skip
+        self,
+        library: FunctionLibrary,
+        importer: Any,
+        node: Any,
+        inputs: tuple[Tensor, ...],
+        entry: tuple[Operation, ...],
+        full: str,
+    ) -> None:
         self.library = library
         self.importer = importer
         self.graph: Graph = importer.graph
@@ -216,9 +233,12 @@ class _Caller:
         wants = len(self.library.get(then.name).signature.output_arg)
         with self.graph.control_dependencies(self.entry):
             found = cond(
-                pred, lambda: self.inside(then, inputs, "then"), lambda: self.inside(otherwise, inputs, "else"),
-                strict=True, name="cond",
-            )  # fmt: skip
+                pred,
+                lambda: self.inside(then, inputs, "then"),
+                lambda: self.inside(otherwise, inputs, "else"),
+                strict=True,
+                name="cond",
+            )
         return self.shaped(list(found)[:wants] if wants else self._only_effects(found))
 
     def _only_effects(self, found: Sequence[Tensor]) -> list[Tensor]:
@@ -274,9 +294,13 @@ class _Caller:
         with self.graph.control_dependencies(self.entry):
             found = while_loop(
                 lambda *values: _as_bool(self.inside(test, everything(values), "cond")[0]),
-                advance, [inputs[i] for i in moving], shape_invariants=[declared[i] for i in moving],
-                parallel_iterations=max(1, parallel), return_same_structure=True, name="while",
-            )  # fmt: skip
+                advance,
+                [inputs[i] for i in moving],
+                shape_invariants=[declared[i] for i in moving],
+                parallel_iterations=max(1, parallel),
+                return_same_structure=True,
+                name="while",
+            )
         return everything(list(found))
 
     def _invariant(self, body: FunctionName, n: int) -> set[int]:
@@ -286,7 +310,8 @@ class _Caller:
         results = [a.name for a in function.signature.output_arg]
         if len(arguments) != n or len(results) != n:
             raise ValueError(
-                f"Node '{self.node.name}' ({self.node.op}): the body '{body.name}' takes {len(arguments)} values and gives "
+                f"Node '{self.node.name}' ({self.node.op}): the body '{body.name}' takes "
+                f"{len(arguments)} values and gives "
                 f"{len(results)}, the loop has {n}"
             )
         passed = {
@@ -329,7 +354,9 @@ class _Caller:
 
 
 def _as_declared(tensor: Tensor, declared: TensorShape) -> Tensor:
-    """A loop variable's first value with what is known of its shape from the declaration of the loop."""
+    """A loop variable's first value with what is known of its shape from the declaration of the
+    loop.
+    """
     known = shapes.merge(tensor._shape, declared._plain)
     if known == tensor._shape:
         return tensor
@@ -339,7 +366,10 @@ def _as_declared(tensor: Tensor, declared: TensorShape) -> Tensor:
 
 
 def _as_bool(value: Tensor) -> Tensor:
-    """A condition as TensorFlow takes it: a number that is not zero, a string or a list that is not empty."""
+    """A condition as TensorFlow takes it.
+
+    A number that is not zero, a string or a list that is not empty.
+    """
     if value._shape not in (None, ()):
         return apply_op("Greater", apply_op("Size", value), 0)  # type: ignore[no-any-return]
     if value._dtype._base is bool_type:
@@ -353,9 +383,13 @@ class _BodyImporter(NodeImporter):
     """The nodes of a function's body, with inputs like ``node:product:0``."""
 
     def __init__(
-        self, graph: Graph, library: FunctionLibrary, function: Any, arguments: Sequence[Tensor],
+        self,
+        graph: Graph,
+        library: FunctionLibrary,
+        function: Any,
+        arguments: Sequence[Tensor],
         attrs: dict[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(graph, library.call, library.is_call)
         self.library = library
         self.function = function
@@ -381,14 +415,16 @@ class _BodyImporter(NodeImporter):
                 n = value.i if arg.number_attr else len(value.list.type)
             if n < 0 or n > len(rest):
                 raise ValueError(
-                    f"Function '{name}' is called with {len(arguments)} arguments, '{arg.name}' is missing"
+                    f"Function '{name}' is called with {len(arguments)} arguments, "
+                    f"'{arg.name}' is missing"
                 )
             out[arg.name], rest = rest[:n], rest[n:]
             want = _argument_type(arg)
             for t in out[arg.name]:
                 if want is not None and t._dtype._base is not want:
                     raise ValueError(
-                        f"Function '{name}': argument '{arg.name}' is {want.name}, {t.name} is {t._dtype._base.name}"
+                        f"Function '{name}': argument '{arg.name}' is {want.name}, "
+                        f"{t.name} is {t._dtype._base.name}"
                     )
         if rest:
             raise ValueError(f"Function '{name}' takes fewer than {len(arguments)} arguments")
@@ -466,7 +502,8 @@ class _BodyImporter(NodeImporter):
                 found.append(self.tensor(function.ret[arg.name]))
             except KeyError:
                 raise ValueError(
-                    f"Function '{function.signature.name}': there is no output '{function.ret[arg.name]}'"
+                    f"Function '{function.signature.name}': there is no output "
+                    f"'{function.ret[arg.name]}'"
                 ) from None
         return found, self._effects()
 

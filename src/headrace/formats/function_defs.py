@@ -1,7 +1,7 @@
 """Functions as FunctionDef messages.
 
-In a FunctionDef an input is ``node:output_argument:index``, an argument stands under its own name, and results and effects
-that must happen (``control_ret``) are listed beside the nodes.
+In a FunctionDef an input is ``node:output_argument:index``, an argument stands under its own name,
+and results and effects that must happen (``control_ret``) are listed beside the nodes.
 
     write_function(func_graph, "f", function_def_message, library)
 """
@@ -31,7 +31,8 @@ def write_function(
 ) -> None:
     """Fill in a FunctionDef from a traced function: arguments first, then what it captures.
 
-    ``inputs`` and ``outputs``: the arguments and results, if they are others or in another order than the graph's own.
+    ``inputs`` and ``outputs``: the arguments and results, if they are others or in another order
+    than the graph's own.
     """
     results = graph.outputs if outputs is None else list(outputs)
     arguments = [*graph.inputs, *graph.internal_captures] if inputs is None else list(inputs)
@@ -52,7 +53,12 @@ def write_function(
     own = {t._op for t in arguments}
     for op in graph._ops:
         if op not in own:
-            write_node(op, message.node_def.add(), library, inputs=lambda o: [_input_name(t, names) for t in o._inputs])  # fmt: skip
+            write_node(
+                op,
+                message.node_def.add(),
+                library,
+                inputs=lambda o: [_input_name(t, names) for t in o._inputs],
+            )
     for op in graph.control_outputs:
         if op not in own:
             message.control_ret[op.name] = op.name
@@ -66,7 +72,9 @@ def _is_stateful(op: Operation) -> bool:
 
 
 def _argument_names(arguments: Sequence[Tensor]) -> dict[Tensor, str]:
-    """Arguments are lower-case identifiers, different from each other (case does not distinguish)."""
+    """Arguments are lower-case identifiers, different from each other (case does not
+    distinguish).
+    """
     names: dict[Tensor, str] = {}
     used: set[str] = set()
     for t in arguments:

@@ -17,7 +17,10 @@ __all__ = ["read_graph_def", "write_bytes", "write_graph"]
 
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
-    """Write a graph (or a GraphDef) to ``logdir/name``; returns the path. Text is TensorFlow's .pbtxt."""
+    """Write a graph (or a GraphDef) to ``logdir/name``.
+
+    Returns the path. Text is TensorFlow's .pbtxt.
+    """
     message = graph_or_graph_def
     if isinstance(message, Graph):
         message = message.as_graph_def()

@@ -2,8 +2,8 @@
 
     TransformGraph(graph_def, ["x"], ["logits"], ["strip_unused_nodes", "fold_constants(ignore_errors=true)", "fold_batch_norms"])
 
-Headrace itself needs none of it, its own rewrites do the same when a graph is run; programs that prepare graphs for other
-runtimes call it.
+Headrace itself needs none of it, its own rewrites do the same when a graph is run; programs that
+prepare graphs for other runtimes call it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ __all__ = ["TransformGraph", "ensure_graph_is_valid", "fold_batch_norms", "optim
 #: Batch norms: (epsilon's attribute, positions of the input, mean, variance, beta and gamma).
 _NORMS: dict[str, tuple[str, tuple[int, int, int, int, int]]] = {
     "BatchNormWithGlobalNormalization": ("variance_epsilon", (0, 1, 2, 3, 4)),
-    **dict.fromkeys(["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"], ("epsilon", (0, 3, 4, 2, 1))),
-}  # fmt: skip
+    **dict.fromkeys(
+        ["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"], ("epsilon", (0, 3, 4, 2, 1))
+    ),
+}
 
 
 def optimize_for_inference(
@@ -45,7 +47,8 @@ def optimize_for_inference(
 ) -> Any:
     """Cut, take training nodes out and fold batch norms into convolutions.
 
-    TF also joins resizing and padding with convolutions into ops of its own (not with ``toco_compatible``); here they stay apart.
+    TF also joins resizing and padding with convolutions into ops of its own (not with
+    ``toco_compatible``); here they stay apart.
     """
     del toco_compatible  # both answers give the same graph here
     ensure_graph_is_valid(input_graph_def)
@@ -59,7 +62,9 @@ def optimize_for_inference(
 
 
 def fold_batch_norms(input_graph_def: Any) -> Any:
-    """Batch norms of constants behind a convolution of constants, folded into its weights and a bias."""
+    """Batch norms of constants behind a convolution of constants, folded into its weights and a
+    bias.
+    """
     nodes = {n.name: n for n in input_graph_def.node}
     readers: dict[str, int] = {}
     for node in input_graph_def.node:
@@ -138,7 +143,8 @@ def TransformGraph(
         found = _TRANSFORMS.get(name)
         if found is None:
             raise ValueError(
-                f"Transform '{name}' not recognized by Headrace, which has {', '.join(sorted(_TRANSFORMS))}"
+                f"Transform '{name}' not recognized by Headrace, which has "
+                f"{', '.join(sorted(_TRANSFORMS))}"
             )
         graph = found(graph, list(inputs), list(outputs), arguments)
     return graph
@@ -165,8 +171,13 @@ def _names(texts: Iterable[str]) -> list[str]:
     return [source_of(t) for t in texts]
 
 
-def _strip_unused_nodes(graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]) -> Any:  # fmt: skip
-    """Between inputs and outputs; ``type`` and ``shape`` (one, or after ``name`` for each) of new placeholders."""
+def _strip_unused_nodes(
+    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> Any:
+    """Between inputs and outputs.
+
+    ``type`` and ``shape`` (one, or after ``name`` for each) of new placeholders.
+    """
     kinds = _per_name(given, "type", _names(inputs))
     shapes = _per_name(given, "shape", _names(inputs))
     known = {n.name: n for n in graph.node}
@@ -196,7 +207,9 @@ def _per_name(given: dict[str, list[str]], key: str, names: list[str]) -> dict[s
     return dict.fromkeys(names, given[key][0]) if key in given else {}
 
 
-def _remove_nodes(graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]) -> Any:  # fmt: skip
+def _remove_nodes(
+    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> Any:
     """Nodes of the types ``op``, each of one data input, taken out."""
     kinds = set(given.get("op", ()))
     kept = {*_names(inputs), *_names(outputs)}
@@ -211,7 +224,9 @@ def _remove_nodes(graph: Any, inputs: list[str], outputs: list[str], given: dict
     return splice_out(graph, gone)
 
 
-def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]) -> Any:  # fmt: skip
+def _fold_constants(
+    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> Any:
     """What depends on constants alone, computed."""
     cut = extract_sub_graph(graph, _names(outputs))
     built = Graph()
@@ -243,7 +258,9 @@ def _remove_device(graph: Any, *_: Any) -> Any:
     return out
 
 
-def _remove_attribute(graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]) -> Any:  # fmt: skip
+def _remove_attribute(
+    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> Any:
     out = type(graph)()
     out.CopyFrom(graph)
     kinds = given.get("op_name", ["*"])
@@ -255,7 +272,9 @@ def _remove_attribute(graph: Any, inputs: list[str], outputs: list[str], given: 
     return out
 
 
-def _rename_op(graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]) -> Any:  # fmt: skip
+def _rename_op(
+    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> Any:
     out = type(graph)()
     out.CopyFrom(graph)
     table = dict(zip(given["old_op_name"], given["new_op_name"]))
@@ -288,7 +307,9 @@ def _sort(graph: Any, *_: Any) -> Any:
     return out
 
 
-def _merge_duplicates(graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]) -> Any:  # fmt: skip
+def _merge_duplicates(
+    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> Any:
     """Equal constants, and equal stateless nodes of equal inputs, become one."""
     from headrace.formats.graphdef_nodes import op_definition
 
@@ -312,7 +333,9 @@ def _merge_duplicates(graph: Any, inputs: list[str], outputs: list[str], given: 
     return splice_out(graph, gone)
 
 
-def _round_weights(graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]) -> Any:  # fmt: skip
+def _round_weights(
+    graph: Any, inputs: list[str], outputs: list[str], given: dict[str, list[str]]
+) -> Any:
     """Float constants rounded to ``num_steps`` values, so that files compress well."""
     steps = int(given.get("num_steps", ["256"])[0])
     out = type(graph)()

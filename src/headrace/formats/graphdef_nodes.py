@@ -1,8 +1,9 @@
 """NodeDefs made into operations: the part that GraphDefs and FunctionDefs have in common.
 
-:class:`NodeImporter` takes nodes in any order, makes each as soon as its inputs are there (a loop's Merge does not wait for the
-NextIteration behind it) and then gives the branches and loops among them their contexts (program/flow_structure.py). What it cannot
-do it refuses before or while building, with the node's name: ops that are not defined here, inputs that do not exist, cycles,
+:class:`NodeImporter` takes nodes in any order, makes each as soon as its inputs are there (a loop's
+Merge does not wait for the NextIteration behind it) and then gives the branches and loops among
+them their contexts (program/flow_structure.py). What it cannot do it refuses before or while
+building, with the node's name: ops that are not defined here, inputs that do not exist, cycles,
 types that do not fit, calls of Python functions.
 """
 
@@ -37,13 +38,17 @@ _STRUCTURAL = frozenset(["Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "R
 #: An op with more outputs than this is refused: a small file may ask for billions.
 MAX_OUTPUTS = 1 << 16
 
-#: Makes the operations of a call (function_calls.py): (importer, node, op type, inputs, controls, name) -> operation.
+#: Makes the operations of a call (function_calls.py): (importer, node, op type, inputs, controls,
+#: name) -> operation.
 CallMaker = Callable[[Any, Any, tuple[Tensor, ...], tuple[Operation, ...], str], Operation]
 
 
 @functools.cache
 def _later_attrs() -> dict[str, dict[str, Any]]:
-    """Attributes that TensorFlow added after 1.15, by op: their default, or "*" where any value means the same here."""
+    """Attributes that TensorFlow added after 1.15, by op.
+
+    Their default, or "*" where any value means the same here.
+    """
     text = resources.files(__package__).joinpath("later_attrs.json").read_text()
     return json.loads(text)  # type: ignore[no-any-return]
 
@@ -68,11 +73,14 @@ def check_ops(nodes: Iterable[Any], is_call: Callable[[str], bool]) -> None:
         seen.add(op)
         if op in _PYTHON:
             raise errors.InvalidArgumentError(
-                None, None,
-                f"Node '{node.name}' ({op}) calls a Python function of the process that wrote the graph. A file cannot hold "
-                "that code, and Headrace never runs Python on behalf of a file: build that part of the graph in your program, "
+                None,
+                None,
+                f"Node '{node.name}' ({op}) calls a Python function of the process that "
+                "wrote the graph. A file cannot hold "
+                "that code, and Headrace never runs Python on behalf of a file: build "
+                "that part of the graph in your program, "
                 "and connect it with import_graph_def(input_map=...).",
-            )  # fmt: skip
+            )
         if not is_call(op) and op_definition(op) is None:
             missing.setdefault(op, []).append(node.name)
     if missing:
@@ -91,17 +99,24 @@ def _missing_ops(missing: dict[str, list[str]]) -> errors.NotFoundError:
     first = next(iter(sorted(missing)))
     text = "\n".join(lines)
     return errors.NotFoundError(
-        None, None,
-        f"Op type not registered '{first}' in this version of Headrace. The graph needs {len(missing)} op types that are not "
+        None,
+        None,
+        f"Op type not registered '{first}' in this version of Headrace. The graph needs "
+        f"{len(missing)} op types that are not "
         f"defined here:\n{text}\nIf the outputs you want do not depend on them, cut them away with "
         "tf.graph_util.extract_sub_graph before importing.",
-    )  # fmt: skip
+    )
 
 
 class NodeImporter:
     """Makes operations from NodeDefs in one graph."""
 
-    def __init__(self, graph: Graph, call: CallMaker | None = None, is_call: Callable[[str], bool] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        graph: Graph,
+        call: CallMaker | None = None,
+        is_call: Callable[[str], bool] | None = None,
+    ) -> None:
         self.graph = graph
         self.call = call
         self.is_call = is_call if is_call is not None else lambda _: False
@@ -134,7 +149,9 @@ class NodeImporter:
     def build(self, nodes: Sequence[Any]) -> None:
         """Make all nodes, in their order as far as inputs allow."""
         collecting = gc.isenabled()
-        gc.disable()  # thousands of objects that stay: looking for garbage among them would take a third of the time
+        # thousands of objects that stay: looking for garbage among them would take a third of the
+        # time
+        gc.disable()
         try:
             self._build(nodes)
         finally:
@@ -171,7 +188,10 @@ class NodeImporter:
         self._close_loops()
 
     def quick_inputs(self, node: Any) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
-        """Inputs and control inputs of a node if all of them are there; None sends it the long way."""
+        """Inputs and control inputs of a node if all of them are there.
+
+        None sends it the long way.
+        """
         return None
 
     def _missing(self, node: Any, sources: list[Any], kinds: dict[str, str]) -> set[str] | None:
@@ -207,7 +227,8 @@ class NodeImporter:
         names = sorted({e[1].name for entries in waiting.values() for e in entries})
         shown = ", ".join(repr(n) for n in names[:5])
         return (
-            f"{len(names)} nodes form a cycle or depend on one ({shown}{', …' if len(names) > 5 else ''}). Only the "
+            f"{len(names)} nodes form a cycle or depend on one "
+            f"({shown}{', …' if len(names) > 5 else ''}). Only the "
             "NextIteration of a loop may be used before it is made."
         )
 
@@ -329,14 +350,16 @@ class NodeImporter:
         later = _later_attrs().get(opdef.name, {})
         if name not in later:
             raise ValueError(
-                f"NodeDef mentions attr '{name}' not in Op<{opdef.name}>. The graph was written by a later TensorFlow: write it "
+                f"NodeDef mentions attr '{name}' not in Op<{opdef.name}>. The graph was "
+                "written by a later TensorFlow: write it "
                 "with strip_default_attrs, or pass producer_op_list."
             )
         value = decode_any(message)
         plain = getattr(value, "_enum", list(value) if isinstance(value, tuple) else value)
         if later[name] != "*" and later[name] != plain:
             raise ValueError(
-                f"attribute '{name}' = {plain!r} came after TensorFlow 1.15; Headrace has {opdef.name} with {later[name]!r} only"
+                f"attribute '{name}' = {plain!r} came after TensorFlow 1.15; Headrace has "
+                f"{opdef.name} with {later[name]!r} only"
             )
 
     def _colocation(self, group: bytes) -> bytes:
@@ -359,12 +382,16 @@ class NodeImporter:
             for t in inputs:
                 if t._dtype._base is not op._outputs[0]._dtype._base:  # type: ignore[union-attr]
                     raise ValueError(
-                        f"Node '{node.name}': the loop variable changes its type from {op._outputs[0]._dtype.name}"
+                        f"Node '{node.name}': the loop variable changes its type from "
+                        f"{op._outputs[0]._dtype.name}"
                     )
             op._inputs = tuple(inputs)  # type: ignore[arg-type]
 
     def _settle_loop_shapes(self) -> None:
-        """A loop variable has the shape that holds in every iteration: start with the first, widen until nothing changes."""
+        """A loop variable has the shape that holds in every iteration.
+
+        Start with the first, widen until nothing changes.
+        """
         for _ in range(8):
             changed = False
             for op, _, _ in self.merges:

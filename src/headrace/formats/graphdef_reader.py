@@ -2,8 +2,9 @@
 
     logits, = tf.import_graph_def(graph_def, input_map={"x:0": x}, return_elements=["logits:0"], name="net")
 
-Nothing of the file is executed. Calls of functions and TF-2 control flow (If, While, Case) are expanded where they stand
-(function_calls.py); TF-1 control flow gets its contexts back (program/flow_structure.py).
+Nothing of the file is executed. Calls of functions and TF-2 control flow (If, While, Case) are
+expanded where they stand (function_calls.py); TF-1 control flow gets its contexts back
+(program/flow_structure.py).
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def parse_graph_def(data: bytes, where: str = "the data") -> Any:
         return text_format.Parse(data.decode("utf-8"), GraphDef())
     except (UnicodeDecodeError, text_format.ParseError, RecursionError):
         raise ValueError(
-            f"{where} does not hold a GraphDef, neither binary ({reason}) nor text ({len(data)} bytes)"
+            f"{where} does not hold a GraphDef, neither binary ({reason}) nor text "
+            f"({len(data)} bytes)"
         ) from None
 
 
@@ -58,11 +60,13 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Add the nodes of ``graph_def`` to the default graph, below the name scope ``name`` ("import" if None; "" for none).
+    """Add the nodes of ``graph_def`` to the default graph, below the name scope ``name`` ("import"
+    if None; "" for none).
 
-    ``input_map`` connects inputs of nodes ("x:0", "x", "^x") to tensors of the graph instead. ``return_elements`` names
-    operations ("x") and tensors ("x:0") that are returned. ``producer_op_list``, the OpList of whoever wrote the graph, tells
-    the defaults of attributes that are not known here. ``op_dict`` is accepted for old callers; TF 1.15 ignores it too.
+    ``input_map`` connects inputs of nodes ("x:0", "x", "^x") to tensors of the graph instead.
+    ``return_elements`` names operations ("x") and tensors ("x:0") that are returned.
+    ``producer_op_list``, the OpList of whoever wrote the graph, tells the defaults of attributes
+    that are not known here. ``op_dict`` is accepted for old callers; TF 1.15 ignores it too.
     """
     if not is_graph_def(graph_def):
         raise TypeError("graph_def must be a GraphDef proto.")
@@ -71,7 +75,8 @@ def import_graph_def(
     graph = get_default_graph()
     if graph._is_eager:
         raise RuntimeError(
-            "import_graph_def needs a graph to add to: use `with tf.Graph().as_default():` or tf.compat.v1.wrap_function"
+            "import_graph_def needs a graph to add to: use `with "
+            "tf.Graph().as_default():` or tf.compat.v1.wrap_function"
         )
     _check_versions(graph_def.versions)
     prefix, scope = "", None
@@ -86,7 +91,8 @@ def import_graph_def(
     unused = [k for k in mapped if k not in importer.used]
     if unused:
         raise ValueError(
-            f"Attempted to map inputs that were not found in graph_def: [{', '.join(map(str, unused))}]"
+            "Attempted to map inputs that were not found in graph_def: "
+            f"[{', '.join(map(str, unused))}]"
         )
     return None if wanted is None else [importer.element(e) for e in wanted]
 
@@ -112,7 +118,8 @@ def _checked_elements(elements: Sequence[str] | None) -> list[str] | None:
 def _check_versions(versions: Any) -> None:
     if versions.min_consumer > GRAPH_DEF_VERSION and versions.min_consumer > versions.producer:
         raise ValueError(
-            f"GraphDef min consumer version {versions.min_consumer} above current version {GRAPH_DEF_VERSION}. "
+            f"GraphDef min consumer version {versions.min_consumer} above current version "
+            f"{GRAPH_DEF_VERSION}. "
             "Please write it with an older TensorFlow."
         )
     if GRAPH_DEF_VERSION in versions.bad_consumers:
@@ -133,7 +140,9 @@ def _converted(mapped: dict[str, Any], graph: Graph) -> dict[str, Any]:
 class _GraphImporter(NodeImporter):
     """Nodes whose inputs are ``name``, ``name:1`` and ``^name``."""
 
-    def __init__(self, graph: Graph, message: Any, prefix: str, mapped: dict[str, Any], producer_ops: Any) -> None:  # fmt: skip
+    def __init__(
+        self, graph: Graph, message: Any, prefix: str, mapped: dict[str, Any], producer_ops: Any
+    ) -> None:
         self.library = FunctionLibrary(message.library)
         super().__init__(graph, self.library.call, self.library.is_call)
         self.prefix = prefix
@@ -203,7 +212,8 @@ class _GraphImporter(NodeImporter):
         outputs = op._outputs
         if index >= len(outputs):
             raise ValueError(
-                f"Node '{node.name}': Connecting to invalid output {index} of source node {source[0]} which has "
+                f"Node '{node.name}': Connecting to invalid output {index} of source node "
+                f"{source[0]} which has "
                 f"{len(outputs)} outputs."
             )
         return outputs[index]
@@ -243,8 +253,9 @@ def _defaults_of(op_list: Any) -> dict[str, dict[str, Any]]:
     if op_list is None:
         return {}
     return {
-        op.name: {a.name: a.default_value for a in op.attr if a.HasField("default_value")} for op in op_list.op
-    }  # fmt: skip
+        op.name: {a.name: a.default_value for a in op.attr if a.HasField("default_value")}
+        for op in op_list.op
+    }
 
 
 def _parse_input(text: str, node: str) -> tuple[str, int]:
@@ -270,6 +281,7 @@ def _narrow(op: Operation, known: Iterable[Any]) -> None:
             t._shape = shapes.merge(t._shape, shape)
         except ValueError:
             raise ValueError(
-                f"Node '{op.name}' ({op.type}) has an _output_shapes attribute inconsistent with the GraphDef for output "
+                f"Node '{op.name}' ({op.type}) has an _output_shapes attribute "
+                "inconsistent with the GraphDef for output "
                 f"#{t._value_index}: {shapes.show(t._shape)} and {shapes.show(shape)}"
             ) from None

@@ -1,4 +1,5 @@
-"""A graph as a GraphDef: a dump, since operations carry TensorFlow's types, inputs and attributes already.
+"""A graph as a GraphDef: a dump, since operations carry TensorFlow's types, inputs and attributes
+already.
 
     graph.as_graph_def()                       # a GraphDef message
     op.node_def                                # a NodeDef message
@@ -39,7 +40,9 @@ class Library:
         self.taken: set[str] = set()
 
     def name_of(self, function: Any) -> str:
-        """The name of a function (a FuncGraph or something traced that has one), which is added if it is new."""
+        """The name of a function (a FuncGraph or something traced that has one), which is added if
+        it is new.
+        """
         graph = function_graph(function)
         if graph is None:
             raise TypeError(f"{function!r} is not a function that a GraphDef can hold")
@@ -77,7 +80,9 @@ def function_graph(value: Any) -> FuncGraph | None:
 
 
 def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """A GraphDef of the graph, or of the operations made since ``graph.version`` was ``from_version``."""
+    """A GraphDef of the graph, or of the operations made since ``graph.version`` was
+    ``from_version``.
+    """
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
     message = GraphDef()
@@ -100,7 +105,10 @@ def node_def_of(op: Operation) -> Any:
 
 
 def attr_message(op: Operation, name: str) -> Any:
-    """An attribute in the form in which TF's ``get_attr`` gives it: the message inside the AttrValue."""
+    """An attribute in the form in which TF's ``get_attr`` gives it.
+
+    The message inside the AttrValue.
+    """
     from tensorboard.compat.proto.attr_value_pb2 import AttrValue
 
     message = AttrValue()
@@ -109,9 +117,12 @@ def attr_message(op: Operation, name: str) -> Any:
 
 
 def write_node(
-    op: Operation, message: Any, library: Library, add_shapes: bool = False,
+    op: Operation,
+    message: Any,
+    library: Library,
+    add_shapes: bool = False,
     inputs: Callable[[Operation], Iterable[str]] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Fill in a NodeDef; ``inputs`` names the data inputs (a GraphDef's way if not given)."""
     message.name = op.name
     message.op = op.type

@@ -3,8 +3,9 @@
     tf.train.export_meta_graph("/tmp/model.meta")
     saver = tf.train.import_meta_graph("/tmp/model.meta")
 
-Variables and savers in collections are messages of their own (core/collection_protos.py); tensors and operations are names; numbers and
-strings are themselves. What cannot be written is left out with a warning, as in TensorFlow.
+Variables and savers in collections are messages of their own (core/collection_protos.py); tensors
+and operations are names; numbers and strings are themselves. What cannot be written is left out
+with a warning, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -29,18 +30,31 @@ from headrace.formats.op_list import stripped_op_list
 from headrace.variables import variable_proto as _variable_proto  # noqa: F401 (registers the collections of variables)
 
 __all__ = [
-    "add_collection_def", "create_meta_graph_def", "export_scoped_meta_graph", "import_scoped_meta_graph",
-    "import_scoped_meta_graph_with_return_elements", "read_meta_graph_file", "strip_name_scope", "prepend_name_scope",
-]  # fmt: skip
+    "add_collection_def",
+    "create_meta_graph_def",
+    "export_scoped_meta_graph",
+    "import_scoped_meta_graph",
+    "import_scoped_meta_graph_with_return_elements",
+    "read_meta_graph_file",
+    "strip_name_scope",
+    "prepend_name_scope",
+]
 
 _log = logging.getLogger("tensorflow")
 _UNBOUND = "$unbound_inputs_"
 #: Collections of control-flow contexts: import_graph_def finds the contexts in the graph itself.
 _CONTEXTS = ("cond_context", "while_context")
-_VARIABLES = frozenset([
-    GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES, GraphKeys.MODEL_VARIABLES,
-    GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.GLOBAL_STEP,
-])  # fmt: skip
+_VARIABLES = frozenset(
+    [
+        GraphKeys.GLOBAL_VARIABLES,
+        GraphKeys.LOCAL_VARIABLES,
+        GraphKeys.METRIC_VARIABLES,
+        GraphKeys.MODEL_VARIABLES,
+        GraphKeys.TRAINABLE_VARIABLES,
+        GraphKeys.MOVING_AVERAGE_VARIABLES,
+        GraphKeys.GLOBAL_STEP,
+    ]
+)
 #: The version of TensorFlow whose files these are.
 _VERSION, _GIT_VERSION = "1.15.5", "unknown"
 
@@ -52,7 +66,10 @@ def _messages() -> Any:
 
 
 def strip_name_scope(name: Any, export_scope: str | None) -> Any:
-    """A name without the scope: ``hidden/w:0`` is ``w:0`` outside of ``hidden``. Control inputs and ``loc:@`` keep their mark."""
+    """A name without the scope.
+
+    ``hidden/w:0`` is ``w:0`` outside of ``hidden``. Control inputs and ``loc:@`` keep their mark.
+    """
     if not export_scope:
         return name
     scope = re.escape(export_scope.rstrip("/"))
@@ -89,9 +106,13 @@ def _included(item: Any, scope: str | None, left_out: Iterable[str]) -> bool:
 
 
 def add_collection_def(
-    meta_graph_def: Any, key: Any, graph: Graph | None = None, export_scope: str | None = None,
-    exclude_nodes: Iterable[str] | None = None, override_contents: Any = None,
-) -> None:  # fmt: skip
+    meta_graph_def: Any,
+    key: Any,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    exclude_nodes: Iterable[str] | None = None,
+    override_contents: Any = None,
+) -> None:
     """Write one collection into a MetaGraphDef; a warning if it cannot be written."""
     if not isinstance(key, (str, bytes)):
         _log.warning(
@@ -108,8 +129,10 @@ def add_collection_def(
     except Exception as error:
         _log.warning(
             "Issue encountered when serializing %s.\nType is unsupported, or the types of the items don't match field type in "
-            "CollectionDef. Note this is a warning and probably safe to ignore.\n%s", key, error,
-        )  # fmt: skip
+            "CollectionDef. Note this is a warning and probably safe to ignore.\n%s",
+            key,
+            error,
+        )
         if key in meta_graph_def.collection_def:
             del meta_graph_def.collection_def[key]
 
@@ -138,14 +161,24 @@ def _write_collection(message: Any, key: Any, items: Sequence[Any], scope: str |
 
 
 def create_meta_graph_def(
-    meta_info_def: Any = None, graph_def: Any = None, saver_def: Any = None, collection_list: Any = None,
-    graph: Graph | None = None, export_scope: str | None = None, exclude_nodes: Iterable[str] | None = None,
-    clear_extraneous_savers: bool = False, strip_default_attrs: bool = False,
-) -> Any:  # fmt: skip
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Any = None,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    exclude_nodes: Iterable[str] | None = None,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+) -> Any:
     """A MetaGraphDef of a graph (or of ``graph_def``) with its collections."""
     if graph is not None and not isinstance(graph, Graph):
         raise TypeError(f"graph must be of type Graph, not {type(graph)}")
-    for value, kind in ((meta_info_def, "MetaInfoDef"), (graph_def, "GraphDef"), (saver_def, "SaverDef")):  # fmt: skip
+    for value, kind in (
+        (meta_info_def, "MetaInfoDef"),
+        (graph_def, "GraphDef"),
+        (saver_def, "SaverDef"),
+    ):
         if value and getattr(getattr(value, "DESCRIPTOR", None), "name", "") != kind:
             raise TypeError(f"{kind} expected, not {type(value)}")
     graph = graph or get_default_graph()
@@ -156,7 +189,7 @@ def create_meta_graph_def(
     message.meta_info_def.tensorflow_git_version = _GIT_VERSION
     message.graph_def.MergeFrom(graph_def or graph.as_graph_def(add_shapes=True))
     if not message.meta_info_def.stripped_op_list.op:
-        message.meta_info_def.stripped_op_list.MergeFrom(stripped_op_list(message.graph_def))  # fmt: skip
+        message.meta_info_def.stripped_op_list.MergeFrom(stripped_op_list(message.graph_def))
     if strip_default_attrs:
         strip_defaults(message.graph_def)
         message.meta_info_def.stripped_default_attrs = True
@@ -173,15 +206,27 @@ def create_meta_graph_def(
 
 
 def export_scoped_meta_graph(
-    filename: Any = None, graph_def: Any = None, graph: Graph | None = None, export_scope: str | None = None,
-    as_text: bool = False, unbound_inputs_col_name: str | None = "unbound_inputs", clear_devices: bool = False,
-    saver_def: Any = None, clear_extraneous_savers: bool = False, strip_default_attrs: bool = False,
-    save_debug_info: bool = False, **kwargs: Any,
-) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """A MetaGraphDef of (a name scope of) a graph, and the variables in it by their names; written to ``filename`` if given."""
+    filename: Any = None,
+    graph_def: Any = None,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    as_text: bool = False,
+    unbound_inputs_col_name: str | None = "unbound_inputs",
+    clear_devices: bool = False,
+    saver_def: Any = None,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
+    **kwargs: Any,
+) -> tuple[Any, dict[str, Any]]:
+    """A MetaGraphDef of (a name scope of) a graph, and the variables in it by their names.
+
+    Written to ``filename`` if given.
+    """
     if save_debug_info:
         raise NotImplementedError(
-            "save_debug_info: Headrace writes no GraphDebugInfo (the lines of your program that made the operations)"
+            "save_debug_info: Headrace writes no GraphDebugInfo (the lines of your "
+            "program that made the operations)"
         )
     graph = graph or get_default_graph()
     left_out: set[str] = set()
@@ -192,7 +237,9 @@ def export_scoped_meta_graph(
             left_out = _foreign_savers(source, saver_def)
         graph_def = _part_of(source, export_scope, clear_devices, left_out, unbound)
     if unbound:
-        _log.warning("WARNING: The graph has inputs from outside of the scope: %s", sorted(set(unbound)))  # fmt: skip
+        _log.warning(
+            "WARNING: The graph has inputs from outside of the scope: %s", sorted(set(unbound))
+        )
         if unbound_inputs_col_name:
             graph.clear_collection(unbound_inputs_col_name)
             for name in sorted(set(unbound)):
@@ -203,10 +250,15 @@ def export_scoped_meta_graph(
         if _included(v, export_scope, left_out)
     }
     message = create_meta_graph_def(
-        graph_def=graph_def, graph=graph, export_scope=export_scope, exclude_nodes=left_out,
-        clear_extraneous_savers=clear_extraneous_savers, saver_def=saver_def, strip_default_attrs=strip_default_attrs,
+        graph_def=graph_def,
+        graph=graph,
+        export_scope=export_scope,
+        exclude_nodes=left_out,
+        clear_extraneous_savers=clear_extraneous_savers,
+        saver_def=saver_def,
+        strip_default_attrs=strip_default_attrs,
         **kwargs,
-    )  # fmt: skip
+    )
     if filename:
         write_message(os.fsdecode(filename), message, as_text)
     return message, variables
@@ -222,7 +274,9 @@ def write_message(path: str, message: Any, as_text: bool = False) -> None:
         write_bytes(path, message.SerializeToString(deterministic=True))
 
 
-def _part_of(source: Any, scope: str | None, clear_devices: bool, left_out: set[str], unbound: list[str]) -> Any:  # fmt: skip
+def _part_of(
+    source: Any, scope: str | None, clear_devices: bool, left_out: set[str], unbound: list[str]
+) -> Any:
     """The nodes of a scope, without its name; inputs from outside get a name that marks them."""
     out = type(source)()
     out.versions.CopyFrom(source.versions)
@@ -247,13 +301,18 @@ def _part_of(source: Any, scope: str | None, clear_devices: bool, left_out: set[
                 new.input[i] = ("^" if text[:1] == "^" else "") + _UNBOUND + marked
                 unbound.append(new.input[i])
         if "_class" in new.attr:
-            names = [s for s in new.attr["_class"].list.s if s.startswith(b"loc:@" + prefix.encode())]  # fmt: skip
+            names = [
+                s for s in new.attr["_class"].list.s if s.startswith(b"loc:@" + prefix.encode())
+            ]
             new.attr["_class"].list.s[:] = [strip_name_scope(s, scope) for s in names]
     return out
 
 
 def _foreign_savers(graph_def: Any, saver_def: Any) -> set[str]:
-    """Nodes of savers other than ``saver_def``'s: all in name scopes that hold Save or Restore operations."""
+    """Nodes of savers other than ``saver_def``'s.
+
+    All in name scopes that hold Save or Restore operations.
+    """
     kinds = ("SaveV2", "RestoreV2", "SaveSlices", "Save", "Restore", "MergeV2Checkpoints")
     scopes = {n.name.rpartition("/")[0] for n in graph_def.node if n.op in kinds}
     own = saver_def.filename_tensor_name.rpartition("/")[0] if saver_def else None
@@ -296,11 +355,19 @@ def import_scoped_meta_graph(*args: Any, **kwargs: Any) -> dict[str, Any]:
 
 
 def import_scoped_meta_graph_with_return_elements(
-    meta_graph_or_file: Any, clear_devices: bool = False, graph: Graph | None = None, import_scope: str | None = None,
-    input_map: Mapping[str, Any] | None = None, unbound_inputs_col_name: str | None = "unbound_inputs",
-    restore_collections_predicate: Callable[[str], bool] = lambda key: True, return_elements: Sequence[str] | None = None,
-) -> tuple[dict[str, Any], Any]:  # fmt: skip
-    """Add a MetaGraph to a graph: its nodes below ``import_scope``, its collections. Returns variables by name and elements."""
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    graph: Graph | None = None,
+    import_scope: str | None = None,
+    input_map: Mapping[str, Any] | None = None,
+    unbound_inputs_col_name: str | None = "unbound_inputs",
+    restore_collections_predicate: Callable[[str], bool] = lambda key: True,
+    return_elements: Sequence[str] | None = None,
+) -> tuple[dict[str, Any], Any]:
+    """Add a MetaGraph to a graph.
+
+    Its nodes below ``import_scope``, its collections. Returns variables by name and elements.
+    """
     found = meta_graph_or_file
     message = found if is_meta_graph(found) else read_meta_graph_file(found)
     if unbound_inputs_col_name and unbound_inputs_col_name in message.collection_def:
@@ -321,9 +388,12 @@ def import_scoped_meta_graph_with_return_elements(
                 node.device = ""
         scope = graph.unique_name(import_scope or "", mark_as_used=False) if import_scope else ""
         elements = import_graph_def(
-            graph_def, name=import_scope or scope, input_map=input_map, producer_op_list=producer,
+            graph_def,
+            name=import_scope or scope,
+            input_map=input_map,
+            producer_op_list=producer,
             return_elements=return_elements,
-        )  # fmt: skip
+        )
         _read_collections(
             message, graph, scope, unbound_inputs_col_name, restore_collections_predicate
         )
@@ -339,11 +409,14 @@ def _check_bound(collection: Any, input_map: Mapping[str, Any] | None) -> None:
     if names and (not input_map or sorted(names) != sorted(input_map)):
         missing = ",".join(n for n in names if not input_map or n not in input_map)
         raise ValueError(
-            f"Graph contains unbound inputs: {missing}. Must provide these inputs through input_map."
+            f"Graph contains unbound inputs: {missing}. Must provide these inputs through "
+            "input_map."
         )
 
 
-def _read_collections(message: Any, graph: Graph, scope: str, unbound: str | None, wanted: Callable[[str], bool]) -> None:  # fmt: skip
+def _read_collections(
+    message: Any, graph: Graph, scope: str, unbound: str | None, wanted: Callable[[str], bool]
+) -> None:
     version = [int(n) for n in re.findall(r"\d+", message.meta_info_def.tensorflow_version)[:2]]
     says_trainable = not version or version >= [1, 9]
     first = GraphKeys.TRAINABLE_VARIABLES

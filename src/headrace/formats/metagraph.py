@@ -3,9 +3,9 @@
     meta = export_meta_graph(graph=graph)              # a MetaGraphDef message
     import_meta_graph_def(meta)                        # its nodes and collections in the default graph
 
-Collections keep variables (as VariableDefs), tensors and operations (by name), strings and numbers. What fits none of these
-is left out, with a warning that names the collection, as in TF 1.15. A kind of object of its own is registered with
-``register_proto_function``.
+Collections keep variables (as VariableDefs), tensors and operations (by name), strings and numbers.
+What fits none of these is left out, with a warning that names the collection, as in TF 1.15. A kind
+of object of its own is registered with ``register_proto_function``.
 """
 
 from __future__ import annotations
@@ -24,16 +24,35 @@ from headrace.formats.op_list import stripped_op_list
 from headrace.formats.subgraphs import source_of
 from headrace.variables.variable import Variable
 
-__all__ = ["GraphSaver", "Imported", "add_collections", "export_meta_graph", "import_meta_graph", "import_meta_graph_def", "read_meta_graph", "write_meta_graph"]  # fmt: skip
+__all__ = [
+    "GraphSaver",
+    "Imported",
+    "add_collections",
+    "export_meta_graph",
+    "import_meta_graph",
+    "import_meta_graph_def",
+    "read_meta_graph",
+    "write_meta_graph",
+]
 
 _log = logging.getLogger("tensorflow")
 
 #: Collections of variables, which are written as VariableDefs.
-_VARIABLES = frozenset([
-    GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES,
-    GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.METRIC_VARIABLES, GraphKeys.GLOBAL_STEP, GraphKeys.CONCATENATED_VARIABLES,
-    GraphKeys.TRAINABLE_RESOURCE_VARIABLES, GraphKeys.WEIGHTS, GraphKeys.BIASES,
-])  # fmt: skip
+_VARIABLES = frozenset(
+    [
+        GraphKeys.GLOBAL_VARIABLES,
+        GraphKeys.TRAINABLE_VARIABLES,
+        GraphKeys.LOCAL_VARIABLES,
+        GraphKeys.MODEL_VARIABLES,
+        GraphKeys.MOVING_AVERAGE_VARIABLES,
+        GraphKeys.METRIC_VARIABLES,
+        GraphKeys.GLOBAL_STEP,
+        GraphKeys.CONCATENATED_VARIABLES,
+        GraphKeys.TRAINABLE_RESOURCE_VARIABLES,
+        GraphKeys.WEIGHTS,
+        GraphKeys.BIASES,
+    ]
+)
 
 
 def _message() -> Any:
@@ -62,9 +81,10 @@ def export_meta_graph(
 ) -> Any:
     """A MetaGraphDef of a graph (the default one), also written to ``filename`` if that is given.
 
-    ``collection_list``: the collections to write (all). ``export_scope``: only what is below this name scope, without the scope in
-    its names. ``strip_default_attrs`` leaves attributes with their default value out, so that older readers can read it.
-    ``save_debug_info`` is refused: a file has no place for it that readers of TF 1.15 know.
+    ``collection_list``: the collections to write (all). ``export_scope``: only what is below this
+    name scope, without the scope in its names. ``strip_default_attrs`` leaves attributes with their
+    default value out, so that older readers can read it. ``save_debug_info`` is refused: a file has
+    no place for it that readers of TF 1.15 know.
     """
     if kwargs:
         raise TypeError(
@@ -77,7 +97,8 @@ def export_meta_graph(
     graph = get_default_graph() if graph is None else graph
     if graph._is_eager:
         raise RuntimeError(
-            "Exporting/importing meta graphs is not supported when eager execution is enabled. No graph exists when eager "
+            "Exporting/importing meta graphs is not supported when eager execution is "
+            "enabled. No graph exists when eager "
             "execution is enabled."
         )
     meta = _message()
@@ -108,7 +129,13 @@ def _graph_def(graph: Graph, given: Any, scope: str | None, clear_devices: bool)
     out.CopyFrom(found)
     if scope:
         del out.node[:]
-        out.node.extend([_without_scope(n, scope.rstrip("/")) for n in found.node if n.name.startswith(scope.rstrip("/") + "/")])  # fmt: skip
+        out.node.extend(
+            [
+                _without_scope(n, scope.rstrip("/"))
+                for n in found.node
+                if n.name.startswith(scope.rstrip("/") + "/")
+            ]
+        )
     if clear_devices:
         for node in out.node:
             node.device = ""
@@ -116,7 +143,10 @@ def _graph_def(graph: Graph, given: Any, scope: str | None, clear_devices: bool)
 
 
 def _without_scope(node: Any, scope: str) -> Any:
-    """A node below ``scope`` under its own name; an input from outside is a ``$unbound_inputs_`` of its name."""
+    """A node below ``scope`` under its own name.
+
+    An input from outside is a ``$unbound_inputs_`` of its name.
+    """
     new = type(node)()
     new.CopyFrom(node)
     new.name = node.name.removeprefix(f"{scope}/")
@@ -128,7 +158,8 @@ def _without_scope(node: Any, scope: str) -> Any:
             new.input.append(mark + bare.removeprefix(f"{scope}/"))
         elif not mark:
             raise ValueError(
-                f"'{node.name}' reads '{text}', which is outside of the export scope '{scope}': export what it needs too"
+                f"'{node.name}' reads '{text}', which is outside of the export scope "
+                f"'{scope}': export what it needs too"
             )
     if "_class" in new.attr:
         groups = [g for g in node.attr["_class"].list.s if g.startswith(f"loc:@{scope}/".encode())]
@@ -150,8 +181,9 @@ def _fill_info(meta: Any, strip_default_attrs: bool) -> None:
 
 def _strip_defaults(graph_def: Any, op_list: Any) -> None:
     defaults = {
-        op.name: {a.name: a.default_value for a in op.attr if a.HasField("default_value")} for op in op_list.op
-    }  # fmt: skip
+        op.name: {a.name: a.default_value for a in op.attr if a.HasField("default_value")}
+        for op in op_list.op
+    }
     groups = [graph_def.node, *[f.node_def for f in graph_def.library.function]]
     for node in (n for nodes in groups for n in nodes):
         known = defaults.get(node.op, {})
@@ -179,8 +211,10 @@ def add_collections(
             del meta.collection_def[key]
             _log.warning(
                 "Issue encountered when serializing %s.\nType is unsupported, or the types of the items don't match field "
-                "type in CollectionDef. Note this is a warning and probably safe to ignore.\n%s", key, error,
-            )  # fmt: skip
+                "type in CollectionDef. Note this is a warning and probably safe to ignore.\n%s",
+                key,
+                error,
+            )
 
 
 def _is_below(item: Any, scope: str) -> bool:
@@ -269,7 +303,8 @@ def import_meta_graph_def(
     graph = get_default_graph() if graph is None else graph
     if graph._is_eager:
         raise RuntimeError(
-            "Exporting/importing meta graphs is not supported when eager execution is enabled. No graph exists when eager "
+            "Exporting/importing meta graphs is not supported when eager execution is "
+            "enabled. No graph exists when eager "
             "execution is enabled."
         )
     meta = read_meta_graph(meta_graph_or_file)
@@ -285,9 +320,12 @@ def import_meta_graph_def(
         # the scope that the import will be in
         scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else ""
         found = import_graph_def(
-            graph_def, input_map=input_map, return_elements=return_elements, name=import_scope or "",
+            graph_def,
+            input_map=input_map,
+            return_elements=return_elements,
+            name=import_scope or "",
             producer_op_list=ops,
-        )  # fmt: skip
+        )
         variables = _read_collections(meta, graph, scope, restore_collections_predicate)
     return Imported(meta, variables, found, scope)
 
@@ -298,9 +336,11 @@ def import_meta_graph(
     import_scope: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Add a MetaGraph to the default graph; returns a Saver for its variables, or None if it has none.
+    """Add a MetaGraph to the default graph; returns a Saver for its variables, or None if it has
+    none.
 
-    ``kwargs``: ``input_map``, ``return_elements``, ``restore_collections_predicate`` (see import_meta_graph_def).
+    ``kwargs``: ``input_map``, ``return_elements``, ``restore_collections_predicate`` (see
+    import_meta_graph_def).
     """
     found = import_meta_graph_def(meta_graph_or_file, clear_devices, import_scope, **kwargs)
     return GraphSaver(found) if found.meta.HasField("saver_def") else None
@@ -321,7 +361,10 @@ class GraphSaver:
         self._run(sess, self.saver_def.restore_op_name, os.fspath(save_path))
 
     def save(self, sess: Any, save_path: Any, global_step: Any = None) -> str:
-        """Write a checkpoint; ``global_step`` (a number, a tensor or a variable) is added to its name. Returns its path."""
+        """Write a checkpoint.
+
+        ``global_step`` (a number, a tensor or a variable) is added to its name. Returns its path.
+        """
         path: str = os.fspath(save_path)
         if global_step is not None:
             step = global_step if isinstance(global_step, int) else int(sess.run(global_step))
@@ -369,7 +412,10 @@ def _read_bytes(key: str, values: Any, graph: Graph, scope: str, variables: dict
 
 
 def _variable(key: str, data: bytes, scope: str, variables: dict[str, Any]) -> Any:
-    """The variable that a VariableDef describes; one object for each, in however many collections it is."""
+    """The variable that a VariableDef describes.
+
+    One object for each, in however many collections it is.
+    """
     if key not in _VARIABLES:
         return None
     from google.protobuf.message import DecodeError

@@ -1,4 +1,5 @@
-"""A model from whatever file it is in: a GraphDef, a MetaGraph with its checkpoint, or a SavedModel.
+"""A model from whatever file it is in: a GraphDef, a MetaGraph with its checkpoint, or a
+SavedModel.
 
 model = open_model("frozen.pb")
 model.inputs, model.outputs                    # names -> tensors of model.graph
@@ -69,7 +70,11 @@ def kind_of_file(path: str) -> str:
 
 
 def open_model(path: str, tags: Sequence[str] = ("serve",), signature: str | None = None) -> Model:
-    """Load a model. Of a SavedModel the inputs and outputs are those of a signature (``serving_default`` if there is one)."""
+    """Load a model.
+
+    Of a SavedModel the inputs and outputs are those of a signature (``serving_default`` if there is
+    one).
+    """
     kind = kind_of_file(path)
     graph = Graph()
     session = Session(graph=graph)
@@ -116,7 +121,11 @@ def _named(graph: Graph, infos: Any) -> dict[str, Tensor]:
 
 def _ends(graph: Graph) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Placeholders, and tensors of operations that nobody reads."""
-    inputs = {op.name: op.outputs[0] for op in graph.get_operations() if op.type in ("Placeholder", "PlaceholderV2")}  # fmt: skip
+    inputs = {
+        op.name: op.outputs[0]
+        for op in graph.get_operations()
+        if op.type in ("Placeholder", "PlaceholderV2")
+    }
     read = {t._op for op in graph.get_operations() for t in op._inputs}
     read.update(c for op in graph.get_operations() for c in op._control_inputs)
     outputs: dict[str, Tensor] = {}
@@ -135,8 +144,16 @@ def _computes(op: Operation) -> bool:
     return not (op.type in quiet or traits.writes or op.name.startswith("save/"))
 
 
-def freeze_model(path: str, outputs: Sequence[str], tags: Sequence[str] = ("serve",), signature: str | None = None) -> Any:  # fmt: skip
-    """A GraphDef of a model with its variables as constants; ``outputs`` default to the model's own."""
+def freeze_model(
+    path: str,
+    outputs: Sequence[str],
+    tags: Sequence[str] = ("serve",),
+    signature: str | None = None,
+) -> Any:
+    """A GraphDef of a model with its variables as constants.
+
+    ``outputs`` default to the model's own.
+    """
     model = open_model(path, tags, signature)
     names = list(outputs) or [t.op.name for t in model.outputs.values()]
     if not names:
@@ -205,7 +222,8 @@ def _graph_lines(graph_def: Any) -> list[str]:
     constants = sum(n.attr["value"].tensor.ByteSize() for n in graph_def.node if n.op == "Const")
     read = {source_of(t) for n in graph_def.node for t in n.input}
     lines = [
-        f"{len(graph_def.node)} nodes, {len(counts)} op types, {len(graph_def.library.function)} functions, "
+        f"{len(graph_def.node)} nodes, {len(counts)} op types, "
+        f"{len(graph_def.library.function)} functions, "
         f"constants {constants:,} bytes, producer version {graph_def.versions.producer}"
     ]
     for n in graph_def.node:
@@ -216,18 +234,28 @@ def _graph_lines(graph_def: Any) -> list[str]:
         if n.name not in read and n.op not in ("Const", "NoOp", *_PLACEHOLDERS):
             lines.append(f"output  {n.name}  ({n.op})")
     variables = variable_nodes(graph_def)
-    lines += [f"variable {n.name}  {_type_text(n.attr['dtype'].type)} {_shape_text(n.attr['shape'].shape)}" for n in variables]  # fmt: skip
+    lines += [
+        f"variable {n.name}  {_type_text(n.attr['dtype'].type)} "
+        f"{_shape_text(n.attr['shape'].shape)}"
+        for n in variables
+    ]
     lines += [f"{n:6} {op}" for op, n in counts.most_common()]
     return lines
 
 
 def _meta_lines(meta: Any) -> list[str]:
-    lines = [f"MetaGraph, tags: {', '.join(meta.meta_info_def.tags) or '-'}; written by TensorFlow {meta.meta_info_def.tensorflow_version or '?'}"]  # fmt: skip
+    lines = [
+        f"MetaGraph, tags: {', '.join(meta.meta_info_def.tags) or '-'}; written by "
+        f"TensorFlow {meta.meta_info_def.tensorflow_version or '?'}"
+    ]
     for name, signature in sorted(meta.signature_def.items()):
         lines.append(f"signature {name}  {signature.method_name}")
         for what, infos in (("input", signature.inputs), ("output", signature.outputs)):
             for key, info in sorted(infos.items()):
-                lines.append(f"  {what:6} {key}: {info.name}  {_type_text(info.dtype)} {_shape_text(info.tensor_shape)}")  # fmt: skip
+                lines.append(
+                    f"  {what:6} {key}: {info.name}  {_type_text(info.dtype)} "
+                    f"{_shape_text(info.tensor_shape)}"
+                )
     lines += [f"asset {name} -> {tensor}" for tensor, name in assets_of(meta)]
     if meta.collection_def:
         lines.append(f"collections: {', '.join(sorted(meta.collection_def))}")

@@ -6,8 +6,9 @@
     with tf.Session(graph=tf.Graph()) as sess:
         meta = load(sess, ["serve"], "/tmp/model")
 
-The variables are a checkpoint (``variables/variables``), for which the MetaGraph has operations of its own (SaveV2, RestoreV2), made
-in the written graph only. Reading refuses names of assets that lead out of the folder.
+The variables are a checkpoint (``variables/variables``), for which the MetaGraph has operations of
+its own (SaveV2, RestoreV2), made in the written graph only. Reading refuses names of assets that
+lead out of the folder.
 """
 
 from __future__ import annotations
@@ -25,11 +26,26 @@ from headrace.formats.saver_nodes import add_saver, write_variables
 from headrace.formats.signatures import predict_signature_def
 
 __all__ = [
-    "ASSETS_DIRECTORY", "ASSETS_KEY", "INIT_OP_SIGNATURE_KEY", "LEGACY_INIT_OP_KEY", "MAIN_OP_KEY", "SAVED_MODEL_FILENAME_PB",
-    "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION", "SavedModelBuilder", "SavedModelLoader",
-    "TRAIN_OP_KEY", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "asset_path", "assets_of", "contains_saved_model", "load",
-    "read_saved_model", "simple_save",
-]  # fmt: skip
+    "ASSETS_DIRECTORY",
+    "ASSETS_KEY",
+    "INIT_OP_SIGNATURE_KEY",
+    "LEGACY_INIT_OP_KEY",
+    "MAIN_OP_KEY",
+    "SAVED_MODEL_FILENAME_PB",
+    "SAVED_MODEL_FILENAME_PBTXT",
+    "SAVED_MODEL_SCHEMA_VERSION",
+    "SavedModelBuilder",
+    "SavedModelLoader",
+    "TRAIN_OP_KEY",
+    "VARIABLES_DIRECTORY",
+    "VARIABLES_FILENAME",
+    "asset_path",
+    "assets_of",
+    "contains_saved_model",
+    "load",
+    "read_saved_model",
+    "simple_save",
+]
 
 ASSETS_DIRECTORY = "assets"
 ASSETS_KEY = "saved_model_assets"
@@ -54,7 +70,10 @@ def saved_model_message() -> Any:
 
 
 class SavedModelBuilder:
-    """Writes a SavedModel: first ``add_meta_graph_and_variables``, then any number of ``add_meta_graph``, then ``save``."""
+    """Writes a SavedModel.
+
+    First ``add_meta_graph_and_variables``, then any number of ``add_meta_graph``, then ``save``.
+    """
 
     def __init__(self, export_dir: Any) -> None:
         self._export_dir: str = os.fspath(export_dir)
@@ -63,7 +82,8 @@ class SavedModelBuilder:
         if os.path.exists(self._export_dir):
             if os.path.isfile(self._export_dir) or os.listdir(self._export_dir):
                 raise AssertionError(
-                    "Export directory already exists, and isn't empty. Please choose a different export directory, or delete "
+                    "Export directory already exists, and isn't empty. Please choose a "
+                    "different export directory, or delete "
                     f"all the contents of the specified directory: {self._export_dir}"
                 )
         else:
@@ -85,14 +105,22 @@ class SavedModelBuilder:
         """Add the session's graph, and the values of its variables."""
         if self._has_saved_variables:
             raise AssertionError(
-                "Graph state including variables and assets has already been saved. Please invoke `add_meta_graph()` instead."
+                "Graph state including variables and assets has already been saved. "
+                "Please invoke `add_meta_graph()` instead."
             )
         folder = os.path.join(self._export_dir, VARIABLES_DIRECTORY)
         with sess.graph.as_default():
             meta = self._meta_graph(
-                sess.graph, tags, signature_def_map, assets_collection, legacy_init_op, clear_devices, main_op,
-                strip_default_attrs, saver,
-            )  # fmt: skip
+                sess.graph,
+                tags,
+                signature_def_map,
+                assets_collection,
+                legacy_init_op,
+                clear_devices,
+                main_op,
+                strip_default_attrs,
+                saver,
+            )
             prefix = os.path.join(folder, VARIABLES_FILENAME)
             os.makedirs(folder, exist_ok=True)
             if saver is not None:
@@ -123,15 +151,30 @@ class SavedModelBuilder:
 
         self._saved_model.meta_graphs.append(
             self._meta_graph(
-                get_default_graph(), tags, signature_def_map, assets_collection, legacy_init_op, clear_devices, main_op,
-                strip_default_attrs, saver,
+                get_default_graph(),
+                tags,
+                signature_def_map,
+                assets_collection,
+                legacy_init_op,
+                clear_devices,
+                main_op,
+                strip_default_attrs,
+                saver,
             )
-        )  # fmt: skip
+        )
 
     def _meta_graph(
-        self, graph: Any, tags: Any, signatures: Any, assets: Any, legacy_init_op: Any, clear_devices: bool, main_op: Any,
-        strip_default_attrs: bool, saver: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        graph: Any,
+        tags: Any,
+        signatures: Any,
+        assets: Any,
+        legacy_init_op: Any,
+        clear_devices: bool,
+        main_op: Any,
+        strip_default_attrs: bool,
+        saver: Any,
+    ) -> Any:
         _check_signatures(signatures)
         for op, what in ((main_op, "main_op"), (legacy_init_op, "legacy_init_op")):
             if op is not None and not isinstance(op, Operation):
@@ -139,9 +182,11 @@ class SavedModelBuilder:
         if main_op is not None and legacy_init_op is not None:
             raise ValueError("Only one of `main_op` and `legacy_init_op` can be given")
         meta = export_meta_graph(
-            graph=graph, clear_devices=clear_devices, strip_default_attrs=strip_default_attrs,
+            graph=graph,
+            clear_devices=clear_devices,
+            strip_default_attrs=strip_default_attrs,
             saver_def=None if saver is None else saver.as_saver_def(),
-        )  # fmt: skip
+        )
         if saver is None:
             add_saver(meta, graph)
         meta.meta_info_def.tags.extend(tags)
@@ -207,12 +252,14 @@ def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
                 kind = info.WhichOneof("encoding")
                 if kind is None or (kind == "name" and not info.name):
                     raise AssertionError(
-                        f"All TensorInfo protos used in the SignatureDefs must have one of the 'encoding' fields (e.g., name or "
+                        "All TensorInfo protos used in the SignatureDefs must have one "
+                        "of the 'encoding' fields (e.g., name or "
                         f"coo_sparse) set: '{name}' of '{key}'"
                     )
                 if not info.dtype:
                     raise AssertionError(
-                        "All TensorInfo protos used in the SignatureDefs must have the dtype field set: "
+                        "All TensorInfo protos used in the SignatureDefs must have the "
+                        "dtype field set: "
                         f"'{name}' of '{key}'"
                     )
 
@@ -227,9 +274,13 @@ def simple_save(
     """A SavedModel for serving with one signature, ``inputs`` to ``outputs``."""
     builder = SavedModelBuilder(export_dir)
     builder.add_meta_graph_and_variables(
-        session, ["serve"], signature_def_map={"serving_default": predict_signature_def(inputs, outputs)},
-        assets_collection=session.graph.get_collection(GraphKeys.ASSET_FILEPATHS), main_op=legacy_init_op, clear_devices=True,
-    )  # fmt: skip
+        session,
+        ["serve"],
+        signature_def_map={"serving_default": predict_signature_def(inputs, outputs)},
+        assets_collection=session.graph.get_collection(GraphKeys.ASSET_FILEPATHS),
+        main_op=legacy_init_op,
+        clear_devices=True,
+    )
     builder.save()
 
 
@@ -267,7 +318,8 @@ def read_saved_model(export_dir: Any) -> Any:
             except (UnicodeDecodeError, text_format.ParseError, RecursionError) as error:
                 raise OSError(f"Cannot parse file {text}: {error}.") from None
     raise OSError(
-        f"SavedModel file does not exist at: {folder}/{{{SAVED_MODEL_FILENAME_PBTXT}|{SAVED_MODEL_FILENAME_PB}}}"
+        "SavedModel file does not exist at: "
+        f"{folder}/{{{SAVED_MODEL_FILENAME_PBTXT}|{SAVED_MODEL_FILENAME_PB}}}"
     )
 
 
@@ -278,13 +330,17 @@ def asset_path(export_dir: str, filename: str) -> str:
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
     if os.path.isabs(filename) or inside.split(os.sep)[0] == os.pardir or not filename:
         raise ValueError(
-            f"the asset {filename!r} lies outside of the SavedModel's folder: the file is not trusted"
+            f"the asset {filename!r} lies outside of the SavedModel's folder: the file is "
+            "not trusted"
         )
     return path
 
 
 def assets_of(meta: Any) -> list[tuple[str, str]]:
-    """(name of the tensor, name of the file) of each asset; TF 1.15 lists them in a collection only."""
+    """(name of the tensor, name of the file) of each asset.
+
+    TF 1.15 lists them in a collection only.
+    """
     found = list(meta.asset_file_def)
     if not found and ASSETS_KEY in meta.collection_def:
         from tensorboard.compat.proto.meta_graph_pb2 import AssetFileDef
@@ -322,17 +378,23 @@ class SavedModelLoader:
             if own == wanted:
                 return meta
         raise RuntimeError(
-            f"MetaGraphDef associated with tags {str(sorted(wanted)).strip('[]')} could not be found in SavedModel. To inspect "
-            f"available tag-sets in the SavedModel, please use `headrace inspect`: available_tags: {[sorted(h) for h in have]}"
+            f"MetaGraphDef associated with tags {str(sorted(wanted)).strip('[]')} could "
+            "not be found in SavedModel. To inspect "
+            "available tag-sets in the SavedModel, please use `headrace inspect`: "
+            f"available_tags: {[sorted(h) for h in have]}"
         )
 
-    def load_graph(self, graph: Any, tags: Iterable[str], import_scope: str | None = None, **kwargs: Any) -> tuple[Any, Any]:  # fmt: skip
+    def load_graph(
+        self, graph: Any, tags: Iterable[str], import_scope: str | None = None, **kwargs: Any
+    ) -> tuple[Any, Any]:
         """Import the MetaGraph of the tags; returns (message, what import_meta_graph_def gave)."""
         meta = self.get_meta_graph_def_from_tags(tags)
         found = import_meta_graph_def(meta, import_scope=import_scope, graph=graph, **kwargs)
         return meta, found
 
-    def load(self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any) -> Any:  # fmt: skip
+    def load(
+        self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> Any:
         """Import, restore the variables, run the init operation; returns the MetaGraphDef."""
         meta, found = self.load_graph(sess.graph, tags, import_scope, **saver_kwargs)
         scope = f"{found.scope}/" if found.scope else ""
@@ -350,9 +412,8 @@ class SavedModelLoader:
 
     def _initialize(self, sess: Any, meta: Any, scope: str) -> None:
         feeds = {
-            scope + tensor: asset_path(self._export_dir, name)
-            for tensor, name in assets_of(meta)
-        }  # fmt: skip
+            scope + tensor: asset_path(self._export_dir, name) for tensor, name in assets_of(meta)
+        }
         names: list[str] = []
         if INIT_OP_SIGNATURE_KEY in meta.signature_def:
             outputs = meta.signature_def[INIT_OP_SIGNATURE_KEY].outputs
@@ -366,6 +427,15 @@ class SavedModelLoader:
             sess.run(sess.graph.as_graph_element(scope + names[0]), feeds)
 
 
-def load(sess: Any, tags: Iterable[str], export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:  # fmt: skip
-    """Load the MetaGraph with exactly these tags into a session: graph, variables, assets; returns the MetaGraphDef."""
+def load(
+    sess: Any,
+    tags: Iterable[str],
+    export_dir: Any,
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
+) -> Any:
+    """Load the MetaGraph with exactly these tags into a session.
+
+    Graph, variables, assets; returns the MetaGraphDef.
+    """
     return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)

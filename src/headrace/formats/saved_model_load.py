@@ -3,9 +3,10 @@
     model = load("/tmp/model")
     model(x); model.signatures["serving_default"](x=x); model.variables
 
-Objects come back as :class:`LoadedObject`, lists and dicts as such, functions as callables that choose among the traces that were saved.
-A function is built (its body becomes a graph) when it is first called. Code is never loaded: what an object's Python class
-did besides its saved functions is gone.
+Objects come back as :class:`LoadedObject`, lists and dicts as such, functions as callables that
+choose among the traces that were saved. A function is built (its body becomes a graph) when it is
+first called. Code is never loaded: what an object's Python class did besides its saved functions is
+gone.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class LoadedObject(Module):
         found = self.__dict__.get("__call__")
         if found is None:
             raise TypeError(
-                "This object was not callable when it was saved: call one of its functions, or a signature "
+                "This object was not callable when it was saved: call one of its "
+                "functions, or a signature "
                 f"({', '.join(self.__dict__.get('signatures', {})) or 'there is none'})"
             )
         return found(*args, **kwargs)
@@ -123,9 +125,14 @@ class _Objects:
         if value is None:
             value = np.zeros([d or 0 for d in shape or ()], dtype.np_dtype)
         return Variable(
-            value, trainable=saved.trainable, name=saved.name.rpartition("/")[2] or None, dtype=dtype, shape=shape,
-            synchronization=VariableSynchronization(saved.synchronization), aggregation=VariableAggregation(saved.aggregation),
-        )  # fmt: skip
+            value,
+            trainable=saved.trainable,
+            name=saved.name.rpartition("/")[2] or None,
+            dtype=dtype,
+            shape=shape,
+            synchronization=VariableSynchronization(saved.synchronization),
+            aggregation=VariableAggregation(saved.aggregation),
+        )
 
     def _constant(self, name: str) -> Any:
         for node in self.meta.graph_def.node:
@@ -212,7 +219,10 @@ class _Objects:
 
 
 class _Unsupported:
-    """A part of a model that cannot be loaded (a table, a resource): an error when a function needs it."""
+    """A part of a model that cannot be loaded (a table, a resource).
+
+    An error when a function needs it.
+    """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -222,8 +232,11 @@ class _Unsupported:
 
 
 _CONTAINERS: dict[str, Any] = {
-    "trackable_list_wrapper": list, "trackable_tuple_wrapper": list, "trackable_dict_wrapper": dict, "signature_map": dict,
-}  # fmt: skip
+    "trackable_list_wrapper": list,
+    "trackable_tuple_wrapper": list,
+    "trackable_dict_wrapper": dict,
+    "signature_map": dict,
+}
 
 
 def _python_signature(spec: Any, is_method: bool = False) -> Signature:
@@ -233,9 +246,13 @@ def _python_signature(spec: Any, is_method: bool = False) -> Signature:
     defaults = list(spec.defaults or ())
     first = len(names) - len(defaults)
     parameters = [
-        kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=defaults[i - first] if i >= first else kinds.empty)
+        kinds(
+            n,
+            kinds.POSITIONAL_OR_KEYWORD,
+            default=defaults[i - first] if i >= first else kinds.empty,
+        )
         for i, n in enumerate(names)
-    ]  # fmt: skip
+    ]
     if spec.varargs:
         parameters.append(kinds(spec.varargs, kinds.VAR_POSITIONAL))
     for name in spec.kwonlyargs or ():
@@ -323,7 +340,9 @@ class LoadedSignature:
         return self._objects.function(self._name, self._signature)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with tensors, by position as far as that was allowed when it was saved, or by name."""
+        """Call with tensors, by position as far as that was allowed when it was saved, or by
+        name.
+        """
         if len(args) > max(self._positional, 1):
             raise TypeError(
                 f"{self._name} takes {self._positional} positional arguments but got {len(args)}"
@@ -334,7 +353,8 @@ class LoadedSignature:
         extra = [k for k in given if k not in self._keywords]
         if missing or extra:
             raise TypeError(
-                f"{self._name}: missing arguments {missing}, unexpected arguments {extra}; it takes {self._keywords}"
+                f"{self._name}: missing arguments {missing}, unexpected arguments "
+                f"{extra}; it takes {self._keywords}"
             )
         tensors = []
         for name, placeholder in zip(self._keywords, concrete.graph.inputs):
@@ -361,7 +381,10 @@ def _keywords_only(names: Sequence[str]) -> Signature:
 
 
 def _checkpoint_values(prefix: str, saved: Any) -> dict[int, Any]:
-    """Values of variables by the number of their object: the checkpoint has an object graph of its own, matched by names."""
+    """Values of variables by the number of their object.
+
+    The checkpoint has an object graph of its own, matched by names.
+    """
     if not os.path.exists(f"{prefix}.index"):
         return {}
     from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph

@@ -1,10 +1,12 @@
-"""``tf.saved_model.save`` of TF 2: a module or object with its variables and functions, for TF 2, TF 1's loader and TF Serving.
+"""``tf.saved_model.save`` of TF 2: a module or object with its variables and functions, for TF 2,
+TF 1's loader and TF Serving.
 
     save(module, "/tmp/model", signatures={"serving_default": module.f.get_concrete_function(spec)})
 
-Written are the object graph (variables, lists, dicts, modules, functions with their traces), the functions, the variables as a
-checkpoint of objects, and for every signature a part of a plain graph that calls it. Variables that functions use must be
-attributes of the saved object, or of what it holds.
+Written are the object graph (variables, lists, dicts, modules, functions with their traces), the
+functions, the variables as a checkpoint of objects, and for every signature a part of a plain graph
+that calls it. Variables that functions use must be attributes of the saved object, or of what it
+holds.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ class _Node(NamedTuple):
 
 
 def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
-    """Write an object. ``signatures``: a function, or functions by name; a ``tf.function`` needs an input_signature."""
+    """Write an object.
+
+    ``signatures``: a function, or functions by name; a ``tf.function`` needs an input_signature.
+    """
     del options  # about devices, debug info and custom namespaces
     if not isinstance(obj, Module) and not hasattr(obj, "__dict__"):
         raise ValueError(f"Expected an object with attributes (a tf.Module), got {obj!r}")
@@ -165,9 +170,15 @@ class _Writer:
         for name, value in self.constants:
             _constant(meta.graph_def.node.add(name=name, op="Const"), value)
         saved = [
-            Saved(n.path + _KEY, SimpleNamespace(dtype=n.value.dtype, op=SimpleNamespace(name=handles[i], type="VarHandleOp")), "")
+            Saved(
+                n.path + _KEY,
+                SimpleNamespace(
+                    dtype=n.value.dtype, op=SimpleNamespace(name=handles[i], type="VarHandleOp")
+                ),
+                "",
+            )
             for i, n in self.variables
-        ]  # fmt: skip
+        ]
         add_saver_for(meta, sorted(saved, key=lambda s: s.name))
         meta.meta_info_def.stripped_op_list.CopyFrom(stripped_op_list(meta.graph_def))
         meta.meta_info_def.tags.append("serve")
@@ -224,7 +235,8 @@ class _Writer:
         graph = concrete.graph
         if graph.internal_captures:
             raise ValueError(
-                f"The function '{graph.name}' uses eager tensors from outside ({len(graph.internal_captures)}): keep them in variables "
+                f"The function '{graph.name}' uses eager tensors from outside "
+                f"({len(graph.internal_captures)}): keep them in variables "
                 "of the saved object, or make them with tf.constant inside of the function"
             )
         out = []
@@ -232,7 +244,8 @@ class _Writer:
             key = handle._op._attrs["shared_name"]
             if key not in self.by_handle:
                 raise AssertionError(
-                    f"Tried to export a function which references an 'untracked' resource: variable '{handle._op.name}' must be an "
+                    "Tried to export a function which references an 'untracked' "
+                    f"resource: variable '{handle._op.name}' must be an "
                     "attribute of the saved object (or of something that it holds)"
                 )
             out.append(self.by_handle[key])
@@ -258,7 +271,9 @@ class _Writer:
         return out
 
     # signatures -----------------------------------------------------------------------------------
-    def _signature(self, meta: Any, key: str, concrete: ConcreteFunction, holder: Any, handles: dict[int, str]) -> None:  # fmt: skip
+    def _signature(
+        self, meta: Any, key: str, concrete: ConcreteFunction, holder: Any, handles: dict[int, str]
+    ) -> None:
         """A function with named arguments and results, and a call of it in the plain graph."""
         graph = concrete.graph
         inputs = dict(sorted((_clean(t._op.name), t) for t in graph.inputs))
@@ -267,8 +282,14 @@ class _Writer:
         self.names[-len(self.names) - 1] = name
         message = meta.graph_def.library.function.add()
         write_function(
-            graph, name, message, self.library, [*inputs.values(), *_handles_of(graph)], list(outputs), list(outputs.values())
-        )  # fmt: skip
+            graph,
+            name,
+            message,
+            self.library,
+            [*inputs.values(), *_handles_of(graph)],
+            list(outputs),
+            list(outputs.values()),
+        )
         objects = meta.object_graph_def
         bound = self._bound(concrete)
         described = objects.concrete_functions[name]
@@ -284,7 +305,15 @@ class _Writer:
         holder.children.add(node_id=len(objects.nodes) - 1, local_name=key)
         self._call(meta, key, name, inputs, outputs, [handles[i] for i in bound])
 
-    def _call(self, meta: Any, key: str, name: str, inputs: dict[str, Tensor], outputs: dict[str, Tensor], handles: list[str]) -> None:  # fmt: skip
+    def _call(
+        self,
+        meta: Any,
+        key: str,
+        name: str,
+        inputs: dict[str, Tensor],
+        outputs: dict[str, Tensor],
+        handles: list[str],
+    ) -> None:
         graph_def, signature = meta.graph_def, meta.signature_def[key]
         signature.method_name = "tensorflow/serving/predict"
         given = []
@@ -296,8 +325,10 @@ class _Writer:
             _info(signature.inputs[argument], f"{node.name}:0", tensor)
         count = sum(n.op == "StatefulPartitionedCall" for n in graph_def.node)
         call = graph_def.node.add(
-            name="StatefulPartitionedCall" + (f"_{count}" if count else ""), op="StatefulPartitionedCall", input=[*given, *handles]
-        )  # fmt: skip
+            name="StatefulPartitionedCall" + (f"_{count}" if count else ""),
+            op="StatefulPartitionedCall",
+            input=[*given, *handles],
+        )
         call.attr["f"].func.name = name
         kinds = [t.dtype.base_dtype.as_datatype_enum for t in inputs.values()] + [20] * len(handles)
         call.attr["Tin"].list.type.extend(kinds)

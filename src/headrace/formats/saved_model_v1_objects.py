@@ -1,4 +1,5 @@
-"""A SavedModel of TF 1 as TF 2's ``tf.saved_model.load`` gives it: an object whose signatures can be called.
+"""A SavedModel of TF 1 as TF 2's ``tf.saved_model.load`` gives it: an object whose signatures can
+be called.
 
 The MetaGraph is imported into a graph with a session of its own; a signature runs in that session.
 """
@@ -27,7 +28,8 @@ class SessionSignature:
         """The outputs by name, as eager tensors."""
         if not get_default_graph()._is_eager:
             raise NotImplementedError(
-                "a signature of a TF-1 SavedModel is run in a session of its own: call it eagerly, or load the model with "
+                "a signature of a TF-1 SavedModel is run in a session of its own: call it "
+                "eagerly, or load the model with "
                 "tf.compat.v1.saved_model.loader.load into your graph"
             )
         if len(args) > 1 or (args and len(self._inputs) != 1):
@@ -51,7 +53,7 @@ def load_v1_objects(loader: Any, meta: Any) -> Any:
     hidden = ("__saved_model_init_op", "__saved_model_train_op")
     root.__dict__["signatures"] = {
         k: SessionSignature(session, s) for k, s in meta.signature_def.items() if k not in hidden
-    }  # fmt: skip
+    }
     root.__dict__["graph"] = graph
     root.__dict__["tensorflow_version"] = meta.meta_info_def.tensorflow_version
     return root

@@ -1,7 +1,8 @@
 """The operations by which a written MetaGraph saves and restores its variables, as NodeDefs.
 
-A SavedModel brings its own way to its variables: SaveV2 and RestoreV2 with the names of all variables, an assignment for each, and
-a SaverDef that names them. They are added to the written graph only, the user's graph stays as it is.
+A SavedModel brings its own way to its variables: SaveV2 and RestoreV2 with the names of all
+variables, an assignment for each, and a SaverDef that names them. They are added to the written
+graph only, the user's graph stays as it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Signatures of SavedModels: named inputs and outputs of a MetaGraph, and the TensorInfo messages that they consist of.
+"""Signatures of SavedModels: named inputs and outputs of a MetaGraph, and the TensorInfo messages
+that they consist of.
 
 predict_signature_def({"x": x}, {"y": y})
 """
@@ -15,11 +16,25 @@ from headrace.formats.attr_values import encode_shape
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = [
-    "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES", "CLASSIFY_OUTPUT_SCORES",
-    "DEFAULT_SERVING_SIGNATURE_DEF_KEY", "PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS",
-    "REGRESS_METHOD_NAME", "REGRESS_OUTPUTS", "build_signature_def", "build_tensor_info", "classification_signature_def",
-    "get_tensor_from_tensor_info", "is_valid_signature", "predict_signature_def", "regression_signature_def",
-]  # fmt: skip
+    "CLASSIFY_INPUTS",
+    "CLASSIFY_METHOD_NAME",
+    "CLASSIFY_OUTPUT_CLASSES",
+    "CLASSIFY_OUTPUT_SCORES",
+    "DEFAULT_SERVING_SIGNATURE_DEF_KEY",
+    "PREDICT_INPUTS",
+    "PREDICT_METHOD_NAME",
+    "PREDICT_OUTPUTS",
+    "REGRESS_INPUTS",
+    "REGRESS_METHOD_NAME",
+    "REGRESS_OUTPUTS",
+    "build_signature_def",
+    "build_tensor_info",
+    "classification_signature_def",
+    "get_tensor_from_tensor_info",
+    "is_valid_signature",
+    "predict_signature_def",
+    "regression_signature_def",
+]
 
 DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
 CLASSIFY_INPUTS = "inputs"
@@ -67,8 +82,10 @@ def get_tensor_from_tensor_info(
     if kind == "coo_sparse":
         sparse = tensor_info.coo_sparse
         return SparseTensor(
-            element(sparse.indices_tensor_name), element(sparse.values_tensor_name), element(sparse.dense_shape_tensor_name)
-        )  # fmt: skip
+            element(sparse.indices_tensor_name),
+            element(sparse.values_tensor_name),
+            element(sparse.dense_shape_tensor_name),
+        )
     raise ValueError(f"Invalid TensorInfo.encoding: {kind}")
 
 
@@ -115,9 +132,10 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
     if predictions.dtype is not dtypes.float32:
         raise ValueError("Regression output tensors must be of type float")
     return build_signature_def(
-        {REGRESS_INPUTS: build_tensor_info(examples)}, {REGRESS_OUTPUTS: build_tensor_info(predictions)},
+        {REGRESS_INPUTS: build_tensor_info(examples)},
+        {REGRESS_OUTPUTS: build_tensor_info(predictions)},
         REGRESS_METHOD_NAME,
-    )  # fmt: skip
+    )
 
 
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
@@ -145,7 +163,10 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
 
 
 def is_valid_signature(signature_def: Any) -> bool:
-    """Whether TF Serving can serve it: a known method, with the inputs and outputs that the method has."""
+    """Whether TF Serving can serve it.
+
+    A known method, with the inputs and outputs that the method has.
+    """
     if signature_def is None:
         return False
     string, floating = dtypes.string.as_datatype_enum, dtypes.float32.as_datatype_enum
@@ -159,6 +180,8 @@ def is_valid_signature(signature_def: Any) -> bool:
     if method == CLASSIFY_METHOD_NAME:
         allowed = {CLASSIFY_OUTPUT_CLASSES: string, CLASSIFY_OUTPUT_SCORES: floating}
         return (
-            inputs == {CLASSIFY_INPUTS: string} and bool(outputs) and all(allowed.get(k) == t for k, t in outputs.items())
-        )  # fmt: skip
+            inputs == {CLASSIFY_INPUTS: string}
+            and bool(outputs)
+            and all(allowed.get(k) == t for k, t in outputs.items())
+        )
     return False

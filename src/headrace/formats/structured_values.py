@@ -1,4 +1,7 @@
-"""Structures of specs and Python values as StructuredValue messages: signatures of functions in SavedModels of TF 2."""
+"""Structures of specs and Python values as StructuredValue messages.
+
+Signatures of functions in SavedModels of TF 2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Cutting GraphDefs: parts that outputs need, training nodes taken out, inputs replaced by placeholders.
+"""Cutting GraphDefs: parts that outputs need, training nodes taken out, inputs replaced by
+placeholders.
 
 small = extract_sub_graph(graph_def, ["logits"])
 small = remove_training_nodes(small, protected_nodes=["logits"])
@@ -16,9 +17,15 @@ from headrace.core.tensor import Operation
 from headrace.formats.graphdef_reader import is_graph_def
 
 __all__ = [
-    "ensure_graph_is_valid", "extract_sub_graph", "must_run_on_cpu", "remove_training_nodes", "source_of", "splice_out",
-    "strip_unused", "tensor_shape_from_node_def_name",
-]  # fmt: skip
+    "ensure_graph_is_valid",
+    "extract_sub_graph",
+    "must_run_on_cpu",
+    "remove_training_nodes",
+    "source_of",
+    "splice_out",
+    "strip_unused",
+    "tensor_shape_from_node_def_name",
+]
 
 
 def source_of(text: str) -> str:
@@ -32,7 +39,10 @@ def _check(graph_def: Any) -> None:
 
 
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
-    """The nodes that ``dest_nodes`` (names of operations) depend on, in their order; library and versions are kept."""
+    """The nodes that ``dest_nodes`` (names of operations) depend on, in their order.
+
+    Library and versions are kept.
+    """
     _check(graph_def)
     if isinstance(dest_nodes, str):
         raise TypeError("dest_nodes must be a list.")
@@ -61,7 +71,10 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
 
 
 def splice_out(graph_def: Any, gone: dict[str, str]) -> Any:
-    """The graph without the nodes ``gone``: their readers read what each name maps to, and no longer wait for them."""
+    """The graph without the nodes ``gone``.
+
+    Their readers read what each name maps to, and no longer wait for them.
+    """
     out = type(graph_def)()
     for node in graph_def.node:
         if node.name in gone:
@@ -100,8 +113,10 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
             if text[:1] == "^":
                 touched.update((text[1:], node.name))
     identities = {
-        n.name: n.input[0] for n in graph.node if n.op == "Identity" and n.name not in kept and n.name not in touched
-    }  # fmt: skip
+        n.name: n.input[0]
+        for n in graph.node
+        if n.op == "Identity" and n.name not in kept and n.name not in touched
+    }
     return splice_out(graph, identities)
 
 
@@ -111,7 +126,10 @@ def strip_unused(
     output_node_names: Sequence[str],
     placeholder_type_enum: Any,
 ) -> Any:
-    """The part between inputs and outputs; inputs become placeholders of the given type (one, or one for each)."""
+    """The part between inputs and outputs.
+
+    Inputs become placeholders of the given type (one, or one for each).
+    """
     for name in input_node_names:
         if ":" in name:
             raise ValueError(f"Name '{name}' appears to refer to a Tensor, not a Operation.")
@@ -157,10 +175,20 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShap
     ).get_shape()
 
 
-_VARIABLE_OPS = frozenset([
-    "Assign", "AssignAdd", "AssignSub", "Queue", "ScatterAdd", "ScatterSub", "ScatterUpdate", "TruncatedNormal",
-    "Variable", "VariableV2",
-])  # fmt: skip
+_VARIABLE_OPS = frozenset(
+    [
+        "Assign",
+        "AssignAdd",
+        "AssignSub",
+        "Queue",
+        "ScatterAdd",
+        "ScatterSub",
+        "ScatterUpdate",
+        "TruncatedNormal",
+        "Variable",
+        "VariableV2",
+    ]
+)
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:

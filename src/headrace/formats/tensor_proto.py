@@ -3,10 +3,11 @@
     message = to_message(np.zeros([2, 3], np.float32))
     array = to_array(message)                          # the same array, read-only where it shares the message's bytes
 
-Written as TF 1.15's ``make_tensor_proto`` writes: one element in its typed field, more of them as raw bytes (numbers of 16-bit
-floating point, complex numbers, bools and strings always in their fields). Reading checks
-the declared shape against the bytes that are there, and the size against ``limit``, before anything is allocated: a
-message of twenty bytes may declare a tensor of a petabyte.
+Written as TF 1.15's ``make_tensor_proto`` writes: one element in its typed field, more of them as
+raw bytes (numbers of 16-bit floating point, complex numbers, bools and strings always in their
+fields). Reading checks the declared shape against the bytes that are there, and the size against
+``limit``, before anything is allocated: a message of twenty bytes may declare a tensor of a
+petabyte.
 """
 
 from __future__ import annotations
@@ -22,18 +23,32 @@ from headrace.core import dtypes, shapes
 from headrace.core.convert import make_ndarray as array_of
 from headrace.core.dtypes import DType, as_dtype
 
-__all__ = ["MAX_REPEATED_BYTES", "make_ndarray", "make_tensor_proto", "to_array", "to_message", "to_shape"]  # fmt: skip
+__all__ = [
+    "MAX_REPEATED_BYTES",
+    "make_ndarray",
+    "make_tensor_proto",
+    "to_array",
+    "to_message",
+    "to_shape",
+]
 
 #: A tensor whose last value is repeated to fill its shape may become this large when it is read.
 MAX_REPEATED_BYTES = 1 << 30
 
 #: The field of TensorProto that holds the values of a type.
 _FIELDS = {
-    dtypes.float32: "float_val", dtypes.float64: "double_val", dtypes.int64: "int64_val",
-    dtypes.uint64: "uint64_val", dtypes.uint32: "uint32_val", dtypes.bool: "bool_val",
-    dtypes.complex64: "scomplex_val", dtypes.complex128: "dcomplex_val", dtypes.string: "string_val",
-    dtypes.float16: "half_val", dtypes.bfloat16: "half_val",
-}  # fmt: skip
+    dtypes.float32: "float_val",
+    dtypes.float64: "double_val",
+    dtypes.int64: "int64_val",
+    dtypes.uint64: "uint64_val",
+    dtypes.uint32: "uint32_val",
+    dtypes.bool: "bool_val",
+    dtypes.complex64: "scomplex_val",
+    dtypes.complex128: "dcomplex_val",
+    dtypes.string: "string_val",
+    dtypes.float16: "half_val",
+    dtypes.bfloat16: "half_val",
+}
 _LITTLE = sys.byteorder == "little"
 _BITS = (dtypes.float16, dtypes.bfloat16)
 
@@ -105,12 +120,17 @@ def to_array(message: Any, limit: int = MAX_REPEATED_BYTES) -> Any:
         size = dtype.np_dtype.itemsize
         if len(content) != count * size:
             raise ValueError(
-                f"a {dtype.name} tensor of shape {list(dims)} has {count * size} bytes, but the message holds "
+                f"a {dtype.name} tensor of shape {list(dims)} has {count * size} bytes, "
+                "but the message holds "
                 f"{len(content)}: the file is damaged"
             )
         if _LITTLE:
             return np.frombuffer(content, dtype.np_dtype).reshape(dims)
-        return np.frombuffer(content, dtype.np_dtype.newbyteorder("<")).astype(dtype.np_dtype, copy=False).reshape(dims)  # fmt: skip
+        return (
+            np.frombuffer(content, dtype.np_dtype.newbyteorder("<"))
+            .astype(dtype.np_dtype, copy=False)
+            .reshape(dims)
+        )
     return _filled(_values(message, dtype), dims, count, limit)
 
 
@@ -169,7 +189,8 @@ def _filled(values: Any, dims: tuple[int, ...], count: int, limit: int) -> Any:
         raise ValueError(f"{len(values)} values for a tensor of shape {list(dims)}")
     if count * values.dtype.itemsize > limit:
         raise ValueError(
-            f"a constant of shape {list(dims)} needs {count * values.dtype.itemsize:,} bytes, though the message holds "
+            f"a constant of shape {list(dims)} needs {count * values.dtype.itemsize:,} "
+            "bytes, though the message holds "
             f"{len(values)} values: more than the limit of {limit:,}"
         )
     empty: Any = b"" if values.dtype == object else 0
@@ -188,7 +209,10 @@ def make_tensor_proto(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:
-    """A TensorProto from a value, as ``tf.make_tensor_proto``: with ``shape``, the last element is repeated to fill it."""
+    """A TensorProto from a value, as ``tf.make_tensor_proto``.
+
+    With ``shape``, the last element is repeated to fill it.
+    """
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     if isinstance(values, TensorProto):

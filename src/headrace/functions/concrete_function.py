@@ -3,8 +3,9 @@
     concrete = f.get_concrete_function(tf.TensorSpec([None], tf.float32))
     concrete(tf.constant([1.0, 2.0]))
 
-Called while another graph is being built, its operations are copied there (core/inline.py). Called eagerly, the plan made
-for it runs on the arrays; under a tape it also keeps what the backward pass will need (functions/function_gradients.py).
+Called while another graph is being built, its operations are copied there (core/inline.py). Called
+eagerly, the plan made for it runs on the arrays; under a tape it also keeps what the backward pass
+will need (functions/function_gradients.py).
 """
 
 from __future__ import annotations
@@ -151,7 +152,9 @@ class ConcreteFunction:
 
     # calling ------------------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with the arguments of the Python function, or with tensors alone, by position or by their names."""
+        """Call with the arguments of the Python function, or with tensors alone, by position or by
+        their names.
+        """
         return self.call_tensors(self._tensors(args, kwargs))
 
     def _tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -210,7 +213,10 @@ class ConcreteFunction:
             return f"{call} got unexpected keyword arguments: {', '.join(rest)}."
         for i, (value, want) in enumerate(zip(out, self.graph.inputs)):
             if not isinstance(value, Tensor) and not hasattr(value, "_as_graph_element"):
-                return f"{call}: expected argument #{i}(zero-based) to be a Tensor; got {type(value).__name__} ({value})."
+                return (
+                    f"{call}: expected argument #{i}(zero-based) to be a Tensor; got "
+                    f"{type(value).__name__} ({value})."
+                )
             out[i] = as_tensor(value, TensorSpec(want.shape, want.dtype))
         return out
 
@@ -230,16 +236,20 @@ class ConcreteFunction:
     def _check(self, i: int, given: Any, want: Tensor) -> None:
         if given._dtype._base is not want._dtype._base:
             raise errors.InvalidArgumentError(
-                None, None,
-                f"cannot compute {self.name} as input #{i}(zero-based) was expected to be a {want._dtype._base.name} "
+                None,
+                None,
+                f"cannot compute {self.name} as input #{i}(zero-based) was expected to be "
+                f"a {want._dtype._base.name} "
                 f"tensor but is a {given._dtype._base.name} tensor",
-            )  # fmt: skip
+            )
         if not want.shape.is_compatible_with(given.shape):
             raise errors.InvalidArgumentError(
-                None, None,
-                f"cannot compute {self.name} as input #{i}(zero-based) was expected to be of shape {want.shape} but is "
+                None,
+                None,
+                f"cannot compute {self.name} as input #{i}(zero-based) was expected to be "
+                f"of shape {want.shape} but is "
                 f"of shape {given.shape}",
-            )  # fmt: skip
+            )
 
     def call_arrays(self, feeds: Sequence[Any]) -> Any:
         """The eager call without a tape: arrays of the arguments in, tensors out."""
@@ -295,11 +305,14 @@ def shown_output(output_specs: Any) -> str:
     return "None" if output_specs is None else shown_leaf(output_specs)
 
 
-# in another graph -----------------------------------------------------------------------------------
+# in another graph
+# -----------------------------------------------------------------------------------
 
 
 def inline_call(concrete: ConcreteFunction, target: Graph, tensors: Sequence[Any]) -> Any:
-    """Copy the function's operations into the graph that is being built; returns its result there."""
+    """Copy the function's operations into the graph that is being built; returns its result
+    there.
+    """
     graph = concrete.graph
     if ACTIVE[0]:
         for variable in graph.trainable_variables:

@@ -4,9 +4,9 @@
     def step(x):
         return tf.reduce_sum(x * w)
 
-A call is looked up by what its arguments are (types and shapes of tensors, values of everything else). Where it is known,
-the plan runs; else the Python function is *traced*: run once on placeholders. ``explain_retracing()`` says which argument
-made a new trace necessary.
+A call is looked up by what its arguments are (types and shapes of tensors, values of everything
+else). Where it is known, the plan runs; else the Python function is *traced*: run once on
+placeholders. ``explain_retracing()`` says which argument made a new trace necessary.
 """
 
 from __future__ import annotations
@@ -34,8 +34,14 @@ from headrace.functions.tracing import trace_into
 from headrace.session.graph_function import GraphFunction
 
 __all__ = [
-    "BoundFunction", "Function", "defun", "function", "functions_run_eagerly", "inside_function", "run_functions_eagerly",
-]  # fmt: skip
+    "BoundFunction",
+    "Function",
+    "defun",
+    "function",
+    "functions_run_eagerly",
+    "inside_function",
+    "run_functions_eagerly",
+]
 
 #: Calls whose exact shapes are remembered, per function.
 _MAX_FAST = 512
@@ -45,8 +51,10 @@ _MAX_TRACES = 256
 _LOCK = threading.RLock()
 _run_eagerly = [False]
 _SINGLETON = (
-    "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only "
-    "created once or created outside tf.function. See https://www.tensorflow.org/guide/function#creating_tfvariables "
+    "tf.function only supports singleton tf.Variables created on the first call. Make "
+    "sure the tf.Variable is only "
+    "created once or created outside tf.function. See "
+    "https://www.tensorflow.org/guide/function#creating_tfvariables "
     "for more information."
 )
 
@@ -199,7 +207,10 @@ class Function:
         return found.call_arrays(feeds)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Any) -> Any:
-        """The general way; ``plain``: the key under which this call may be found the next time, and its tensors."""
+        """The general way.
+
+        ``plain``: the key under which this call may be found the next time, and its tensors.
+        """
         if _run_eagerly[0]:
             return self._python_function(*args, **kwargs)
         bound, keywords, tensors, key = self._encoded(args, kwargs)
@@ -274,7 +285,10 @@ class Function:
             return found
 
     def _forget(self, cache: dict[Any, ConcreteFunction], old: ConcreteFunction) -> None:
-        """Let go of the oldest trace: a function whose arguments never settle must not grow for ever."""
+        """Let go of the oldest trace.
+
+        A function whose arguments never settle must not grow for ever.
+        """
         for key in [k for k, c in cache.items() if c is old]:
             del cache[key]
         self._fast.clear()
@@ -282,8 +296,10 @@ class Function:
     def _traced(self, wanted: Any, tensors: list[Any], key: Any) -> ConcreteFunction:
         if key in self._being_traced:
             raise RecursionError(
-                f"tf.function-decorated function {self._name} calls itself with the same kind of arguments while it is "
-                "being traced. Recursion has to end while tracing: on a Python argument that changes."
+                f"tf.function-decorated function {self._name} calls itself with the same "
+                "kind of arguments while it is "
+                "being traced. Recursion has to end while tracing: on a Python argument "
+                "that changes."
             )
         self._being_traced.add(key)
         first = self._made_variables is None
@@ -308,9 +324,14 @@ class Function:
         graph.variable_maker = functools.partial(self._make_variable, graph, tensors, may_make)
         args, kwargs = wanted
         traced = trace_into(
-            graph, self._python_function, args, kwargs, self._autograph, self._autograph_options,
+            graph,
+            self._python_function,
+            args,
+            kwargs,
+            self._autograph,
+            self._autograph_options,
             names=[*self._signature.names],
-        )  # fmt: skip
+        )
         graph.variable_maker = None
         traced.jit_compile = bool(self._jit_compile)
         return ConcreteFunction(traced, self._signature, args, kwargs)
@@ -343,7 +364,8 @@ def _outside_value(graph: FuncGraph, value: Tensor, tensors: list[Any]) -> Any:
         return inline(graph, around, known, [value], "initial_value")[value]
     if used and not all(isinstance(t, EagerTensor) for t in tensors):
         raise ValueError(
-            f"Tensor-typed variable initializers must either be wrapped in an init_scope or callable: {value!r} depends "
+            "Tensor-typed variable initializers must either be wrapped in an init_scope "
+            f"or callable: {value!r} depends "
             f"on the argument {min(t._op.name for t in used)}, whose value is not known"
         )
     pairs = [(t, a._static) for t, a in zip(graph.inputs, tensors) if t in used]
@@ -431,15 +453,22 @@ def defun(
     experimental_autograph_options: Any = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:
-    """``tf.contrib.eager.defun``: as ``tf.function``, but the Python function is run once for each kind of arguments, and
-    variables that it makes are made each time."""
+    """``tf.contrib.eager.defun``: as ``tf.function``, but the Python function is run once for each
+    kind of arguments, and variables that it makes are made each time.
+    """
 
     def decorated(inner: Callable[..., Any]) -> Function:
         if isinstance(inner, (Function, BoundFunction)):
             inner = inner._python_function
         return DefunFunction(
-            inner, None, input_signature, autograph, None, experimental_relax_shapes, experimental_autograph_options
-        )  # fmt: skip
+            inner,
+            None,
+            input_signature,
+            autograph,
+            None,
+            experimental_relax_shapes,
+            experimental_autograph_options,
+        )
 
     return decorated if func is None else decorated(func)
 
@@ -457,7 +486,10 @@ def function(
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
 ) -> Any:
-    """Compile a Python function into a graph that is called like it. As decorator, with or without arguments."""
+    """Compile a Python function into a graph that is called like it.
+
+    As decorator, with or without arguments.
+    """
     if experimental_relax_shapes is not None:
         reduce_retracing = experimental_relax_shapes
     if experimental_compile is not None:
@@ -467,7 +499,13 @@ def function(
         if isinstance(inner, (Function, BoundFunction)):
             inner = inner._python_function
         return Function(
-            inner, None, input_signature, autograph, jit_compile, reduce_retracing, experimental_autograph_options
-        )  # fmt: skip
+            inner,
+            None,
+            input_signature,
+            autograph,
+            jit_compile,
+            reduce_retracing,
+            experimental_autograph_options,
+        )
 
     return decorated if func is None else decorated(func)

@@ -1,13 +1,15 @@
 """Calls of functions under tapes.
 
-The graph of a function is copied into a *whole*, to which its gradient is added with the same code that ``tf.gradients``
-runs. A *part* of the whole is what one call computes: from some tensors to others. The forward part gives, beside the
-results, every tensor that the backward part uses; the backward part is fed with them and with the gradients of the
-results, and starts where the forward part ended. Nothing is computed twice, no effect happens twice.
+The graph of a function is copied into a *whole*, to which its gradient is added with the same code
+that ``tf.gradients`` runs. A *part* of the whole is what one call computes: from some tensors to
+others. The forward part gives, beside the results, every tensor that the backward part uses; the
+backward part is fed with them and with the gradients of the results, and starts where the forward
+part ended. Nothing is computed twice, no effect happens twice.
 
-A backward part is a part like any other, so that a tape around can record its call, and differentiate it in turn. For
-that the tensors which connect the two have to be results of the forward call that the tape knows: with n tapes recording,
-they are chosen for derivatives up to the order n.
+A backward part is a part like any other, so that a tape around can record its call, and
+differentiate it in turn. For that the tensors which connect the two have to be results of the
+forward call that the tape knows: with n tapes recording, they are chosen for derivatives up to the
+order n.
 """
 
 from __future__ import annotations
@@ -88,7 +90,10 @@ class FunctionGradients:
 
 
 class Part:
-    """From ``feeds`` and variables to ``fetches``; operations in ``outside`` belong to earlier parts."""
+    """From ``feeds`` and variables to ``fetches``.
+
+    Operations in ``outside`` belong to earlier parts.
+    """
 
     def __init__(
         self,
@@ -145,7 +150,10 @@ class Part:
         return outputs
 
     def _variant(self, watched: tuple[bool, ...], order: int) -> _Variant | Exception:
-        """What to run under so many tapes; an error if there is no gradient, which matters only if it is asked for."""
+        """What to run under so many tapes.
+
+        An error if there is no gradient, which matters only if it is asked for.
+        """
         found = self._variants.get((watched, order))
         if found is None:
             with _LOCK:
@@ -225,7 +233,8 @@ class _Variant:
             borrowed=True,
         )
 
-    # results, and gradients given for them ------------------------------------------------------------
+    # results, and gradients given for them
+    # ------------------------------------------------------------
     def results(self) -> list[Tensor]:
         """What the tapes are told to be the results."""
         return [*self.part.fetches, *(self.fetched_saved if self.order > 1 else ())]
@@ -237,7 +246,8 @@ class _Variant:
             if is_trainable(t) and t._dtype is not dtypes.resource and (given is None or given[i])
         ]
 
-    # building -------------------------------------------------------------------------------------------
+    # building
+    # -------------------------------------------------------------------------------------------
     def _build(self, targets: list[int]) -> _Backward:
         """Gradients of the watched inputs from gradients of the results ``targets``."""
         part, whole = self.part, self.part.whole
@@ -264,7 +274,9 @@ class _Variant:
         return _Backward(made, feeds, found)
 
     def _note_forward(self, new: Iterable[Operation]) -> None:
-        """What gradients add to the loops of the forward part (counts, pushes on stacks) belongs to it."""
+        """What gradients add to the loops of the forward part (counts, pushes on stacks) belongs
+        to it.
+        """
         loops = _loops(self.part.inside)
         for op in new:
             leaves = op.type in ("Exit", "RefExit") and op._inputs[0]._op in self.forward
@@ -279,9 +291,12 @@ class _Variant:
                 self.fetched_saved.append(_reachable(self.part.whole, t))
                 self.forward.update(_added_merge(self.fetched_saved[-1], t))
 
-    # the backward pass ------------------------------------------------------------------------------------
+    # the backward pass
+    # ------------------------------------------------------------------------------------
     def backward(self, given: tuple[bool, ...]) -> tuple[_Backward, tuple[int, ...]]:
-        """The backward part for the results that have gradients, and the numbers of those results."""
+        """The backward part for the results that have gradients, and the numbers of those
+        results.
+        """
         targets = tuple(self._targets(given))
         with _LOCK:
             if targets not in self._backward:
@@ -318,7 +333,8 @@ class _Variant:
         return run
 
 
-# gradients as tensors -----------------------------------------------------------------------------------
+# gradients as tensors
+# -----------------------------------------------------------------------------------
 
 
 def _like(whole: FuncGraph, tensor: Tensor) -> Tensor:
@@ -362,7 +378,8 @@ def _zeros(tensor: EagerTensor) -> EagerTensor:
     return wrap(value if value.ndim else value[()], tensor._dtype)
 
 
-# between forward and backward -----------------------------------------------------------------------------
+# between forward and backward
+# -----------------------------------------------------------------------------
 
 
 def _loops(ops: Iterable[Operation]) -> set[Context]:

@@ -1,7 +1,8 @@
 """The parameters of a function, and what distinguishes one call from another.
 
-A call is first brought into one form: every positional parameter by position, defaults filled in. Its *key* then says all
-that a trace depends on: type and shape of tensors, the values of Python arguments, the nesting of structures.
+A call is first brought into one form: every positional parameter by position, defaults filled in.
+Its *key* then says all that a trace depends on: type and shape of tensors, the values of Python
+arguments, the nesting of structures.
 
     >>> Signature(lambda x, y=2: None).bind((1,), {})
     ((1, 2), {})
@@ -32,7 +33,10 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class SignatureMismatch(TypeError, ValueError):
-    """Arguments that do not fit a function's signature: a ValueError in TF 1.15, a TypeError in TF 2."""
+    """Arguments that do not fit a function's signature.
+
+    A ValueError in TF 1.15, a TypeError in TF 2.
+    """
 
 
 class Signature:
@@ -51,7 +55,8 @@ class Signature:
             p.name for p in self.positional if p.kind is inspect.Parameter.POSITIONAL_ONLY
         }
         self.input_signature = self._checked(input_signature)
-        #: A call with just so many positional arguments and nothing else is in its one form already.
+        #: A call with just so many positional arguments and nothing else is in its one form
+        #: already.
         self.plain_count = len(self.names) if not self.keyword_only else -1
 
     # binding ------------------------------------------------------------------------------------
@@ -94,7 +99,8 @@ class Signature:
 
     def misfit(self, why: object, args: Any, kwargs: Any) -> TypeError:
         return SignatureMismatch(
-            f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} and kwargs: {kwargs} for "
+            f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} "
+            f"and kwargs: {kwargs} for "
             f"signature: {self}."
         )
 
@@ -124,12 +130,14 @@ class Signature:
         wrong = [s for s in nest.flatten(list(given)) if not isinstance(s, TypeSpec)]
         if wrong:
             raise TypeError(
-                "input_signature must be a possibly nested sequence of TensorSpec objects, got invalid args "
+                "input_signature must be a possibly nested sequence of TensorSpec "
+                "objects, got invalid args "
                 f"{wrong} with types {[type(w) for w in wrong]}."
             )
         if len(given) > len(self.names) and self.varargs is None:
             raise TypeError(
-                f"input_signature has {len(given)} entries, but the function takes {len(self.names)} arguments"
+                f"input_signature has {len(given)} entries, but the function takes "
+                f"{len(self.names)} arguments"
             )
         # a method is checked without its instance, which has no entry
         own = int(self.names[:1] == ["self"])
@@ -235,7 +243,10 @@ def eager(array: Any) -> EagerTensor:
 
 
 class ByIdentity:
-    """An argument that is compared by what it is, not by what it says; does not keep it alive if that can be helped."""
+    """An argument that is compared by what it is, not by what it says.
+
+    Does not keep it alive if that can be helped.
+    """
 
     __slots__ = ("_hash", "_ref")
 
@@ -277,7 +288,9 @@ class _Mark:
 
 
 def encode(value: Any, key: list[Any], tensors: list[Any]) -> None:
-    """Append to ``key`` what a trace depends on, and to ``tensors`` what it is to be called with."""
+    """Append to ``key`` what a trace depends on, and to ``tensors`` what it is to be called
+    with.
+    """
     kind = type(value)
     if kind is EagerTensor:
         key.append(value._dtype)
@@ -340,7 +353,10 @@ def hashed_by_identity(kind: Any) -> bool:
 
 
 def _comparable(value: Any) -> Any:
-    """Values that can be hashed are compared by equality; of objects that would be kept alive only the identity counts."""
+    """Values that can be hashed are compared by equality.
+
+    Of objects that would be kept alive only the identity counts.
+    """
     if hashed_by_identity(type(value)):
         return ByIdentity(value)
     try:
@@ -366,7 +382,10 @@ def _spec_of(value: Any) -> Any:
 
 
 def shown_leaf(value: Any) -> str:
-    """An argument in messages: the spec of a tensor, a Python value as a literal, structures by their parts."""
+    """An argument in messages.
+
+    The spec of a tensor, a Python value as a literal, structures by their parts.
+    """
     if isinstance(value, TypeSpec):
         return repr(value)
     if isinstance(value, Mapping):

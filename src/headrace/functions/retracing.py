@@ -1,7 +1,8 @@
 """Why a function is traced again, and what can be done about it.
 
-A trace covers a call if each of its specs covers that of the argument and everything else is the same. A function that
-is traced over and over again says so once, with the argument that keeps changing and the remedy.
+A trace covers a call if each of its specs covers that of the argument and everything else is the
+same. A function that is traced over and over again says so once, with the argument that keeps
+changing and the remedy.
 """
 
 from __future__ import annotations
@@ -70,14 +71,23 @@ class History:
         again = self.count <= _MANY
         what = "the function itself was made anew for each call" if again else f"last: {reason}"
         _LOGGER.warning(
-            "%d out of the last %d calls to %s triggered tf.function retracing (%s). Tracing is expensive and the "
-            "excessive number of tracings could be due to (1) creating @tf.function repeatedly in a loop, (2) passing "
-            "tensors with different shapes, (3) passing Python objects instead of tensors. For (1), please define your "
-            "@tf.function outside of the loop. For (2), @tf.function has reduce_retracing=True option that can avoid "
-            "unnecessary retracing, and input_signature=[...]. For (3), pass tensors instead of Python numbers. "
+            "%d out of the last %d calls to %s triggered tf.function retracing (%s). "
+            "Tracing is expensive and the "
+            "excessive number of tracings could be due to (1) creating @tf.function "
+            "repeatedly in a loop, (2) passing "
+            "tensors with different shapes, (3) passing Python objects instead of "
+            "tensors. For (1), please define your "
+            "@tf.function outside of the loop. For (2), @tf.function has "
+            "reduce_retracing=True option that can avoid "
+            "unnecessary retracing, and input_signature=[...]. For (3), pass tensors "
+            "instead of Python numbers. "
             "%s.explain_retracing() tells every trace.",
-            count, count, self.name, what, self.name,
-        )  # fmt: skip
+            count,
+            count,
+            self.name,
+            what,
+            self.name,
+        )
 
     def explained(self) -> str:
         lines = [f"{self.name} was traced {self.count} time{'s' if self.count != 1 else ''}:"]
@@ -102,7 +112,8 @@ def _differences(old: dict[str, str], new: dict[str, str]) -> list[str]:
     return out + [f"{k}: is gone, was {v}" for k, v in old.items() if k not in new]
 
 
-# traces that serve several calls --------------------------------------------------------------------
+# traces that serve several calls
+# --------------------------------------------------------------------
 
 
 def covering(traces: Iterable[Any], wanted: Any) -> Any:
@@ -158,7 +169,9 @@ def same(a: Any, b: Any) -> bool:
 
 
 def generalised(traces: Iterable[Any], wanted: Any) -> Any:
-    """The arguments of a call, wide enough for those of an earlier trace too, if they differ in shapes only."""
+    """The arguments of a call, wide enough for those of an earlier trace too, if they differ in
+    shapes only.
+    """
     for trace in reversed(list(dict.fromkeys(traces))):
         pairs = _pairs((trace.call_args, trace.call_kwargs), wanted)
         if pairs is None:

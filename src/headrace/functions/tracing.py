@@ -1,12 +1,14 @@
-"""Running a Python function once, on placeholders, to get a graph: what ``tf.function`` and ``Dataset.map`` are built on.
+"""Running a Python function once, on placeholders, to get a graph: what ``tf.function`` and
+``Dataset.map`` are built on.
 
     traced = trace(lambda x, y: x * w + y, (TensorSpec([None]), TensorSpec([])), name="f")
     traced.output_specs               # TensorSpec(shape=(None,), dtype=tf.float32, name=None)
     run = traced.bind(state)          # run(array_x, array_y) -> (array,)
 
-Arguments are structures of specs; leaves that are not specs are given to the function as they are. What the function
-uses from outside is listed in ``captures``: eager tensors are fed by ``bind`` itself, tensors of an outer graph by the
-caller. Everything that the function does besides computing happens in program order (core/effects.py).
+Arguments are structures of specs; leaves that are not specs are given to the function as they are.
+What the function uses from outside is listed in ``captures``: eager tensors are fed by ``bind``
+itself, tensors of an outer graph by the caller. Everything that the function does besides computing
+happens in program order (core/effects.py).
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class TracedFunction:
         self.jit_compile = False  # wants XLA
         #: Flat results in the structure that the function returned.
         self.pack_outputs = specs.packer(self.output_specs)
-        #: Set before the first call where feeds and results are eager tensors, which nobody writes to.
+        #: Set before the first call where feeds and results are eager tensors, which nobody writes
+        #: to.
         self.borrowed = False
 
     @property
@@ -108,7 +111,8 @@ class TracedFunction:
 def _value_of(outside: Any) -> Any:
     if not getattr(outside, "_is_eager", False):
         raise ValueError(
-            f"{outside!r} is a tensor of the graph around the function: its value is known in a session only"
+            f"{outside!r} is a tensor of the graph around the function: its value is "
+            "known in a session only"
         )
     return outside._static
 
@@ -155,7 +159,10 @@ def trace_into(
 
 
 def _check_unchanged(before: Any, after: Any, fn: Any) -> None:
-    """A traced function is not run again: what it did to the lists and dicts it was given would be lost."""
+    """A traced function is not run again.
+
+    What it did to the lists and dicts it was given would be lost.
+    """
     try:
         nest.assert_same_structure(before, after)
         same = all(a is b for a, b in zip(nest.flatten(before), nest.flatten(after)))
@@ -163,14 +170,17 @@ def _check_unchanged(before: Any, after: Any, fn: Any) -> None:
         same = False
     if not same:
         raise ValueError(
-            "Function to be traced should not modify structure of input arguments. Check if your function has list and "
+            "Function to be traced should not modify structure of input arguments. Check "
+            "if your function has list and "
             "dictionary operations that alter input arguments, such as `list.pop`, `list.append`: "
             f"{getattr(fn, '__name__', fn)}"
         )
 
 
 def converted(fn: Callable[..., Any], options: Any = None) -> Callable[..., Any]:
-    """The function with its ``if`` and ``while`` turned into graph operations where they depend on tensors."""
+    """The function with its ``if`` and ``while`` turned into graph operations where they depend on
+    tensors.
+    """
     from headrace.autograph import convert
 
     bound = getattr(
@@ -205,7 +215,10 @@ def input_name(path: tuple[Any, ...], names: Sequence[str]) -> str:
 
 
 def convert_outputs(structure: Any, fn: Any = None) -> Any:
-    """Numbers and arrays that a function returns become tensors; an operation becomes None, after which it has run."""
+    """Numbers and arrays that a function returns become tensors.
+
+    An operation becomes None, after which it has run.
+    """
     try:
         return nest.map_structure(_output, structure)
     except (TypeError, ValueError) as error:
@@ -213,8 +226,10 @@ def convert_outputs(structure: Any, fn: Any = None) -> Any:
         if not wrong:
             raise
         raise TypeError(
-            "To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or "
-            f"None values; in compilation of {fn}, found return value of type {type(wrong[0]).__name__}, which is not a "
+            "To be compatible with tf.function, Python functions must return zero or more "
+            "Tensors or ExtensionTypes or "
+            f"None values; in compilation of {fn}, found return value of type "
+            f"{type(wrong[0]).__name__}, which is not a "
             "Tensor or ExtensionType."
         ) from error
 

@@ -17,5 +17,7 @@ def _load() -> accel.Library:
 
 
 def install() -> None:
-    """Make oneDNN available to the array functions; it is loaded when the first large case comes."""
+    """Make oneDNN available to the array functions; it is loaded when the first large case
+    comes.
+    """
     accel.register(_load)

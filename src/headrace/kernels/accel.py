@@ -1,7 +1,8 @@
 """Where a kernel library plugs in under the NumPy kernels.
 
-The array modules ask here for a faster version of a heavy function; a library (see ``headrace.kernels``) registers how it is
-loaded. It is loaded by the first call that is large enough to want it, and "not there" is an answer with a reason.
+The array modules ask here for a faster version of a heavy function; a library (see
+``headrace.kernels``) registers how it is loaded. It is loaded by the first call that is large
+enough to want it, and "not there" is an answer with a reason.
 """
 
 from __future__ import annotations
@@ -28,12 +29,21 @@ __all__ = [
 
 
 class WindowedLibrary(Protocol):
-    """Convolution and pooling: ``g`` is a Geometry of im2col.py, ``axes`` are those of pooling.py."""
+    """Convolution and pooling: ``g`` is a Geometry of im2col.py, ``axes`` are those of
+    pooling.py.
+    """
 
     def conv(
-        self, x: Any, w: Any, g: Any, groups: int = 1, bias: Any = None, add: Any = None,
-        relu: bool = False, packed: Any = None,
-    ) -> Any: ...  # fmt: skip
+        self,
+        x: Any,
+        w: Any,
+        g: Any,
+        groups: int = 1,
+        bias: Any = None,
+        add: Any = None,
+        relu: bool = False,
+        packed: Any = None,
+    ) -> Any: ...
 
     def conv_input_grad(
         self, x_shape: Any, w: Any, gradient: Any, g: Any, groups: int = 1
@@ -48,9 +58,15 @@ class WindowedLibrary(Protocol):
     ) -> Any: ...
 
     def pack_filter(
-        self, x_shape: Any, w: Any, g: Any, groups: int = 1, bias: bool = False, add: bool = False,
+        self,
+        x_shape: Any,
+        w: Any,
+        g: Any,
+        groups: int = 1,
+        bias: bool = False,
+        add: bool = False,
         relu: bool = False,
-    ) -> Any: ...  # fmt: skip
+    ) -> Any: ...
 
     def max_pool(self, x: Any, axes: Any) -> Any: ...
 
@@ -62,7 +78,9 @@ class WindowedLibrary(Protocol):
 
 
 class RowLibrary(Protocol):
-    """Element-wise functions, sums of rows, softmax over the last axis, normalisation with channels last."""
+    """Element-wise functions, sums of rows, softmax over the last axis, normalisation with
+    channels last.
+    """
 
     def unary(self, op: str, x: Any, out: Any = None) -> Any: ...
 
@@ -98,7 +116,10 @@ class RowLibrary(Protocol):
 
 
 class Library(WindowedLibrary, RowLibrary, Protocol):
-    """What a kernel library offers. Each function answers None or False where it does not want the case."""
+    """What a kernel library offers.
+
+    Each function answers None or False where it does not want the case.
+    """
 
     name: str
     fixed: (
@@ -130,12 +151,17 @@ class Library(WindowedLibrary, RowLibrary, Protocol):
     def weights_way(self, asked: str) -> Any: ...
 
     def pack(
-        self, weights: Any, rows: int, kind: str = "float32", bias: bool = True, activation: str | None = None
-    ) -> Any: ...  # fmt: skip
+        self,
+        weights: Any,
+        rows: int,
+        kind: str = "float32",
+        bias: bool = True,
+        activation: str | None = None,
+    ) -> Any: ...
 
     def product(
         self, a: Any, weights: Any, bias: Any = None, activation: str | None = None, out: Any = None
-    ) -> Any: ...  # fmt: skip
+    ) -> Any: ...
 
     def adam(
         self,
@@ -158,13 +184,18 @@ _lock = threading.Lock()
 
 
 def register(loader: Callable[[], Library]) -> None:
-    """``loader()`` returns the library or raises ImportError with the reason why it cannot be used."""
+    """``loader()`` returns the library or raises ImportError with the reason why it cannot be
+    used.
+    """
     global _loader, _decided, _library
     _loader, _library, _decided = loader, None, False
 
 
 class _Here(threading.local):
-    """``in_block`` is set while this thread computes one of several blocks: the library's threads would only be in the way."""
+    """``in_block`` is set while this thread computes one of several blocks.
+
+    The library's threads would only be in the way.
+    """
 
     in_block = False
 
@@ -211,7 +242,10 @@ def status() -> str:
 
 
 def _after_fork() -> None:
-    """A library's threads do not survive a fork, and waiting for them would never end: the child computes with NumPy."""
+    """A library's threads do not survive a fork, and waiting for them would never end.
+
+    The child computes with NumPy.
+    """
     global _library, _reason, _decided, _lock
     _lock = threading.Lock()
     if _library is not None:

@@ -1,8 +1,8 @@
 """Weights in the kernel library's own order, kept as long as they do not change.
 
-A ``Held`` belongs to the weights of one layer. The plan makes it together with what else depends on variables alone
-(lower/kept_values.py), so there is a new, empty one whenever the weights were written; the first product or convolution that uses it
-puts the packed weights in.
+A ``Held`` belongs to the weights of one layer. The plan makes it together with what else depends on
+variables alone (lower/kept_values.py), so there is a new, empty one whenever the weights were
+written; the first product or convolution that uses it puts the packed weights in.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ MAX_KEPT = 4
 #: Rows from which packed weights are faster.
 MIN_ROWS = 16
 _FLOAT32 = np.dtype(np.float32)
-#: Activations that the library applies in the same pass. (Its relu turns NaN into 0: that one is done afterwards.)
+#: Activations that the library applies in the same pass. (Its relu turns NaN into 0: that one is
+#: done afterwards.)
 INSIDE = {
     "Tanh": "tanh",
     "Sigmoid": "sigmoid",
@@ -77,7 +78,9 @@ class Held:
 def product(
     x: Any, y: Any, held: Held, bias: Any, activation: str | None, kind: str = "float32"
 ) -> Any:
-    """``activation(x @ y + bias)`` for weights ``y`` whose packed form, of a type, is kept in ``held``."""
+    """``activation(x @ y + bias)`` for weights ``y`` whose packed form, of a type, is kept in
+    ``held``.
+    """
     out = None
     if kind == "float32":
         if x.shape[0] <= FEW_ROWS and y.size >= FEW_ROWS_FROM:

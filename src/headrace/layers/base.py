@@ -1,7 +1,8 @@
 """``tf.layers.Layer``: a layer whose variables live in a variable scope.
 
-The scope is opened at the first call (``dense``, ``dense_1``, …, or the name that was given). Layers with the same scope and
-``reuse`` share variables. Updates go to ``UPDATE_OPS`` and weight penalties to ``REGULARIZATION_LOSSES``.
+The scope is opened at the first call (``dense``, ``dense_1``, …, or the name that was given).
+Layers with the same scope and ``reuse`` share variables. Updates go to ``UPDATE_OPS`` and weight
+penalties to ``REGULARIZATION_LOSSES``.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def set_keras_style() -> None:
 
 
 class Layer(CoreLayer):
-    """Base class of ``tf.layers``; subclasses define ``build`` (with ``add_weight``) and ``call``."""
+    """Base class of ``tf.layers``; subclasses define ``build`` (with ``add_weight``) and
+    ``call``.
+    """
 
     def __init__(
         self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any
@@ -67,7 +70,8 @@ class Layer(CoreLayer):
             for argument, value in (("scope", scope), ("reuse", reuse)):
                 if value is not None:
                     raise ValueError(
-                        f"{argument} argument not allowed when keras style layers are enabled, but saw: {value}"
+                        f"{argument} argument not allowed when keras style layers are "
+                        f"enabled, but saw: {value}"
                     )
         self._scope: VariableScope | None = None
         if scope:
@@ -103,8 +107,10 @@ class Layer(CoreLayer):
     def scope_name(self) -> str:
         if not self._scope:
             raise ValueError(
-                f'No name available for layer scope because the layer "{self._name}" has not been used yet. The scope '
-                "name  is determined the first time the layer instance is called. You must therefore call the layer "
+                f'No name available for layer scope because the layer "{self._name}" has '
+                "not been used yet. The scope "
+                "name  is determined the first time the layer instance is called. You "
+                "must therefore call the layer "
                 "before querying `scope_name`."
             )
         return self._scope.name
@@ -161,9 +167,16 @@ class Layer(CoreLayer):
                 raise TypeError("Unknown keyword argument:", key)
         if self._keras_style:
             return super().add_weight(
-                name, shape, dtype, initializer, regularizer, trainable and self.trainable, constraint, partitioner,
+                name,
+                shape,
+                dtype,
+                initializer,
+                regularizer,
+                trainable and self.trainable,
+                constraint,
+                partitioner,
                 use_resource,
-            )  # fmt: skip
+            )
         trainable = checked_trainable(trainable, synchronization)
         known = _known_variables() if regularizer else set()
         self._set_scope(None)
@@ -200,7 +213,8 @@ class Layer(CoreLayer):
         if self._keras_style:
             if scope is not None:
                 raise ValueError(
-                    f"scope argument not allowed when keras style layers are enabled, but saw: {scope}"
+                    "scope argument not allowed when keras style layers are enabled, but "
+                    f"saw: {scope}"
                 )
             return super().__call__(inputs, *args, **kwargs)
         self._set_scope(scope)

@@ -1,7 +1,9 @@
-"""Batch normalization with moving averages: ``gamma * (x - mean) / sqrt(variance + epsilon) + beta``.
+"""Batch normalization with moving averages: ``gamma * (x - mean) / sqrt(variance + epsilon) +
+beta``.
 
-While training, mean and variance are the batch's, and updates of ``moving_mean`` and ``moving_variance`` are added (in
-``tf.layers`` to the collection UPDATE_OPS: run them with each step). Otherwise the moving averages are used.
+While training, mean and variance are the batch's, and updates of ``moving_mean`` and
+``moving_variance`` are added (in ``tf.layers`` to the collection UPDATE_OPS: run them with each
+step). Otherwise the moving averages are used.
 """
 
 from __future__ import annotations
@@ -39,8 +41,12 @@ from headrace.variables.initializers import ones_initializer, zeros_initializer
 from headrace.variables.variable import VariableAggregation, VariableSynchronization
 
 __all__ = [
-    "BatchNorm", "BatchNormalization", "BatchNormalizationCore", "batch_norm", "batch_normalization",
-]  # fmt: skip
+    "BatchNorm",
+    "BatchNormalization",
+    "BatchNormalizationCore",
+    "batch_norm",
+    "batch_normalization",
+]
 
 _CLIPPING_KEYS = ["rmax", "rmin", "dmax"]
 
@@ -150,11 +156,13 @@ class BatchNormalizationCore(CoreLayer):
             return
         if self.virtual_batch_size <= 0:
             raise ValueError(
-                "virtual_batch_size must be a positive integer that divides the true batch size of the input Tensor"
+                "virtual_batch_size must be a positive integer that divides the true "
+                "batch size of the input Tensor"
             )
         if 0 in self.axis:
             raise ValueError(
-                "When using virtual_batch_size, the batch dimension must be 0 and thus axis cannot include 0"
+                "When using virtual_batch_size, the batch dimension must be 0 and thus "
+                "axis cannot include 0"
             )
         if self.adjustment is not None:
             raise ValueError("When using virtual_batch_size, adjustment cannot be specified")
@@ -172,16 +180,26 @@ class BatchNormalizationCore(CoreLayer):
         self.gamma = self.beta = None
         if self.scale:
             self.gamma = self.add_weight(
-                name="gamma", shape=shape, dtype=self._param_dtype, initializer=self.gamma_initializer,
-                regularizer=self.gamma_regularizer, constraint=self.gamma_constraint, trainable=True,
-            )  # fmt: skip
+                name="gamma",
+                shape=shape,
+                dtype=self._param_dtype,
+                initializer=self.gamma_initializer,
+                regularizer=self.gamma_regularizer,
+                constraint=self.gamma_constraint,
+                trainable=True,
+            )
         elif self.fused:
             self._gamma_const = constant(1.0, dtype=self._param_dtype, shape=shape)
         if self.center:
             self.beta = self.add_weight(
-                name="beta", shape=shape, dtype=self._param_dtype, initializer=self.beta_initializer,
-                regularizer=self.beta_regularizer, constraint=self.beta_constraint, trainable=True,
-            )  # fmt: skip
+                name="beta",
+                shape=shape,
+                dtype=self._param_dtype,
+                initializer=self.beta_initializer,
+                regularizer=self.beta_regularizer,
+                constraint=self.beta_constraint,
+                trainable=True,
+            )
         elif self.fused:
             self._beta_const = constant(0.0, dtype=self._param_dtype, shape=shape)
         scope: Any = getattr(self, "_scope", None)
@@ -196,9 +214,14 @@ class BatchNormalizationCore(CoreLayer):
 
     def _add_statistic(self, name: str, shape: list[int], initializer: Any) -> Any:
         return self.add_weight(
-            name=name, shape=shape, dtype=self._param_dtype, initializer=initializer, trainable=False,
-            synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
-        )  # fmt: skip
+            name=name,
+            shape=shape,
+            dtype=self._param_dtype,
+            initializer=initializer,
+            trainable=False,
+            synchronization=VariableSynchronization.ON_READ,
+            aggregation=VariableAggregation.MEAN,
+        )
 
     def _add_statistics(self, shape: list[int]) -> None:
         self.moving_mean = self._add_statistic("moving_mean", shape, self.moving_mean_initializer)
@@ -247,9 +270,15 @@ class BatchNormalizationCore(CoreLayer):
 
         def with_averages() -> Any:
             return fused_batch_norm(
-                inputs, gamma, beta, mean=self.moving_mean, variance=self.moving_variance,
-                epsilon=self.epsilon, is_training=False, data_format=self._data_format,
-            )  # fmt: skip
+                inputs,
+                gamma,
+                beta,
+                mean=self.moving_mean,
+                variance=self.moving_variance,
+                epsilon=self.epsilon,
+                is_training=False,
+                data_format=self._data_format,
+            )
 
         output, mean, variance = smart_cond(training, with_batch, with_averages)
         known = constant_value(training)
@@ -292,10 +321,13 @@ class BatchNormalizationCore(CoreLayer):
             self._add_statistics_updates(training)
         kind = inputs.dtype
         outputs = nn_batch_normalization(
-            inputs, broadcast(cast(mean, kind)), broadcast(cast(variance, kind)),
-            None if offset is None else cast(offset, kind), None if scale is None else cast(scale, kind),
+            inputs,
+            broadcast(cast(mean, kind)),
+            broadcast(cast(variance, kind)),
+            None if offset is None else cast(offset, kind),
+            None if scale is None else cast(scale, kind),
             self.epsilon,
-        )  # fmt: skip
+        )
         outputs.set_shape(inputs.shape)
         return outputs
 
@@ -309,7 +341,10 @@ class BatchNormalizationCore(CoreLayer):
     def _training_statistics(
         self, inputs: Any, training: Any, reduced: list[int]
     ) -> tuple[Any, Any, tuple[Any, Any] | None]:
-        """Mean and variance to normalize with, and renorm's correction; notes what the updates take."""
+        """Mean and variance to normalize with, and renorm's correction.
+
+        Notes what the updates take.
+        """
         keep = self.virtual_batch_size is not None or len(self.axis) > 1
         mean, variance = moments(cast(inputs, self._param_dtype), reduced, keep_dims=keep)
         batch_mean, batch_variance = mean, variance
@@ -389,9 +424,15 @@ class BatchNormalizationCore(CoreLayer):
     def get_config(self) -> dict[str, Any]:
         plain = ("axis", "momentum", "epsilon", "center", "scale")
         objects = (
-            "beta_initializer", "gamma_initializer", "moving_mean_initializer", "moving_variance_initializer",
-            "beta_regularizer", "gamma_regularizer", "beta_constraint", "gamma_constraint",
-        )  # fmt: skip
+            "beta_initializer",
+            "gamma_initializer",
+            "moving_mean_initializer",
+            "moving_variance_initializer",
+            "beta_regularizer",
+            "gamma_regularizer",
+            "beta_constraint",
+            "gamma_constraint",
+        )
         config = {
             **super().get_config(),
             **{name: getattr(self, name) for name in plain},
@@ -420,39 +461,81 @@ class BatchNormalization(BatchNormalizationCore, Layer):
 
     def __init__(
         self,
-        axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True,
-        scale: bool = True, beta_initializer: Any = zeros_initializer(),
-        gamma_initializer: Any = ones_initializer(), moving_mean_initializer: Any = zeros_initializer(),
-        moving_variance_initializer: Any = ones_initializer(), beta_regularizer: Any = None,
-        gamma_regularizer: Any = None, beta_constraint: Any = None, gamma_constraint: Any = None,
-        renorm: bool = False, renorm_clipping: Any = None, renorm_momentum: float = 0.99,
-        fused: bool | None = None, trainable: bool = True, virtual_batch_size: int | None = None,
-        adjustment: Any = None, name: Any = None,
+        axis: Any = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = zeros_initializer(),
+        gamma_initializer: Any = ones_initializer(),
+        moving_mean_initializer: Any = zeros_initializer(),
+        moving_variance_initializer: Any = ones_initializer(),
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
+        fused: bool | None = None,
+        trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            axis=axis, momentum=momentum, epsilon=epsilon, center=center, scale=scale,
-            beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+            axis=axis,
+            momentum=momentum,
+            epsilon=epsilon,
+            center=center,
+            scale=scale,
+            beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer,
             moving_mean_initializer=moving_mean_initializer,
-            moving_variance_initializer=moving_variance_initializer, beta_regularizer=beta_regularizer,
-            gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
-            gamma_constraint=gamma_constraint, renorm=renorm, renorm_clipping=renorm_clipping,
-            renorm_momentum=renorm_momentum, fused=fused, trainable=trainable,
-            virtual_batch_size=virtual_batch_size, adjustment=adjustment, name=name, **kwargs,
-        )  # fmt: skip
+            moving_variance_initializer=moving_variance_initializer,
+            beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint,
+            gamma_constraint=gamma_constraint,
+            renorm=renorm,
+            renorm_clipping=renorm_clipping,
+            renorm_momentum=renorm_momentum,
+            fused=fused,
+            trainable=trainable,
+            virtual_batch_size=virtual_batch_size,
+            adjustment=adjustment,
+            name=name,
+            **kwargs,
+        )
 
 
 def batch_normalization(
     inputs: Any,
-    axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
-    beta_initializer: Any = zeros_initializer(), gamma_initializer: Any = ones_initializer(),
+    axis: Any = -1,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = zeros_initializer(),
+    gamma_initializer: Any = ones_initializer(),
     moving_mean_initializer: Any = zeros_initializer(),
-    moving_variance_initializer: Any = ones_initializer(), beta_regularizer: Any = None,
-    gamma_regularizer: Any = None, beta_constraint: Any = None, gamma_constraint: Any = None,
-    training: Any = False, trainable: bool = True, name: Any = None, reuse: Any = None, renorm: bool = False,
-    renorm_clipping: Any = None, renorm_momentum: float = 0.99, fused: bool | None = None,
-    virtual_batch_size: int | None = None, adjustment: Any = None,
-) -> Tensor:  # fmt: skip
+    moving_variance_initializer: Any = ones_initializer(),
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    training: Any = False,
+    trainable: bool = True,
+    name: Any = None,
+    reuse: Any = None,
+    renorm: bool = False,
+    renorm_clipping: Any = None,
+    renorm_momentum: float = 0.99,
+    fused: bool | None = None,
+    virtual_batch_size: int | None = None,
+    adjustment: Any = None,
+) -> Tensor:
     """Normalize over all axes but ``axis``; run the UPDATE_OPS with the training step.
 
     Example::
@@ -462,15 +545,30 @@ def batch_normalization(
             train = optimizer.minimize(loss)
     """
     layer = BatchNormalization(
-        axis=axis, momentum=momentum, epsilon=epsilon, center=center, scale=scale,
-        beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+        axis=axis,
+        momentum=momentum,
+        epsilon=epsilon,
+        center=center,
+        scale=scale,
+        beta_initializer=beta_initializer,
+        gamma_initializer=gamma_initializer,
         moving_mean_initializer=moving_mean_initializer,
-        moving_variance_initializer=moving_variance_initializer, beta_regularizer=beta_regularizer,
-        gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
-        gamma_constraint=gamma_constraint, renorm=renorm, renorm_clipping=renorm_clipping,
-        renorm_momentum=renorm_momentum, fused=fused, trainable=trainable,
-        virtual_batch_size=virtual_batch_size, adjustment=adjustment, name=name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
+        moving_variance_initializer=moving_variance_initializer,
+        beta_regularizer=beta_regularizer,
+        gamma_regularizer=gamma_regularizer,
+        beta_constraint=beta_constraint,
+        gamma_constraint=gamma_constraint,
+        renorm=renorm,
+        renorm_clipping=renorm_clipping,
+        renorm_momentum=renorm_momentum,
+        fused=fused,
+        trainable=trainable,
+        virtual_batch_size=virtual_batch_size,
+        adjustment=adjustment,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
     return layer.apply(inputs, training=training)  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,6 @@
-"""Projections that an optimizer applies to a variable after each update (``kernel_constraint=``)."""
+"""Projections that an optimizer applies to a variable after each update
+(``kernel_constraint=``).
+"""
 
 from __future__ import annotations
 
@@ -86,11 +88,21 @@ class MinMaxNorm(Constraint):
 
     def get_config(self) -> dict[str, Any]:
         return {
-            "min_value": self.min_value, "max_value": self.max_value, "rate": self.rate, "axis": self.axis,
-        }  # fmt: skip
+            "min_value": self.min_value,
+            "max_value": self.max_value,
+            "rate": self.rate,
+            "axis": self.axis,
+        }
 
 
 BY_NAME: dict[str, Callable[..., Any]] = {
-    "MaxNorm": MaxNorm, "MinMaxNorm": MinMaxNorm, "NonNeg": NonNeg, "UnitNorm": UnitNorm, "max_norm": MaxNorm,
-    "min_max_norm": MinMaxNorm, "non_neg": NonNeg, "nonneg": NonNeg, "unit_norm": UnitNorm,
-}  # fmt: skip
+    "MaxNorm": MaxNorm,
+    "MinMaxNorm": MinMaxNorm,
+    "NonNeg": NonNeg,
+    "UnitNorm": UnitNorm,
+    "max_norm": MaxNorm,
+    "min_max_norm": MinMaxNorm,
+    "non_neg": NonNeg,
+    "nonneg": NonNeg,
+    "unit_norm": UnitNorm,
+}

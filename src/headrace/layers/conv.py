@@ -37,10 +37,20 @@ from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 __all__ = [
-    "Conv1D", "Conv1DCore", "Conv2D", "Conv2DCore", "Conv3D", "Conv3DCore", "ConvCore", "conv1d", "conv2d", "conv3d",
-]  # fmt: skip
+    "Conv1D",
+    "Conv1DCore",
+    "Conv2D",
+    "Conv2DCore",
+    "Conv3D",
+    "Conv3DCore",
+    "ConvCore",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+]
 
-#: Operations that TF adds for a dilated convolution (space to batch and back) and Headrace does not need.
+#: Operations that TF adds for a dilated convolution (space to batch and back) and Headrace does not
+#: need.
 _DILATION_OPS = {"VALID": 10, "SAME": 11}
 
 
@@ -72,8 +82,11 @@ class ConvCore(CoreLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            trainable=trainable, name=name, activity_regularizer=get_regularizer(activity_regularizer), **kwargs
-        )  # fmt: skip
+            trainable=trainable,
+            name=name,
+            activity_regularizer=get_regularizer(activity_regularizer),
+            **kwargs,
+        )
         self.rank = rank
         self.filters = filters
         self.kernel_size = normalize_tuple(kernel_size, rank, "kernel_size")
@@ -105,18 +118,27 @@ class ConvCore(CoreLayer):
 
     def _add_kernel(self, shape: tuple[int, ...]) -> None:
         self.kernel = self.add_weight(
-            name="kernel", shape=shape, initializer=self.kernel_initializer, regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint, trainable=True, dtype=self.dtype,
-        )  # fmt: skip
+            name="kernel",
+            shape=shape,
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+            trainable=True,
+            dtype=self.dtype,
+        )
 
     def _add_bias(self) -> None:
         self.bias = None
         if self.use_bias:
             self.bias = self.add_weight(
-                name="bias", shape=(self.filters,), initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer, constraint=self.bias_constraint, trainable=True,
+                name="bias",
+                shape=(self.filters,),
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+                trainable=True,
                 dtype=self.dtype,
-            )  # fmt: skip
+            )
 
     def build(self, input_shape: Any) -> None:
         channels = self._input_channels(input_shape)
@@ -141,9 +163,13 @@ class ConvCore(CoreLayer):
             count_more(inputs.graph, _DILATION_OPS.get(self._op_padding, 0))
         if self.rank == 1:
             return nn_conv1d(
-                inputs, self.kernel, self.strides[0], self._op_padding, data_format=data_format,
+                inputs,
+                self.kernel,
+                self.strides[0],
+                self._op_padding,
+                data_format=data_format,
                 dilations=self.dilation_rate[0],
-            )  # fmt: skip
+            )
         convolution: Callable[..., Tensor] = nn_conv2d if self.rank == 2 else nn_conv3d
         at = 1 if self.data_format == "channels_first" else self.rank + 1
         strides, rates = [1, *self.strides], [1, *self.dilation_rate]
@@ -193,9 +219,14 @@ class ConvCore(CoreLayer):
             "use_bias",
         )
         objects = (
-            "kernel_initializer", "bias_initializer", "kernel_regularizer", "bias_regularizer", "activity_regularizer",
-            "kernel_constraint", "bias_constraint",
-        )  # fmt: skip
+            "kernel_initializer",
+            "bias_initializer",
+            "kernel_regularizer",
+            "bias_regularizer",
+            "activity_regularizer",
+            "kernel_constraint",
+            "bias_constraint",
+        )
         return {
             **super().get_config(),
             **{name: getattr(self, name) for name in plain},
@@ -243,41 +274,92 @@ class Conv1D(Conv1DCore, Layer):
 
     def __init__(
         self,
-        filters: int, kernel_size: Any, strides: Any = 1, padding: Any = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None,
-        use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: Any = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
-            data_format=data_format, dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
-        )  # fmt: skip
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
 
 def conv1d(
     inputs: Any,
-    filters: int, kernel_size: Any, strides: Any = 1, padding: Any = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None,
-    use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = 1,
+    padding: Any = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = 1,
+    activation: Any = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: Any = None,
     reuse: Any = None,
-) -> Tensor:  # fmt: skip
-    """A convolution over sequences (batch, length, channels), with variables ``kernel`` and ``bias``."""
+) -> Tensor:
+    """A convolution over sequences (batch, length, channels), with variables ``kernel`` and
+    ``bias``.
+    """
     layer = Conv1D(
-        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
-        dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
-        kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
+        filters=filters,
+        kernel_size=kernel_size,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilation_rate=dilation_rate,
+        activation=activation,
+        use_bias=use_bias,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer,
+        bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer,
+        kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint,
+        trainable=trainable,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
     return layer.apply(inputs)  # type: ignore[no-any-return]
 
 
@@ -286,44 +368,93 @@ class Conv2D(Conv2DCore, Layer):
 
     def __init__(
         self,
-        filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = (1, 1), activation: Any = None,
-        use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: Any = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = (1, 1),
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
-            data_format=data_format, dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
-        )  # fmt: skip
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
 
 def conv2d(
     inputs: Any,
-    filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = (1, 1), activation: Any = None,
-    use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: Any = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = (1, 1),
+    activation: Any = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: Any = None,
     reuse: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A convolution over images, with variables ``kernel`` and ``bias``.
 
     Example: ``tf.layers.conv2d(images, 32, 3, padding="same", activation=tf.nn.relu)``.
     """
     layer = Conv2D(
-        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
-        dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
-        kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
+        filters=filters,
+        kernel_size=kernel_size,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilation_rate=dilation_rate,
+        activation=activation,
+        use_bias=use_bias,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer,
+        bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer,
+        kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint,
+        trainable=trainable,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
     return layer.apply(inputs)  # type: ignore[no-any-return]
 
 
@@ -332,39 +463,88 @@ class Conv3D(Conv3DCore, Layer):
 
     def __init__(
         self,
-        filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: Any = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = (1, 1, 1), activation: Any = None,
-        use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1, 1),
+        padding: Any = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = (1, 1, 1),
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
-            data_format=data_format, dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
-        )  # fmt: skip
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
 
 def conv3d(
     inputs: Any,
-    filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: Any = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = (1, 1, 1), activation: Any = None,
-    use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1, 1),
+    padding: Any = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = (1, 1, 1),
+    activation: Any = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: Any = None,
     reuse: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A convolution over volumes, with variables ``kernel`` and ``bias``."""
     layer = Conv3D(
-        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
-        dilation_rate=dilation_rate, activation=activation, use_bias=use_bias,
-        kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
+        filters=filters,
+        kernel_size=kernel_size,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilation_rate=dilation_rate,
+        activation=activation,
+        use_bias=use_bias,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer,
+        bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer,
+        kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint,
+        trainable=trainable,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
     return layer.apply(inputs)  # type: ignore[no-any-return]

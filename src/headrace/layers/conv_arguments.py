@@ -1,13 +1,21 @@
-"""Arguments that convolutions and pooling share: sizes per dimension, padding, data formats, lengths of outputs."""
+"""Arguments that convolutions and pooling share.
+
+Sizes per dimension, padding, data formats, lengths of outputs.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 __all__ = [
-    "conv_input_length", "conv_output_length", "convert_data_format", "deconv_output_length", "normalize_data_format",
-    "normalize_padding", "normalize_tuple",
-]  # fmt: skip
+    "conv_input_length",
+    "conv_output_length",
+    "convert_data_format",
+    "deconv_output_length",
+    "normalize_data_format",
+    "normalize_padding",
+    "normalize_tuple",
+]
 
 
 def convert_data_format(data_format: str, ndim: int) -> str:
@@ -57,7 +65,8 @@ def normalize_padding(value: Any) -> Any:
     padding = value.lower()
     if padding not in ("valid", "same", "causal"):
         raise ValueError(
-            'The `padding` argument must be a list/tuple or one of "valid", "same" (or "causal", only for `Conv1D). '
+            'The `padding` argument must be a list/tuple or one of "valid", "same" (or '
+            '"causal", only for `Conv1D). '
             f"Received: {padding}"
         )
     return padding

@@ -10,11 +10,27 @@ from headrace.layers.conv_transposed import (
 )
 
 __all__ = [
-    "Convolution1D", "Convolution2D", "Convolution2DTranspose", "Convolution3D", "Convolution3DTranspose", "Deconv2D",
-    "Deconv3D", "Deconvolution2D", "Deconvolution3D", "SeparableConvolution2D", "convolution1d", "convolution2d",
-    "convolution2d_transpose", "convolution3d", "convolution3d_transpose", "deconv2d", "deconv3d", "deconvolution2d",
-    "deconvolution3d", "separable_convolution2d",
-]  # fmt: skip
+    "Convolution1D",
+    "Convolution2D",
+    "Convolution2DTranspose",
+    "Convolution3D",
+    "Convolution3DTranspose",
+    "Deconv2D",
+    "Deconv3D",
+    "Deconvolution2D",
+    "Deconvolution3D",
+    "SeparableConvolution2D",
+    "convolution1d",
+    "convolution2d",
+    "convolution2d_transpose",
+    "convolution3d",
+    "convolution3d_transpose",
+    "deconv2d",
+    "deconv3d",
+    "deconvolution2d",
+    "deconvolution3d",
+    "separable_convolution2d",
+]
 
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 SeparableConvolution2D = SeparableConv2D

@@ -1,4 +1,7 @@
-"""Separable convolutions: each channel by itself, then a convolution of width 1 that mixes the channels."""
+"""Separable convolutions.
+
+Each channel by itself, then a convolution of width 1 that mixes the channels.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,20 @@ from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 __all__ = [
-    "SeparableConv1D", "SeparableConv1DCore", "SeparableConv2D", "SeparableConv2DCore", "separable_conv1d",
+    "SeparableConv1D",
+    "SeparableConv1DCore",
+    "SeparableConv2D",
+    "SeparableConv2DCore",
+    "separable_conv1d",
     "separable_conv2d",
-]  # fmt: skip
+]
 
 
 class _SeparableCore(ConvCore):
-    """What 1-D and 2-D have in common: the variables ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""
+    """What 1-D and 2-D have in common.
+
+    The variables ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``.
+    """
 
     def __init__(
         self,
@@ -58,16 +68,23 @@ class _SeparableCore(ConvCore):
         channels = self._input_channels(input_shape)
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
         self.depthwise_kernel = self.add_weight(
-            name="depthwise_kernel", shape=(*self.kernel_size, channels, self.depth_multiplier),
-            initializer=self.depthwise_initializer, regularizer=self.depthwise_regularizer,
-            constraint=self.depthwise_constraint, trainable=True, dtype=self.dtype,
-        )  # fmt: skip
+            name="depthwise_kernel",
+            shape=(*self.kernel_size, channels, self.depth_multiplier),
+            initializer=self.depthwise_initializer,
+            regularizer=self.depthwise_regularizer,
+            constraint=self.depthwise_constraint,
+            trainable=True,
+            dtype=self.dtype,
+        )
         self.pointwise_kernel = self.add_weight(
             name="pointwise_kernel",
             shape=(*(1,) * self.rank, self.depth_multiplier * channels, self.filters),
-            initializer=self.pointwise_initializer, regularizer=self.pointwise_regularizer,
-            constraint=self.pointwise_constraint, trainable=True, dtype=self.dtype,
-        )  # fmt: skip
+            initializer=self.pointwise_initializer,
+            regularizer=self.pointwise_regularizer,
+            constraint=self.pointwise_constraint,
+            trainable=True,
+            dtype=self.dtype,
+        )
         self._add_bias()
         self.built = True
 
@@ -76,9 +93,14 @@ class _SeparableCore(ConvCore):
         last = self.data_format == "channels_last"
         data_format = convert_data_format(self.data_format, ndim=4)
         outputs = nn_separable_conv2d(
-            inputs, depthwise, pointwise, strides=(1, *strides, 1) if last else (1, 1, *strides),
-            padding=self._op_padding, rate=rate, data_format=data_format,
-        )  # fmt: skip
+            inputs,
+            depthwise,
+            pointwise,
+            strides=(1, *strides, 1) if last else (1, 1, *strides),
+            padding=self._op_padding,
+            rate=rate,
+            data_format=data_format,
+        )
         if self.use_bias:
             outputs = bias_add(outputs, self.bias, data_format=data_format)
         return outputs
@@ -106,9 +128,11 @@ class SeparableConv1DCore(_SeparableCore):
             inputs = pad(inputs, self._compute_causal_padding())
         axis = 1 if self.data_format == "channels_last" else 2
         outputs = self._separable(
-            expand_dims(inputs, axis), expand_dims(self.depthwise_kernel, 0), expand_dims(self.pointwise_kernel, 0),
+            expand_dims(inputs, axis),
+            expand_dims(self.depthwise_kernel, 0),
+            expand_dims(self.pointwise_kernel, 0),
             (1, *self.dilation_rate),
-        )  # fmt: skip
+        )
         return self._activated(squeeze(outputs, [axis]))
 
 
@@ -130,48 +154,106 @@ class SeparableConv1D(SeparableConv1DCore, Layer):
 
     def __init__(
         self,
-        filters: int, kernel_size: Any, strides: Any = 1, padding: Any = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = 1, depth_multiplier: int = 1,
-        activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-        depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
-        bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: Any = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = zeros_initializer(),
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
-            data_format=data_format, dilation_rate=dilation_rate, depth_multiplier=depth_multiplier,
-            activation=activation, use_bias=use_bias, depthwise_initializer=depthwise_initializer,
-            pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
-            depthwise_regularizer=depthwise_regularizer, pointwise_regularizer=pointwise_regularizer,
-            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-            depthwise_constraint=depthwise_constraint, pointwise_constraint=pointwise_constraint,
-            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
-        )  # fmt: skip
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
+            depth_multiplier=depth_multiplier,
+            activation=activation,
+            use_bias=use_bias,
+            depthwise_initializer=depthwise_initializer,
+            pointwise_initializer=pointwise_initializer,
+            bias_initializer=bias_initializer,
+            depthwise_regularizer=depthwise_regularizer,
+            pointwise_regularizer=pointwise_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            depthwise_constraint=depthwise_constraint,
+            pointwise_constraint=pointwise_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
 
 def separable_conv1d(
     inputs: Any,
-    filters: int, kernel_size: Any, strides: Any = 1, padding: Any = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = 1, depth_multiplier: int = 1,
-    activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-    depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
-    activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
-    bias_constraint: Any = None, trainable: bool = True, name: Any = None, reuse: Any = None,
-) -> Tensor:  # fmt: skip
+    filters: int,
+    kernel_size: Any,
+    strides: Any = 1,
+    padding: Any = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = 1,
+    depth_multiplier: int = 1,
+    activation: Any = None,
+    use_bias: bool = True,
+    depthwise_initializer: Any = None,
+    pointwise_initializer: Any = None,
+    bias_initializer: Any = zeros_initializer(),
+    depthwise_regularizer: Any = None,
+    pointwise_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    depthwise_constraint: Any = None,
+    pointwise_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: Any = None,
+    reuse: Any = None,
+) -> Tensor:
     """A convolution of each channel, then one of width 1 that mixes them, over sequences."""
     layer = SeparableConv1D(
-        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
-        dilation_rate=dilation_rate, depth_multiplier=depth_multiplier, activation=activation,
-        use_bias=use_bias, depthwise_initializer=depthwise_initializer,
-        pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
-        depthwise_regularizer=depthwise_regularizer, pointwise_regularizer=pointwise_regularizer,
-        bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-        depthwise_constraint=depthwise_constraint, pointwise_constraint=pointwise_constraint,
-        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
+        filters=filters,
+        kernel_size=kernel_size,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilation_rate=dilation_rate,
+        depth_multiplier=depth_multiplier,
+        activation=activation,
+        use_bias=use_bias,
+        depthwise_initializer=depthwise_initializer,
+        pointwise_initializer=pointwise_initializer,
+        bias_initializer=bias_initializer,
+        depthwise_regularizer=depthwise_regularizer,
+        pointwise_regularizer=pointwise_regularizer,
+        bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer,
+        depthwise_constraint=depthwise_constraint,
+        pointwise_constraint=pointwise_constraint,
+        bias_constraint=bias_constraint,
+        trainable=trainable,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
     return layer.apply(inputs)  # type: ignore[no-any-return]
 
 
@@ -180,46 +262,104 @@ class SeparableConv2D(SeparableConv2DCore, Layer):
 
     def __init__(
         self,
-        filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
-        activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-        depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
-        bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: Any = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = (1, 1),
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = zeros_initializer(),
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
-            data_format=data_format, dilation_rate=dilation_rate, depth_multiplier=depth_multiplier,
-            activation=activation, use_bias=use_bias, depthwise_initializer=depthwise_initializer,
-            pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
-            depthwise_regularizer=depthwise_regularizer, pointwise_regularizer=pointwise_regularizer,
-            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-            depthwise_constraint=depthwise_constraint, pointwise_constraint=pointwise_constraint,
-            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
-        )  # fmt: skip
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
+            depth_multiplier=depth_multiplier,
+            activation=activation,
+            use_bias=use_bias,
+            depthwise_initializer=depthwise_initializer,
+            pointwise_initializer=pointwise_initializer,
+            bias_initializer=bias_initializer,
+            depthwise_regularizer=depthwise_regularizer,
+            pointwise_regularizer=pointwise_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            depthwise_constraint=depthwise_constraint,
+            pointwise_constraint=pointwise_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
 
 def separable_conv2d(
     inputs: Any,
-    filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
-    activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-    depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
-    activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
-    bias_constraint: Any = None, trainable: bool = True, name: Any = None, reuse: Any = None,
-) -> Tensor:  # fmt: skip
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: Any = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = (1, 1),
+    depth_multiplier: int = 1,
+    activation: Any = None,
+    use_bias: bool = True,
+    depthwise_initializer: Any = None,
+    pointwise_initializer: Any = None,
+    bias_initializer: Any = zeros_initializer(),
+    depthwise_regularizer: Any = None,
+    pointwise_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    depthwise_constraint: Any = None,
+    pointwise_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: Any = None,
+    reuse: Any = None,
+) -> Tensor:
     """A convolution of each channel, then a 1x1 one that mixes them, over images."""
     layer = SeparableConv2D(
-        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
-        dilation_rate=dilation_rate, depth_multiplier=depth_multiplier, activation=activation,
-        use_bias=use_bias, depthwise_initializer=depthwise_initializer,
-        pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
-        depthwise_regularizer=depthwise_regularizer, pointwise_regularizer=pointwise_regularizer,
-        bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-        depthwise_constraint=depthwise_constraint, pointwise_constraint=pointwise_constraint,
-        bias_constraint=bias_constraint, trainable=trainable, name=name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
+        filters=filters,
+        kernel_size=kernel_size,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilation_rate=dilation_rate,
+        depth_multiplier=depth_multiplier,
+        activation=activation,
+        use_bias=use_bias,
+        depthwise_initializer=depthwise_initializer,
+        pointwise_initializer=pointwise_initializer,
+        bias_initializer=bias_initializer,
+        depthwise_regularizer=depthwise_regularizer,
+        pointwise_regularizer=pointwise_regularizer,
+        bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer,
+        depthwise_constraint=depthwise_constraint,
+        pointwise_constraint=pointwise_constraint,
+        bias_constraint=bias_constraint,
+        trainable=trainable,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
     return layer.apply(inputs)  # type: ignore[no-any-return]

@@ -25,9 +25,13 @@ from headrace.ops.nn.cross_entropy import bias_add
 from headrace.variables.initializers import zeros_initializer
 
 __all__ = [
-    "Conv2DTranspose", "Conv2DTransposeCore", "Conv3DTranspose", "Conv3DTransposeCore", "conv2d_transpose",
+    "Conv2DTranspose",
+    "Conv2DTransposeCore",
+    "Conv3DTranspose",
+    "Conv3DTransposeCore",
+    "conv2d_transpose",
     "conv3d_transpose",
-]  # fmt: skip
+]
 
 
 class _TransposedCore(ConvCore):
@@ -49,7 +53,8 @@ class _TransposedCore(ConvCore):
             self.output_padding = normalize_tuple(output_padding, rank, "output_padding")
             if any(o >= s for o, s in zip(self.output_padding, self.strides)):
                 raise ValueError(
-                    f"Stride {self.strides} must be greater than output padding {self.output_padding}"
+                    f"Stride {self.strides} must be greater than output padding "
+                    f"{self.output_padding}"
                 )
 
     def build(self, input_shape: Any) -> None:
@@ -143,9 +148,13 @@ class Conv3DTransposeCore(_TransposedCore):
         first = self.data_format == "channels_first"
         strides = (1, 1, *self.strides) if first else (1, *self.strides, 1)
         return nn_conv3d_transpose(
-            inputs, self.kernel, output_shape, strides, self.padding.upper(),
+            inputs,
+            self.kernel,
+            output_shape,
+            strides,
+            self.padding.upper(),
             data_format=convert_data_format(self.data_format, ndim=5),
-        )  # fmt: skip
+        )
 
 
 class Conv2DTranspose(Conv2DTransposeCore, Layer):
@@ -153,41 +162,86 @@ class Conv2DTranspose(Conv2DTransposeCore, Layer):
 
     def __init__(
         self,
-        filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
-        data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: Any = "valid",
+        data_format: str = "channels_last",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
-            data_format=data_format, activation=activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
-        )  # fmt: skip
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
 
 def conv2d_transpose(
     inputs: Any,
-    filters: int, kernel_size: Any, strides: Any = (1, 1), padding: Any = "valid",
-    data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
-    kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: Any = "valid",
+    data_format: str = "channels_last",
+    activation: Any = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: Any = None,
     reuse: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A transposed convolution ("deconvolution") over images."""
     layer = Conv2DTranspose(
-        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
-        activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, trainable=trainable, name=name,
-        _reuse=reuse, _scope=name,
-    )  # fmt: skip
+        filters=filters,
+        kernel_size=kernel_size,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        activation=activation,
+        use_bias=use_bias,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer,
+        bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer,
+        kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint,
+        trainable=trainable,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
     return layer.apply(inputs)  # type: ignore[no-any-return]
 
 
@@ -196,39 +250,84 @@ class Conv3DTranspose(Conv3DTransposeCore, Layer):
 
     def __init__(
         self,
-        filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: Any = "valid",
-        data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1, 1),
+        padding: Any = "valid",
+        data_format: str = "channels_last",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            filters=filters, kernel_size=kernel_size, strides=strides, padding=padding,
-            data_format=data_format, activation=activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint, trainable=trainable, name=name, **kwargs,
-        )  # fmt: skip
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
 
 def conv3d_transpose(
     inputs: Any,
-    filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: Any = "valid",
-    data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
-    kernel_initializer: Any = None, bias_initializer: Any = zeros_initializer(),
-    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1, 1),
+    padding: Any = "valid",
+    data_format: str = "channels_last",
+    activation: Any = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: Any = None,
     reuse: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A transposed convolution over volumes."""
     layer = Conv3DTranspose(
-        filters=filters, kernel_size=kernel_size, strides=strides, padding=padding, data_format=data_format,
-        activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, trainable=trainable, name=name,
-        _reuse=reuse, _scope=name,
-    )  # fmt: skip
+        filters=filters,
+        kernel_size=kernel_size,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        activation=activation,
+        use_bias=use_bias,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer,
+        bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer,
+        kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint,
+        trainable=trainable,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
     return layer.apply(inputs)  # type: ignore[no-any-return]

@@ -1,7 +1,8 @@
-"""What every layer is: weights, losses, updates, a type found from the first input, ``build`` before the first ``call``.
+"""What every layer is: weights, losses, updates, a type found from the first input, ``build``
+before the first ``call``.
 
-:class:`CoreLayer` is what Keras's and ``tf.layers``' classes have in common. ``base.Layer`` adds variable scopes, from which
-``tf.layers`` takes its names and its sharing of variables.
+:class:`CoreLayer` is what Keras's and ``tf.layers``' classes have in common. ``base.Layer`` adds
+variable scopes, from which ``tf.layers`` takes its names and its sharing of variables.
 """
 
 from __future__ import annotations
@@ -37,8 +38,13 @@ __all__ = ["FLOATX", "CoreLayer"]
 #: The type of layers that nothing gives another.
 FLOATX = "float32"
 _OPTIONS = {
-    "activity_regularizer", "autocast", "batch_input_shape", "batch_size", "input_shape", "weights",
-}  # fmt: skip
+    "activity_regularizer",
+    "autocast",
+    "batch_input_shape",
+    "batch_size",
+    "input_shape",
+    "weights",
+}
 
 
 class _CallContext(threading.local):
@@ -62,9 +68,12 @@ def make_variable(name: str, shape: Any = None, dtype: Any = None, **options: An
         given = functools.partial(made, shape, dtype=dtype)
     make: Any = Variable
     return make(
-        initial_value=given, name=name, dtype=dtype if callable(initializer) else None,
-        use_resource=True if use_resource is None else use_resource, **options,
-    )  # fmt: skip
+        initial_value=given,
+        name=name,
+        dtype=dtype if callable(initializer) else None,
+        use_resource=True if use_resource is None else use_resource,
+        **options,
+    )
 
 
 class CoreLayer(Module):
@@ -130,7 +139,10 @@ class CoreLayer(Module):
 
     @property
     def dtype(self) -> str | None:
-        """The name of the weights' type; None before the first call of a layer that was given none."""
+        """The name of the weights' type.
+
+        None before the first call of a layer that was given none.
+        """
         return self._dtype
 
     @property
@@ -196,12 +208,18 @@ class CoreLayer(Module):
         trainable = checked_trainable(trainable, synchronization)
         getter = kwargs.get("getter", make_variable)
         variable = getter(
-            name=name, shape=() if shape is None else shape, dtype=kind,
+            name=name,
+            shape=() if shape is None else shape,
+            dtype=kind,
             initializer=self._initializer_for(get_initializer(initializer), kind, name),
-            constraint=get_constraint(constraint), trainable=trainable, partitioner=partitioner,
-            use_resource=use_resource, collections=kwargs.get("collections"),
-            synchronization=synchronization, aggregation=aggregation,
-        )  # fmt: skip
+            constraint=get_constraint(constraint),
+            trainable=trainable,
+            partitioner=partitioner,
+            use_resource=use_resource,
+            collections=kwargs.get("collections"),
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )
         regularizer = get_regularizer(regularizer)
         if regularizer is not None:
             self._handle_weight_regularization(
@@ -222,7 +240,8 @@ class CoreLayer(Module):
         if dtype.is_integer or dtype.is_bool:
             return zeros_initializer()
         raise ValueError(
-            f"An initializer for variable {name} of type {dtype.base_dtype} is required for layer {self.name}"
+            f"An initializer for variable {name} of type {dtype.base_dtype} is required "
+            f"for layer {self.name}"
         )
 
     def _nested(self, attribute: str) -> list[Any]:
@@ -260,7 +279,8 @@ class CoreLayer(Module):
         """How many numbers the weights have."""
         if not self.built:
             raise ValueError(
-                f"You tried to call `count_params` on {self.name}, but the layer isn't built. You can build it "
+                f"You tried to call `count_params` on {self.name}, but the layer isn't "
+                "built. You can build it "
                 f"manually via: `{self.name}.build(batch_input_shape)`."
             )
         return int(sum(np.prod(w.shape.as_list()) for w in self.weights))
@@ -278,14 +298,17 @@ class CoreLayer(Module):
         params = self.weights
         if len(params) != len(weights):
             raise ValueError(
-                f'You called `set_weights(weights)` on layer "{self.name}" with a  weight list of length '
-                f"{len(weights)}, but the layer was expecting {len(params)} weights. Provided weights: "
+                f'You called `set_weights(weights)` on layer "{self.name}" with a  weight '
+                "list of length "
+                f"{len(weights)}, but the layer was expecting {len(params)} weights. "
+                "Provided weights: "
                 f"{str(weights)[:50]}..."
             )
         for param, value in zip(params, weights):
             if not param.shape.is_compatible_with(np.shape(value)):
                 raise ValueError(
-                    f"Layer weight shape {param.shape} not compatible with provided weight shape {np.shape(value)}"
+                    f"Layer weight shape {param.shape} not compatible with provided "
+                    f"weight shape {np.shape(value)}"
                 )
         for param, value in zip(params, weights):
             if get_default_graph()._is_eager:
@@ -395,7 +418,8 @@ class CoreLayer(Module):
                 outputs = self.call(inputs, *args, **kwargs)
                 if outputs is None:
                     raise ValueError(
-                        "A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: "
+                        "A layer's `call` method should return a Tensor or a list of "
+                        "Tensors, not None (layer: "
                         f"{self.name})."
                     )
                 self._handle_activity_regularization(inputs, outputs)
@@ -449,8 +473,10 @@ def checked_trainable(trainable: bool | None, synchronization: Any) -> bool:
     if synchronization == VariableSynchronization.ON_READ:
         if trainable:
             raise ValueError(
-                "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable variables. "
-                "You have specified trainable=True and synchronization=VariableSynchronization.ON_READ."
+                "Synchronization value can be set to VariableSynchronization.ON_READ only "
+                "for non-trainable variables. "
+                "You have specified trainable=True and "
+                "synchronization=VariableSynchronization.ON_READ."
             )
         return False
     return True if trainable is None else trainable

@@ -1,4 +1,5 @@
-"""Linear-chain conditional random fields: scores, the partition function, decoding (``tf.contrib.crf``).
+"""Linear-chain conditional random fields: scores, the partition function, decoding
+(``tf.contrib.crf``).
 
 Unary potentials are (batch, time, tags), transitions (tags, tags), sequence lengths (batch).
 """
@@ -18,10 +19,18 @@ from headrace.layers.smart import smart_cond
 from headrace.variables.variable_scope import get_variable
 
 __all__ = [
-    "CrfDecodeBackwardRnnCell", "CrfDecodeForwardRnnCell", "CrfForwardRnnCell", "crf_binary_score", "crf_decode",
-    "crf_log_likelihood", "crf_log_norm", "crf_multitag_sequence_score", "crf_sequence_score", "crf_unary_score",
+    "CrfDecodeBackwardRnnCell",
+    "CrfDecodeForwardRnnCell",
+    "CrfForwardRnnCell",
+    "crf_binary_score",
+    "crf_decode",
+    "crf_log_likelihood",
+    "crf_log_norm",
+    "crf_multitag_sequence_score",
+    "crf_sequence_score",
+    "crf_unary_score",
     "viterbi_decode",
-]  # fmt: skip
+]
 
 
 def _for_length(inputs: Any, single: Any, many: Any) -> Any:
@@ -85,8 +94,12 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
         rest = ops.slice(inputs, [0, 1, 0], [-1, -1, -1])
         cell = CrfForwardRnnCell(transition_params)
         _, alphas = dynamic_rnn(
-            cell, rest, sequence_length=_less_one(sequence_lengths), initial_state=first, dtype=dtypes.float32
-        )  # fmt: skip
+            cell,
+            rest,
+            sequence_length=_less_one(sequence_lengths),
+            initial_state=first,
+            dtype=dtypes.float32,
+        )
         return _zero_if_empty(sequence_lengths, ops.reduce_logsumexp(alphas, [1]))
 
     return _for_length(inputs, single, many)
@@ -95,7 +108,10 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Any, Any]:
-    """``(log_likelihood, transition_params)``; without parameters the variable ``transitions`` is made."""
+    """``(log_likelihood, transition_params)``.
+
+    Without parameters the variable ``transitions`` is made.
+    """
     tags = dimension_value(inputs.shape[2])
     if transition_params is None:
         transition_params = get_variable("transitions", [tags, tags])

@@ -72,15 +72,25 @@ class DenseCore(CoreLayer):
             )
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self.add_weight(
-            "kernel", shape=[size, self.units], initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint, dtype=self.dtype, trainable=True,
-        )  # fmt: skip
+            "kernel",
+            shape=[size, self.units],
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+            dtype=self.dtype,
+            trainable=True,
+        )
         self.bias = None
         if self.use_bias:
             self.bias = self.add_weight(
-                "bias", shape=[self.units], initializer=self.bias_initializer, regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint, dtype=self.dtype, trainable=True,
-            )  # fmt: skip
+                "bias",
+                shape=[self.units],
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+                dtype=self.dtype,
+                trainable=True,
+            )
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
@@ -141,9 +151,20 @@ class Dense(DenseCore, Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            units, activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
-            activity_regularizer, kernel_constraint, bias_constraint, trainable=trainable, name=name, **kwargs,
-        )  # fmt: skip
+            units,
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
 
 def dense(
@@ -162,14 +183,27 @@ def dense(
     name: Any = None,
     reuse: Any = None,
 ) -> Tensor:
-    """``activation(inputs · kernel + bias)`` with new variables ``<name>/kernel`` and ``<name>/bias``.
+    """``activation(inputs · kernel + bias)`` with new variables ``<name>/kernel`` and
+    ``<name>/bias``.
 
     Example: ``tf.layers.dense(x, 10, activation=tf.nn.relu)``.
     """
     layer = Dense(
-        units, activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
-        activity_regularizer, kernel_constraint, bias_constraint, trainable, name, _scope=name, _reuse=reuse,
-    )  # fmt: skip
+        units,
+        activation,
+        use_bias,
+        kernel_initializer,
+        bias_initializer,
+        kernel_regularizer,
+        bias_regularizer,
+        activity_regularizer,
+        kernel_constraint,
+        bias_constraint,
+        trainable,
+        name,
+        _scope=name,
+        _reuse=reuse,
+    )
     return layer.apply(inputs)  # type: ignore[no-any-return]
 
 

@@ -16,9 +16,13 @@ from headrace.ops.nn import activations as nn_activations
 from headrace.variables import initializers as _init
 
 __all__ = [
-    "get_activation", "get_constraint", "get_initializer", "get_regularizer", "serialize_activation",
+    "get_activation",
+    "get_constraint",
+    "get_initializer",
+    "get_regularizer",
+    "serialize_activation",
     "serialize_object",
-]  # fmt: skip
+]
 
 
 def linear(x: Any) -> Any:
@@ -34,33 +38,57 @@ def _hard_sigmoid(x: Any) -> Any:
 
 #: Activations by the names that Keras gives them.
 ACTIVATIONS: dict[str, Callable[..., Any]] = {
-    "elu": nn_activations.elu, "exponential": math_unary.exp, "hard_sigmoid": _hard_sigmoid, "linear": linear,
-    "relu": nn_activations.relu, "selu": nn_activations.selu, "sigmoid": math_unary.sigmoid,
-    "softmax": nn_activations.softmax, "softplus": nn_activations.softplus,
-    "softsign": nn_activations.softsign, "tanh": math_unary.tanh,
-}  # fmt: skip
+    "elu": nn_activations.elu,
+    "exponential": math_unary.exp,
+    "hard_sigmoid": _hard_sigmoid,
+    "linear": linear,
+    "relu": nn_activations.relu,
+    "selu": nn_activations.selu,
+    "sigmoid": math_unary.sigmoid,
+    "softmax": nn_activations.softmax,
+    "softplus": nn_activations.softplus,
+    "softsign": nn_activations.softsign,
+    "tanh": math_unary.tanh,
+}
 
 INITIALIZERS: dict[str, Callable[..., Any]] = {
-    "Constant": _init.Constant, "GlorotNormal": _init.GlorotNormal, "GlorotUniform": _init.GlorotUniform,
-    "Identity": _init.Identity, "Ones": _init.Ones, "Orthogonal": _init.Orthogonal,
+    "Constant": _init.Constant,
+    "GlorotNormal": _init.GlorotNormal,
+    "GlorotUniform": _init.GlorotUniform,
+    "Identity": _init.Identity,
+    "Ones": _init.Ones,
+    "Orthogonal": _init.Orthogonal,
     "RandomNormal": functools.partial(_init.RandomNormal, stddev=0.05),
     "RandomUniform": functools.partial(_init.RandomUniform, minval=-0.05, maxval=0.05),
     "TruncatedNormal": functools.partial(_init.TruncatedNormal, stddev=0.05),
-    "VarianceScaling": _init.VarianceScaling, "Zeros": _init.Zeros, "constant": _init.Constant,
-    "glorot_normal": _init.GlorotNormal, "glorot_uniform": _init.GlorotUniform, "he_normal": _init.he_normal,
-    "he_uniform": _init.he_uniform, "identity": _init.Identity, "lecun_normal": _init.lecun_normal,
-    "lecun_uniform": _init.lecun_uniform, "normal": functools.partial(_init.RandomNormal, stddev=0.05),
-    "one": _init.Ones, "ones": _init.Ones, "orthogonal": _init.Orthogonal,
+    "VarianceScaling": _init.VarianceScaling,
+    "Zeros": _init.Zeros,
+    "constant": _init.Constant,
+    "glorot_normal": _init.GlorotNormal,
+    "glorot_uniform": _init.GlorotUniform,
+    "he_normal": _init.he_normal,
+    "he_uniform": _init.he_uniform,
+    "identity": _init.Identity,
+    "lecun_normal": _init.lecun_normal,
+    "lecun_uniform": _init.lecun_uniform,
+    "normal": functools.partial(_init.RandomNormal, stddev=0.05),
+    "one": _init.Ones,
+    "ones": _init.Ones,
+    "orthogonal": _init.Orthogonal,
     "random_normal": functools.partial(_init.RandomNormal, stddev=0.05),
     "random_uniform": functools.partial(_init.RandomUniform, minval=-0.05, maxval=0.05),
     "truncated_normal": functools.partial(_init.TruncatedNormal, stddev=0.05),
-    "uniform": functools.partial(_init.RandomUniform, minval=-0.05, maxval=0.05), "zero": _init.Zeros,
+    "uniform": functools.partial(_init.RandomUniform, minval=-0.05, maxval=0.05),
+    "zero": _init.Zeros,
     "zeros": _init.Zeros,
-}  # fmt: skip
+}
 
 
 def get_activation(identifier: Any) -> Any:
-    """The function for an activation; None stands for the identity and stays None in ``tf.layers``."""
+    """The function for an activation.
+
+    None stands for the identity and stays None in ``tf.layers``.
+    """
     if identifier is None:
         return linear
     if callable(identifier):

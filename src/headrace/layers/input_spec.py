@@ -13,8 +13,8 @@ __all__ = ["InputSpec", "assert_input_compatibility"]
 class InputSpec:
     """A condition on one input: ``InputSpec(ndim=4, axes={-1: 3})``.
 
-    ``shape`` gives every size (None: any); ``ndim``, ``min_ndim`` and ``max_ndim`` bound the rank; ``axes`` maps an axis to its
-    size.
+    ``shape`` gives every size (None: any); ``ndim``, ``min_ndim`` and ``max_ndim`` bound the rank;
+    ``axes`` maps an axis to its size.
     """
 
     def __init__(
@@ -48,9 +48,13 @@ class InputSpec:
 
     def get_config(self) -> dict[str, Any]:
         return {
-            "dtype": self.dtype, "shape": self.shape, "ndim": self.ndim, "max_ndim": self.max_ndim,
-            "min_ndim": self.min_ndim, "axes": self.axes,
-        }  # fmt: skip
+            "dtype": self.dtype,
+            "shape": self.shape,
+            "ndim": self.ndim,
+            "max_ndim": self.max_ndim,
+            "min_ndim": self.min_ndim,
+            "axes": self.axes,
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> InputSpec:
@@ -64,7 +68,8 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
     flat, specs = nest.flatten(inputs), nest.flatten(input_spec)
     if len(flat) != len(specs):
         raise ValueError(
-            f"Layer {layer_name} expects {len(specs)} inputs, but it received {len(flat)} input tensors. "
+            f"Layer {layer_name} expects {len(specs)} inputs, but it received {len(flat)} "
+            "input tensors. "
             f"Inputs received: {flat}"
         )
     for index, (x, spec) in enumerate(zip(flat, specs)):
@@ -115,13 +120,15 @@ def _check_sizes(spec: InputSpec, x: Any, index: int, layer: str) -> None:
         want = dimension_value(size)
         if want is not None and shape[axis] not in (want, None):
             raise ValueError(
-                f"{_head(index, layer)}expected axis {axis} of input shape to have value {want} but received input "
+                f"{_head(index, layer)}expected axis {axis} of input shape to have value "
+                f"{want} but received input "
                 f"with shape {shape}"
             )
     if spec.shape is not None:
         for want, have in zip(spec.shape, shape):
             if want is not None and have is not None and want != have:
                 raise ValueError(
-                    f"Input {index} is incompatible with layer {layer}: expected shape={spec.shape}, "
+                    f"Input {index} is incompatible with layer {layer}: expected "
+                    f"shape={spec.shape}, "
                     f"found shape={shape}"
                 )

@@ -1,7 +1,8 @@
-"""The operations that layers are made of, under one name: ``from headrace.layers import layer_ops as ops``.
+"""The operations that layers are made of, under one name: ``from headrace.layers import layer_ops
+as ops``.
 
-Tensors get their operators (``a * b``) when the API is imported, which type checkers do not see. Here every function is typed
-so that its results may be used with operators.
+Tensors get their operators (``a * b``) when the API is imported, which type checkers do not see.
+Here every function is typed so that its results may be used with operators.
 """
 
 from __future__ import annotations
@@ -39,10 +40,36 @@ from headrace.ops.nn import normalization as _normalization
 from headrace.ops.random import random_ops as _random
 
 _MODULES = (
-    _convert, _infer, _arranging, _shape, _basic, _casting, _gathering, _joining, _ranges, _selecting, _slicing,
-    _assertions, _control, _dependencies, _functional, _tensor_array, _contraction, _matmul, _binary, _clip,
-    _comparison, _reductions, _unary, _activations, _convolution, _cross_entropy, _embedding, _normalization, _random,
-)  # fmt: skip
+    _convert,
+    _infer,
+    _arranging,
+    _shape,
+    _basic,
+    _casting,
+    _gathering,
+    _joining,
+    _ranges,
+    _selecting,
+    _slicing,
+    _assertions,
+    _control,
+    _dependencies,
+    _functional,
+    _tensor_array,
+    _contraction,
+    _matmul,
+    _binary,
+    _clip,
+    _comparison,
+    _reductions,
+    _unary,
+    _activations,
+    _convolution,
+    _cross_entropy,
+    _embedding,
+    _normalization,
+    _random,
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -21,10 +21,20 @@ from headrace.ops.array.array_shape import expand_dims, squeeze, transpose
 from headrace.ops.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
 
 __all__ = [
-    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
-    "PoolingCore", "average_pooling1d", "average_pooling2d", "average_pooling3d", "max_pooling1d", "max_pooling2d",
+    "AveragePooling1D",
+    "AveragePooling2D",
+    "AveragePooling3D",
+    "MaxPooling1D",
+    "MaxPooling2D",
+    "MaxPooling3D",
+    "PoolingCore",
+    "average_pooling1d",
+    "average_pooling2d",
+    "average_pooling3d",
+    "max_pooling1d",
+    "max_pooling2d",
     "max_pooling3d",
-]  # fmt: skip
+]
 
 
 class PoolingCore(CoreLayer):

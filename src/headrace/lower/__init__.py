@@ -1,1 +1,4 @@
-"""From a rewritten program to something that runs: fusion, lifetimes, packed weights, generated code, bound runs."""
+"""From a rewritten program to something that runs.
+
+Fusion, lifetimes, packed weights, generated code, bound runs.
+"""

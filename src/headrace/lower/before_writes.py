@@ -1,7 +1,9 @@
-"""What a program computes before it writes anything: usually the forward and the backward pass of a training step.
+"""What a program computes before it writes anything: usually the forward and the backward pass of a
+training step.
 
-``split`` takes those nodes out. They read variables as they were before the run and have no effect, so they may run first, and as
-often as one likes. What is left writes the variables; it gets what the first part computed as further feeds.
+``split`` takes those nodes out. They read variables as they were before the run and have no effect,
+so they may run first, and as often as one likes. What is left writes the variables; it gets what
+the first part computed as further feeds.
 
     pure, rest = split(program)
     rest.feeds == program.feeds + pure.fetches

@@ -1,8 +1,8 @@
 """A plan as one Python function.
 
-Every value is a local variable, in a long plan one that held another before; every step is a line. Kernels, constants, variable
-names and writers are parameters of a factory around the function, so plans of the same structure share one compiled code object
-however often a graph is built again. The line of a failing step leads back to its node.
+Every value is a local variable, in a long plan one that held another before; every step is a line.
+Kernels, constants, variable names and writers are parameters of a factory around the function, so
+plans of the same structure share one compiled code object. A failing line leads to its node.
 
     def make(np, k0, c0):
         def run(S, V, f0):
@@ -55,7 +55,7 @@ _SHORTCUTS = frozenset(["Size", "_InverseSize", "Cast", "ExpandDims", "Mean", "S
 _SHORT_ROW = 16
 _SMALL = 4096  # elements below which reuse of a buffer gains nothing
 _NAMES = 32  # local names, before those of dead values are used again
-_MANY = 1000  # parameters; Python's time to compile a function that closes over n of them grows with n * n
+_MANY = 1000  # parameters; compiling a function that closes over n of them takes n * n
 
 
 _ONE, _ZERO = np.int32(1), np.int32(0)
@@ -184,7 +184,8 @@ class _Generator:
             if i in self.loaded:
                 out.append(f"  v{i} = V.get({self.param(f'q{i}', v.key)})")
                 if self.starts_kept.get(i):
-                    # None may mean that another thread is writing it; later this run's own write would be seen
+                    # None may mean that another thread is writing it; later this run's own write
+                    # would be seen
                     out.append(f"  if v{i} is None: v{i} = S.raw(q{i})")
                     out.append(f"  s{i} = v{i}")
         if any(v.written for v in self.program.variables):
@@ -216,7 +217,10 @@ class _Generator:
         return name
 
     def name(self, value: int) -> str:
-        """The local name of a value; variables are checked to be initialised where they are first used."""
+        """The local name of a value.
+
+        Variables are checked to be initialised where they are first used.
+        """
         found = self.names.get(value)
         if value in self.by_start or value in self.by_current:
             return self.variable(value)
@@ -245,7 +249,9 @@ class _Generator:
         return name
 
     def new(self, value: int) -> str:
-        """A name; outside of branches and loops, after the first few, one whose value nobody reads any more."""
+        """A name; outside of branches and loops, after the first few, one whose value nobody reads
+        any more.
+        """
         if self.free and self.n_temps >= _NAMES and len(self.checked) == 1:
             name = self.free.pop()
         else:
@@ -274,7 +280,9 @@ class _Generator:
             self.position += 1
 
     def branch(self, s: PlanIf, guard: str = "") -> None:
-        """An ``if``; where they are nested deeper than Python allows, a flat sequence of guarded runs of steps."""
+        """An ``if``; where they are nested deeper than Python allows, a flat sequence of guarded
+        runs of steps.
+        """
         test = self.name(s.pred)
         test = test if s.branch else f"not {test}"
         if self.depth < _DEEP:
@@ -325,7 +333,9 @@ class _Generator:
         self.position += 1
 
     def find_growing(self, s: PlanWhile) -> None:
-        """Loop variables whose next value is themselves with something appended (see growing.py)."""
+        """Loop variables whose next value is themselves with something appended (see
+        growing.py).
+        """
         nexts = {v.next: v.value for v in s.loop.values}
         for node in s.body:
             if not isinstance(node, Node) or node.opdef.name != "ConcatV2" or len(node.inputs) != 3:
@@ -376,7 +386,10 @@ class _Generator:
         return self.beside_array(node, value) or self.name(value)
 
     def beside_array(self, node: Node, value: int) -> str | None:
-        """A constant number in an expression with an array, as one of rank 0: a NumPy scalar takes 0.2 µs more there."""
+        """A constant number in an expression with an array, as one of rank 0.
+
+        A NumPy scalar takes 0.2 µs more there.
+        """
         array = peek(self.program.constants, value)
         if array is None or array.ndim or array.dtype.kind == "O":
             return None
@@ -408,7 +421,9 @@ class _Generator:
         return self.program.values[node.outputs[0]].dtype is dtypes.string
 
     def shortcut(self, node: Node, args: list[str]) -> str | None:
-        """Ops on shapes and scalars whose other inputs are known, without a call of their kernel."""
+        """Ops on shapes and scalars whose other inputs are known, without a call of their
+        kernel.
+        """
         name = node.opdef.name
         if name not in _SHORTCUTS:
             return None
@@ -450,7 +465,9 @@ class _Generator:
         return None
 
     def product(self, node: Node, args: list[str]) -> str:
-        """Small products as an operator, the others (or unknown sizes) through the threads of ``gemm``."""
+        """Small products as an operator, the others (or unknown sizes) through the threads of
+        ``gemm``.
+        """
         left = args[0] + (".T" if node.attrs["transpose_a"] else "")
         right = args[1] + (".T" if node.attrs["transpose_b"] else "")
         if node.opdef.name == "_FusedMatMul":
@@ -493,7 +510,9 @@ class _Generator:
         return self.param(name, bound)
 
     def reuse(self, node: Node, args: list[str]) -> str | None:
-        """An ``out=`` form over an input that dies here, where that input certainly has the result's shape."""
+        """An ``out=`` form over an input that dies here, where that input certainly has the
+        result's shape.
+        """
         form = INTO.get(node.opdef.name)
         out = node.outputs[0]
         info = self.program.values[out]
@@ -537,7 +556,8 @@ class _Generator:
         pred, if_false, if_true = (self.name_lazily(i) for i in node.inputs)
         self.emit(f"{self.new(node.outputs[0])} = {if_true} if {pred} else {if_false}", node)
         self.emit(
-            f"{self.new(node.outputs[1])} = {self.param('one', _ONE)} if {pred} else {self.param('zero', _ZERO)}"
+            f"{self.new(node.outputs[1])} = {self.param('one', _ONE)} if {pred} else "
+            f"{self.param('zero', _ZERO)}"
         )
 
     def name_lazily(self, value: int) -> str:
@@ -569,7 +589,9 @@ class _Generator:
         self.locked = (len(self.lines), self.depth)
 
     def is_small_update(self, node: Node) -> bool:
-        """A new value that is one expression, of a variable that is replaced rather than overwritten."""
+        """A new value that is one expression, of a variable that is replaced rather than
+        overwritten.
+        """
         if node.opdef.name not in UPDATES:
             return False
         variable, change = (self.program.values[node.inputs[i]].shape for i in (0, -1))
@@ -653,7 +675,10 @@ class _Generator:
         )
         targets = [f"v{w}" for w in written_variables(step)]
         writer = self.param(f"w{len(self.params)}", bound)
-        call = f"{writer}(S, ({''.join(a + ', ' for a in shared)}), ({''.join(g + ', ' for g in gradients)}))"
+        call = (
+            f"{writer}(S, ({''.join(a + ', ' for a in shared)}), "
+            f"({''.join(g + ', ' for g in gradients)}))"
+        )
         self.emit(f"{', '.join(targets)}, = {call}", step)
         for node in step.nodes:
             self._wrote(node)
@@ -691,7 +716,8 @@ class _Generator:
         self.emit(f"{self.new(step.output)} = {name}({', '.join(args)})", step)
 
     def release(self, s: Node | Fused | Grouped) -> None:
-        """Let go of large values after their last use, and of views: one of a variable keeps it from being overwritten.
+        """Let go of large values after their last use, and of views: one of a variable keeps it
+        from being overwritten.
 
         Small ones go when their name is used again.
         """
@@ -716,7 +742,9 @@ class _Generator:
             self.emit(" = ".join([*dict.fromkeys(gone), "None"]))
 
     def may_be_pooled(self, value: int) -> bool:
-        """Large enough to be used again, and certainly there (a branch that was not taken makes nothing)."""
+        """Large enough to be used again, and certainly there (a branch that was not taken makes
+        nothing).
+        """
         info = self.program.values[value]
         if (
             self.home.get(value) is not self.checked[-1]

@@ -1,7 +1,8 @@
 """How single ops look in generated NumPy code.
 
-Most steps are a call of the bound kernel. For the ops listed here there is a shorter or an ``out=`` form; each is bound
-to its kernel by the differential tests (numpy against reference executor). ``{0}``, ``{1}`` are the inputs.
+Most steps are a call of the bound kernel. For the ops listed here there is a shorter or an ``out=``
+form; each is bound to its kernel by the differential tests (numpy against reference executor).
+``{0}``, ``{1}`` are the inputs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 
 __all__ = ["EXPRESSIONS", "INTO", "UPDATES", "inverse_of", "number_of"]
 
-#: Python expressions. Operators serve arrays and NumPy scalars alike, and are ten times faster on scalars.
+#: Python expressions. Operators serve arrays and NumPy scalars alike, and are ten times faster on
+#: scalars.
 EXPRESSIONS: dict[str, str] = {
     "Add": "{0} + {1}",
     "AddV2": "{0} + {1}",
@@ -42,7 +44,8 @@ UPDATES: dict[str, str] = {
     "AssignSubVariableOp": "{0} - {1}",
 }
 
-#: Forms that write their result into ``{out}``, for numeric types. The output may be one of the inputs.
+#: Forms that write their result into ``{out}``, for numeric types. The output may be one of the
+#: inputs.
 INTO: dict[str, str] = {
     "Add": "np.add({0}, {1}, out={out})",
     "AddV2": "np.add({0}, {1}, out={out})",
@@ -71,7 +74,10 @@ INTO: dict[str, str] = {
 
 @functools.cache
 def number_of(dtype: Any) -> Callable[[int], Any]:
-    """From a size to a NumPy scalar; sizes come again, and to make one takes four times as long as to find it."""
+    """From a size to a NumPy scalar.
+
+    Sizes come again, and to make one takes four times as long as to find it.
+    """
     return functools.lru_cache(64)(dtype.np_dtype.type)
 
 

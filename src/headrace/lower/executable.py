@@ -23,10 +23,12 @@ WEIGHTS = ("float32", "bfloat16", "int8")
 
 
 class Options:
-    """How plans are made. Part of the plan cache's key, by identity: take them from ``options_for``.
+    """How plans are made. Part of the plan cache's key, by identity: take them from
+    ``options_for``.
 
-    ``exact`` leaves out the rewrites that may change bits (docs/rewrites.md). ``weights`` is what large weights of products
-    that the program does not write are computed with: "float32", "bfloat16" or "int8".
+    ``exact`` leaves out the rewrites that may change bits (docs/rewrites.md). ``weights`` is what
+    large weights of products that the program does not write are computed with: "float32",
+    "bfloat16" or "int8".
     """
 
     __slots__ = ("exact", "executor", "fusion", "rewrites", "weights")
@@ -45,14 +47,18 @@ class Options:
 
 @functools.lru_cache(64)
 def options_for(
-    executor: str = "numpy", rewrites: bool = True, fusion: bool = True, exact: bool = False,
+    executor: str = "numpy",
+    rewrites: bool = True,
+    fusion: bool = True,
+    exact: bool = False,
     weights: str = "float32",
-) -> Options:  # fmt: skip
+) -> Options:
     return Options(executor, rewrites, fusion, exact, weights)
 
 
 class Executable:
-    """A plan bound to an executor: ``run(state, values, *feeds)`` returns a tuple of fetched values.
+    """A plan bound to an executor: ``run(state, values, *feeds)`` returns a tuple of fetched
+    values.
 
     ``locate(error)`` finds the operation that raised and its inputs.
     """
@@ -80,7 +86,10 @@ class Executable:
 
 
 def located_error(executable: Executable, error: BaseException) -> BaseException:
-    """An error of a run as TensorFlow's class, with the operation and the user's line; as it is if it has no place."""
+    """An error of a run as TensorFlow's class, with the operation and the user's line.
+
+    As it is if it has no place.
+    """
     found = executable.locate(error)
     if found is None and isinstance(error, errors.OpError) and hasattr(error._op, "_frames"):
         found = error._op, []  # raised between steps: a variable without a value
@@ -88,7 +97,9 @@ def located_error(executable: Executable, error: BaseException) -> BaseException
 
 
 def op_error(error: BaseException, op: Any, inputs: list[Any]) -> BaseException:
-    """The error of a step as TensorFlow's class, with operation, input shapes and the user's line."""
+    """The error of a step as TensorFlow's class, with operation, input shapes and the user's
+    line.
+    """
     where = trace.user_line(op._frames)
     if isinstance(error, errors.OpError):
         if error._op is not None and error._op is not op:

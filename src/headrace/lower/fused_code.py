@@ -1,7 +1,8 @@
 """A fused element-wise step as a function of its inputs.
 
-Small arrays: the members one after the other, in as few temporaries as possible. Large ones: the same lines on blocks of
-rows or flat blocks, over threads. Inputs of lower rank (a bias) or of one element are passed whole to every block.
+Small arrays: the members one after the other, in as few temporaries as possible. Large ones: the
+same lines on blocks of rows or flat blocks, over threads. Inputs of lower rank (a bias) or of one
+element are passed whole to every block.
 """
 
 from __future__ import annotations

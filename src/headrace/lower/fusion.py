@@ -1,9 +1,9 @@
 """Chains of element-wise operations become one step.
 
-A fused step runs its members block by block over threads when its arrays are large, and one after the other in a single
-temporary when they are small. A producer joins the group of its only user if both have the same static shape; then
-nothing outside can tell when it ran. A reduction over everything or over the last axis may close a group: then the group's
-result is never stored.
+A fused step runs its members block by block over threads when its arrays are large, and one after
+the other in a single temporary when they are small. A producer joins the group of its only user if
+both have the same static shape; then nothing outside can tell when it ran. A reduction over
+everything or over the last axis may close a group: then the group's result is never stored.
 """
 
 from __future__ import annotations
@@ -28,10 +28,30 @@ LARGE_ALONE = 512 * 1024
 LONG_ROWS = 4096
 
 #: Worth running in blocks over threads even alone.
-HEAVY = frozenset([
-    "Tanh", "Exp", "Log", "Sigmoid", "Erf", "Erfc", "Pow", "Sin", "Cos", "Tan", "Log1p", "Expm1", "Softplus", "Elu",
-    "Selu", "Atan", "Asin", "Acos", "Sinh", "Cosh",
-])  # fmt: skip
+HEAVY = frozenset(
+    [
+        "Tanh",
+        "Exp",
+        "Log",
+        "Sigmoid",
+        "Erf",
+        "Erfc",
+        "Pow",
+        "Sin",
+        "Cos",
+        "Tan",
+        "Log1p",
+        "Expm1",
+        "Softplus",
+        "Elu",
+        "Selu",
+        "Atan",
+        "Asin",
+        "Acos",
+        "Sinh",
+        "Cosh",
+    ]
+)
 
 
 #: May close a group.
@@ -40,7 +60,10 @@ _REDUCED_TYPES = frozenset([dtypes.float32, dtypes.float64])
 
 
 class Fused(NamedTuple):
-    """Element-wise nodes in order, perhaps a reduction after them; the last one's output is the step's."""
+    """Element-wise nodes in order, perhaps a reduction after them.
+
+    The last one's output is the step's.
+    """
 
     nodes: tuple[Node, ...]
     inputs: tuple[int, ...]
@@ -157,7 +180,9 @@ def _closes(
 
 
 def _is_large(value: int, program: Program) -> bool:
-    """Whether a single cheap function has, or for large batches may have, so many elements that another core helps."""
+    """Whether a single cheap function has, or for large batches may have, so many elements that
+    another core helps.
+    """
     shape = program.values[value].shape or ()
     n = shapes.num_elements(shape)
     if n is None:  # perhaps: it is asked again when it runs

@@ -1,8 +1,9 @@
 """One update of many small variables (lower/update_groups.py).
 
-Their values lie one after the other in one array for each slot, and each variable is a view of its part. As long as the
-state still holds those very views, the next update takes the whole arrays as they are; else it puts them together anew.
-Like every writer it makes new arrays and replaces the values under the lock: readers keep what they have.
+Their values lie one after the other in one array for each slot, and each variable is a view of its
+part. As long as the state still holds those very views, the next update takes the whole arrays as
+they are; else it puts them together anew. Like every writer it makes new arrays and replaces the
+values under the lock: readers keep what they have.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class _Whole(NamedTuple):
 
 
 class GroupWriter:
-    """``writer(state, shared, gradients)`` returns the new values, variable by variable, slot by slot."""
+    """``writer(state, shared, gradients)`` returns the new values, variable by variable, slot by
+    slot.
+    """
 
     __slots__ = ("__weakref__", "at", "count", "kernel", "keys", "ops", "parts")
 

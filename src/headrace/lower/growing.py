@@ -1,8 +1,9 @@
 """A loop variable that grows: ``past = tf.concat([past, present], axis)`` without copying the past.
 
-The values of all iterations lie in one array with room at the end of the axis. An iteration writes its part behind what is
-there and goes on with a longer view. What was written is never changed, so views of earlier iterations stay good, whoever
-holds them; when the room is used up, an array twice as long takes over.
+The values of all iterations lie in one array with room at the end of the axis. An iteration writes
+its part behind what is there and goes on with a longer view. What was written is never changed, so
+views of earlier iterations stay good, whoever holds them; when the room is used up, an array twice
+as long takes over.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ SPARE = 16
 
 
 class Growing:
-    """``append(old, new)`` in the place of a concatenation of both, one object for each run of a loop."""
+    """``append(old, new)`` in the place of a concatenation of both, one object for each run of a
+    loop.
+    """
 
     __slots__ = ("axis", "buffer", "used", "view")
 
@@ -29,7 +32,9 @@ class Growing:
         self.used = 0
 
     def append(self, old: Any, new: Any) -> Any:
-        """``np.concatenate([old, new], axis)`` for the ``old`` that the last call returned (or the first one)."""
+        """``np.concatenate([old, new], axis)`` for the ``old`` that the last call returned (or the
+        first one).
+        """
         axis = self.axis % old.ndim
         if old is not self.view:
             self._take(old, axis)

@@ -1,7 +1,9 @@
-"""The part of a plan that depends on variables alone (lower/kept_values.py), with its results from the last time.
+"""The part of a plan that depends on variables alone (lower/kept_values.py), with its results from
+the last time.
 
-The results belong to a session's state, not to the plan. They are good as long as every variable is the same array as then
-and was not overwritten since. Arrays are remembered weakly, so that an optimizer can go on updating them in place.
+The results belong to a session's state, not to the plan. They are good as long as every variable is
+the same array as then and was not overwritten since. Arrays are remembered weakly, so that an
+optimizer can go on updating them in place.
 """
 
 from __future__ import annotations
@@ -78,7 +80,10 @@ class KeptPart:
 
 
 def _make_room(state: State, made: tuple[Any, ...]) -> bool:
-    """Whether the values may be kept: all of a session's take no more than twice what its variables do, or LEAST."""
+    """Whether the values may be kept.
+
+    All of a session's take no more than twice what its variables do, or LEAST.
+    """
     most = max(LEAST, 2 * state.nbytes())
     wanted = _bytes(made)
     if wanted > most:
@@ -89,7 +94,10 @@ def _make_room(state: State, made: tuple[Any, ...]) -> bool:
 
 
 def is_within_bounds(state: State) -> bool:
-    """Whether what a session keeps is within its bounds still; weights that are packed later make it more."""
+    """Whether what a session keeps is within its bounds still.
+
+    Weights that are packed later make it more.
+    """
     return sum(_bytes(e.values) for e in state.kept.values()) <= max(LEAST, 2 * state.nbytes())
 
 

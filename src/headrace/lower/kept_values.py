@@ -1,14 +1,15 @@
 """What depends on variables alone is kept between runs.
 
-A program that only reads a variable computes the same from it every time until somebody writes it: a normalised or
-transposed weight, a folded batch norm, a packed matrix. ``split`` takes such nodes out of the program. What is left has
-their results as further feeds, and the part that was taken out runs again only when one of its variables was written.
+A program that only reads a variable computes the same from it every time until somebody writes it:
+a normalised or transposed weight, a folded batch norm, a packed matrix. ``split`` takes such nodes
+out of the program. What is left has their results as further feeds, and the part that was taken out
+runs again only when one of its variables was written.
 
     main, part = split(program)
     part.fetches == main.feeds[len(program.feeds):]
 
-Views of a variable cost nothing and would keep its memory from being overwritten in place: they stay where they are. So do
-small results.
+Views of a variable cost nothing and would keep its memory from being overwritten in place: they
+stay where they are. So do small results.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ MIN_ELEMENTS = 4096
 
 
 def split(program: Program) -> tuple[Program, Program | None]:
-    """The program without what depends on unwritten variables alone, and that part (None if there is none)."""
+    """The program without what depends on unwritten variables alone, and that part (None if there
+    is none).
+    """
     known = {v.start for v in program.variables if not v.written}
     if not known:
         return program, None
@@ -52,7 +55,9 @@ def split(program: Program) -> tuple[Program, Program | None]:
 
 
 def makers_of(program: Program, known: set[int]) -> dict[int, Node]:
-    """The pure nodes of the outermost block that depend on unwritten variables and constants only, by what they make."""
+    """The pure nodes of the outermost block that depend on unwritten variables and constants only,
+    by what they make.
+    """
     makers: dict[int, Node] = {}
     steady = known | set(program.constants)
     for s in program.body:

@@ -1,7 +1,8 @@
 """How long values live and who may overwrite them.
 
-Positions number the steps in running order. A value used inside a loop but made before it lives to the loop's end. Values
-that may share memory (views, loop variables, selected branches) form one group that lives as long as its longest member.
+Positions number the steps in running order. A value used inside a loop but made before it lives to
+the loop's end. Values that may share memory (views, loop variables, selected branches) form one
+group that lives as long as its longest member.
 """
 
 from __future__ import annotations

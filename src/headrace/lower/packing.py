@@ -1,7 +1,8 @@
 """Layers whose weights the program does not write keep them packed (kernels/packed_weights.py).
 
-``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``. ``_Held(w)`` depends on a variable alone and is therefore kept between
-runs until the variable is written (lower/kept_values.py); for a constant it is a constant.
+``MatMul(x, w)`` becomes ``_HeldMatMul(x, w, _Held(w))``. ``_Held(w)`` depends on a variable alone
+and is therefore kept between runs until the variable is written (lower/kept_values.py); for a
+constant it is a constant.
 """
 
 from __future__ import annotations
@@ -30,13 +31,18 @@ MIN_ELEMENTS = {
     "_LSTMLayer": 0,
 }
 _REPLACED = {
-    "MatMul": HELD_MATMUL, "_FusedMatMul": HELD_MATMUL, "Conv2D": HELD_CONV2D, "_FusedConv2D": HELD_CONV2D,
+    "MatMul": HELD_MATMUL,
+    "_FusedMatMul": HELD_MATMUL,
+    "Conv2D": HELD_CONV2D,
+    "_FusedConv2D": HELD_CONV2D,
     "_LSTMLayer": HELD_LSTM_LAYER,
-}  # fmt: skip
+}
 
 
 def pack(program: Program, weights: str = "float32") -> Program:
-    """The program with packed weights, products' as the type that is named, if there is a kernel library that packs."""
+    """The program with packed weights, products' as the type that is named, if there is a kernel
+    library that packs.
+    """
     if not any(isinstance(s, Node) and s.opdef.name in _REPLACED for s in program.body):
         return program
     steady = {v.start for v in program.variables if not v.written}
@@ -136,9 +142,11 @@ def _replaced(program: Program, chosen: set[int], way: WeightsWay | None) -> Pro
             attrs["weights"] = _kind_of(s, program, way, misses)
         body.append(Node(_REPLACED[s.opdef.name], inputs, s.outputs, attrs, s.op))
     return program._replace(
-        body=tuple(body), values=values, constants=constants,
+        body=tuple(body),
+        values=values,
+        constants=constants,
         near_misses=(*program.near_misses, *misses),
-    )  # fmt: skip
+    )
 
 
 def _as_constant(held: Held) -> Any:

@@ -1,8 +1,9 @@
 """A chain of element-wise operations that ends in a reduction, as a function of its inputs.
 
-The whole chain never exists for large arrays: each block of it is computed in a buffer of the thread and reduced there. Blocks
-depend on the shape alone, and partial results are joined in a fixed order, so the number of threads changes nothing. A sum over
-everything is cut where NumPy's own pairwise summation halves its input, and so has the same bits as without blocks.
+The whole chain never exists for large arrays: each block of it is computed in a buffer of the
+thread and reduced there. Blocks depend on the shape alone, and partial results are joined in a
+fixed order, so the number of threads changes nothing. A sum over everything is cut where NumPy's
+own pairwise summation halves its input, and so has the same bits as without blocks.
 
     reduce_sum(square(x - y))   # one pass over x and y, nothing of their size is written
 """
@@ -73,7 +74,9 @@ def make_reduced(step: Fused, program: Program) -> Callable[..., Any]:
 
 
 def _full_shape(inputs: tuple[Any, ...], rank: int) -> tuple[int, ...] | None:
-    """The shape of the chain's result if one of the inputs has it, and the others do not stretch it."""
+    """The shape of the chain's result if one of the inputs has it, and the others do not stretch
+    it.
+    """
     found = None
     for x in inputs:
         if getattr(x, "ndim", 0) == rank and (found is None or x.size > found.size):
@@ -125,7 +128,10 @@ def _single(x: Any) -> Any:
 
 
 def _halves(start: int, size: int, block: int, leaves: list[tuple[int, int]]) -> Any:
-    """The pieces that NumPy's pairwise summation makes, down to blocks: a leaf's number, or a pair."""
+    """The pieces that NumPy's pairwise summation makes, down to blocks.
+
+    A leaf's number, or a pair.
+    """
     if size <= max(block, 128):
         leaves.append((start, start + size))
         return len(leaves) - 1
@@ -142,9 +148,15 @@ def _joined(tree: Any, partials: Any) -> Any:
 
 
 def _sums(
-    into: Any, flat: list[Any], cut: list[bool], dtype: Any, leaves: list[tuple[int, int]], partials: Any,
-    first: int, end: int,
-) -> None:  # fmt: skip
+    into: Any,
+    flat: list[Any],
+    cut: list[bool],
+    dtype: Any,
+    leaves: list[tuple[int, int]],
+    partials: Any,
+    first: int,
+    end: int,
+) -> None:
     for n in range(first, end):
         lo, hi = leaves[n]
         out = _buffer(hi - lo, dtype)
@@ -178,9 +190,17 @@ def _rows(
 
 
 def _row_pieces(
-    into: Any, inputs: tuple[Any, ...], cut: list[bool], shape: tuple[int, ...], dtype: Any, name: str, out: Any,
-    step: int, first: int, end: int,
-) -> None:  # fmt: skip
+    into: Any,
+    inputs: tuple[Any, ...],
+    cut: list[bool],
+    shape: tuple[int, ...],
+    dtype: Any,
+    name: str,
+    out: Any,
+    step: int,
+    first: int,
+    end: int,
+) -> None:
     length = shape[-1]
     for n in range(first, end):
         lo, hi = n * step, min((n + 1) * step, shape[0])

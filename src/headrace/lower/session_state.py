@@ -1,9 +1,10 @@
 """The variables of one session, and the one way to write them.
 
-A value is an array (or, for rank 0, an immutable NumPy scalar) in a dictionary. Readers take the reference that is there
-when their run starts; nothing may change it under them. A writer takes the array *out* of the dictionary while it works,
-under the lock, and overwrites it only if its reference count shows that nobody else holds it; otherwise it makes a new
-one. So readers need no lock, concurrent updates are never lost, and no run sees a half-written variable.
+A value is an array (or, for rank 0, an immutable NumPy scalar) in a dictionary. Readers take the
+reference that is there when their run starts; nothing may change it under them. A writer takes the
+array *out* of the dictionary while it works, under the lock, and overwrites it only if its
+reference count shows that nobody else holds it; otherwise it makes a new one. So readers need no
+lock, concurrent updates are never lost, and no run sees a half-written variable.
 """
 
 from __future__ import annotations
@@ -26,8 +27,16 @@ class State:
     """Values and other resources of a session."""
 
     __slots__ = (
-        "__weakref__", "groups", "kept", "lock", "overwrites", "resources", "settled", "values", "versions",
-    )  # fmt: skip
+        "__weakref__",
+        "groups",
+        "kept",
+        "lock",
+        "overwrites",
+        "resources",
+        "settled",
+        "values",
+        "versions",
+    )
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -40,15 +49,20 @@ class State:
         self.lock = threading.RLock()
 
     def need(self, key: str, op: Any) -> Any:
-        """The slow way to a value that was not there: it may just be being written by another thread."""
+        """The slow way to a value that was not there.
+
+        It may just be being written by another thread.
+        """
         with self.lock:
             value = self.values.get(key)
         if value is None:
             raise errors.FailedPreconditionError(
-                None, op,
-                f"Attempting to use uninitialized value {op.name}. Run its initializer first, for example "
+                None,
+                op,
+                f"Attempting to use uninitialized value {op.name}. Run its initializer "
+                "first, for example "
                 "sess.run(tf.global_variables_initializer()).",
-            )  # fmt: skip
+            )
         return value
 
     def raw(self, key: str) -> Any:
@@ -108,12 +122,16 @@ def _count(holder: list[Any]) -> int:
 _ALONE = _count([np.zeros(1)])
 
 
-#: Arrays up to this size are replaced rather than overwritten: a new small array costs less than doing it in place.
+#: Arrays up to this size are replaced rather than overwritten: a new small array costs less than
+#: doing it in place.
 SMALL = 16 * 1024
 
 
 class Writer:
-    """One writing operation, bound: ``writer(state, rt, *inputs)`` returns (new values…, other outputs…)."""
+    """One writing operation, bound.
+
+    ``writer(state, rt, *inputs)`` returns (new values…, other outputs…).
+    """
 
     __slots__ = (
         "copies",
@@ -170,7 +188,9 @@ class Writer:
 
     @uninterrupted
     def write_one(self, state: State, rt: Any, *args: Any) -> tuple[Any, ...]:
-        """The commonest case, one variable that is the first input, with as little around the kernel as possible."""
+        """The commonest case, one variable that is the first input, with as little around the
+        kernel as possible.
+        """
         key = self.keys[0]
         values = state.values
         with state.lock:
@@ -198,7 +218,9 @@ class Writer:
         return True
 
     def _overwrite(self, state: State, rt: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Take the arrays out, so that no reader can come by them, and change them if nobody holds them already."""
+        """Take the arrays out, so that no reader can come by them, and change them if nobody holds
+        them already.
+        """
         values = state.values
         taken: list[Any] = []
         try:
@@ -239,7 +261,8 @@ class Writer:
     def _stored(self, value: Any) -> Any:
         """A value fit to be kept: of its own memory, contiguous; rank 0 as a scalar.
 
-        Only assignments return one of their inputs, and ``copies`` is set for them unless the plan gives it away.
+        Only assignments return one of their inputs, and ``copies`` is set for them unless the plan
+        gives it away.
         """
         if type(value) is not np.ndarray:
             return value if isinstance(value, np.generic) else np.asarray(value)[()]

@@ -1,19 +1,20 @@
 """Runs whose shapes have settled: the same plan, again and again, with feeds of the same shapes.
 
-A pure plan that calls the kernel library is bound to its shapes when it first sees them (settling.py): every value gets memory
-of its own that stays where it is, views are made once, what depends on shapes alone is computed once, and a step becomes a
-primitive whose arguments are in place. Such a run is a straight line of calls of C, about a microsecond each around the work.
+A pure plan that calls the kernel library is bound to its shapes when it first sees them
+(settling.py): every value gets memory of its own that stays where it is, views are made once, what
+depends on shapes alone is computed once, and a step becomes a primitive whose arguments are in
+place. Such a run is a straight line of calls of C, about a microsecond each around the work.
 
-What depends on variables (packed weights, folded normalisations) is bound as well, and bound again when a variable was written.
-Variables are not held between runs, so that training can go on overwriting them where they lie. Results are the caller's own:
-they never lie in the settled memory.
+What depends on variables (packed weights, folded normalisations) is bound as well, and bound again
+when a variable was written. Variables are not held between runs, so that training can go on
+overwriting them where they lie. Results are the caller's own: they never lie in the settled memory.
 
-A training step is bound up to its first write (lower/before_writes.py); the writes come after that as they always do, and take
-their arguments out of the settled memory.
+A training step is bound up to its first write (lower/before_writes.py); the writes come after that
+as they always do, and take their arguments out of the settled memory.
 
-A few signatures (shapes, for each calling thread) are settled at first sight; one more only after it has come often, in place of
-the one that was longest ago. All others, and whatever goes wrong here, take the general way, which computes the same and says
-what is wrong.
+A few signatures (shapes, for each calling thread) are settled at first sight; one more only after
+it has come often, in place of the one that was longest ago. All others, and whatever goes wrong
+here, take the general way, which computes the same and says what is wrong.
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ _NONE = id(None)
 
 
 class _Here(local):
-    """The calling thread. Its number may be an earlier thread's, whose bindings it then takes over with the same setting of OpenMP."""
+    """The calling thread.
+
+    Its number may be an earlier thread's, whose bindings it then takes over with the same setting
+    of OpenMP.
+    """
 
     def __init__(self) -> None:
         self.ident = get_ident()
@@ -67,9 +72,19 @@ class _Settled:
     """A binding to shapes, with the variables that it was last brought up to date with."""
 
     __slots__ = (
-        "binding", "dead", "failures", "ids", "kept", "keys", "library", "n_steady", "overwrites", "run", "versions",
+        "binding",
+        "dead",
+        "failures",
+        "ids",
+        "kept",
+        "keys",
+        "library",
+        "n_steady",
+        "overwrites",
+        "run",
+        "versions",
         "watched",
-    )  # fmt: skip
+    )
 
     def __init__(self, binding: Binding, kept: KeptPart | None, kernels: Any) -> None:
         self.binding = binding
@@ -87,7 +102,10 @@ class _Settled:
         self.failures = 0
 
     def held(self, state: State, values: dict[str, Any]) -> list[Any]:
-        """The variables' arrays, with everything up to date. Nobody overwrites them while they are held."""
+        """The variables' arrays, with everything up to date.
+
+        Nobody overwrites them while they are held.
+        """
         held = [*map(values.get, self.keys)]
         ids = [*map(id, held)]
         if _NONE in ids or ids[: self.n_steady] != self.ids or self.dead[0]:
@@ -129,7 +147,10 @@ class _Settled:
 
 
 def _watch(value: Any, dead: list[bool]) -> Any:
-    """A weak reference that tells of the array's end; of a scalar (which nobody can change) itself."""
+    """A weak reference that tells of the array's end.
+
+    Of a scalar (which nobody can change) itself.
+    """
 
     def tell(_: Any) -> None:
         dead[0] = True
@@ -143,7 +164,8 @@ def _watch(value: Any, dead: list[bool]) -> Any:
 class SettledRuns:
     """What an executable calls instead of its general function, ``general(state, values, *feeds)``.
 
-    ``rest(state, values, *feeds, *results)`` is what comes after the plan: the writes of a training step.
+    ``rest(state, values, *feeds, *results)`` is what comes after the plan: the writes of a training
+    step.
     """
 
     __slots__ = ("__weakref__", "counts", "evicted", "general", "kept", "plan", "rest")
@@ -211,9 +233,13 @@ class SettledRuns:
         return run_one if one else run
 
     def _first(
-        self, table: dict[Any, Any], state: State, values: dict[str, Any], signature: Any,
+        self,
+        table: dict[Any, Any],
+        state: State,
+        values: dict[str, Any],
+        signature: Any,
         feeds: tuple[Any, ...],
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The binding for a signature that has none yet, if it is to have one."""
         kernels = library()
         if kernels is None or not self._wanted(signature, len(table)):
@@ -271,7 +297,10 @@ def settled_runs(plan: Plan, general: Run, kept: KeptPart | None) -> SettledRuns
 
 
 def settled_training(plan: Plan, general: Run) -> tuple[SettledRuns, Compiled, Plan] | None:
-    """For a plan that writes variables; with the code and the plan of what comes after the part that is bound."""
+    """For a plan that writes variables.
+
+    With the code and the plan of what comes after the part that is bound.
+    """
     if plan.kept or len(plan.program.body) > MOST_STATEMENTS:
         return None
     parts = split(plan.program)

@@ -1,7 +1,8 @@
 """The steps of a settled run that are more than a kernel and a copy, by op.
 
-Each function binds one step, or answers False and leaves it to its kernel. What they compute is what the kernels compute; the
-differences are that arguments are in place, and that a product takes in the sum that follows it.
+Each function binds one step, or answers False and leaves it to its kernel. What they compute is
+what the kernels compute; the differences are that arguments are in place, and that a product takes
+in the sum that follows it.
 """
 
 from __future__ import annotations
@@ -177,7 +178,10 @@ def _activate(s: Settling, activation: str, out: Any, name: str) -> None:
 
 
 def _added(s: Settling, value: int, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """A sum with this product that nothing else stands between: the sum's value and its other summand."""
+    """A sum with this product that nothing else stands between.
+
+    The sum's value and its other summand.
+    """
     at = value
     while True:
         users = s.uses.get(at, [])
@@ -231,7 +235,9 @@ def _inputs_of(s: Settling, output: int) -> tuple[int, ...]:
 
 
 def _gradient(s: Settling, node: Node) -> bool:
-    """The gradient of an activation, from its output (or, for relu, its input) and what comes back to it."""
+    """The gradient of an activation, from its output (or, for relu, its input) and what comes back
+    to it.
+    """
     name = node.opdef.name
     at, back = node.inputs[::-1] if name == "ReluGrad" else node.inputs
     arrays = [s.array(v) for v in (at, back)]
@@ -320,7 +326,9 @@ def _conv(s: Settling, node: Node) -> bool:
 
 
 def _check_bounds(s: Settling, x: int, w: int, added: Sequence[int]) -> None:
-    """Lines that leave a convolution whose relu may see NaN to the general way (see onednn/conv.py)."""
+    """Lines that leave a convolution whose relu may see NaN to the general way (see
+    onednn/conv.py).
+    """
     steady = [v for v in added if not s.is_data(v)]
     filter_size = [0.0]
 
@@ -568,7 +576,10 @@ def _aim_lstm(
 
 
 def _stacked(arrays: list[Any]) -> Any:
-    """Matrices that lie at equal distances as one array, the first axis over them; None if they do not."""
+    """Matrices that lie at equal distances as one array, the first axis over them.
+
+    None if they do not.
+    """
     first = arrays[0]
     if first.dtype != _FLOAT32 or first.ndim != 2 or not first.size:
         return None
@@ -654,11 +665,23 @@ def _into(s: Settling, node: Node) -> bool:
 
 
 _BINDERS: dict[str, Callable[[Settling, Node], bool]] = {
-    "MatMul": _product, "_FusedMatMul": _product, "_HeldMatMul": _product,
-    "_HeldConv2D": _conv, "MaxPool": partial(_pool, "max"), "AvgPool": partial(_pool, "avg"), "Mean": _mean,
-    "_LayerNorm": _layer_norm, "Softmax": _softmax, "_Attention": _attention,
-    "BatchMatMul": _batch_product, "BatchMatMulV2": _batch_product,
-    "ReluGrad": _gradient, "TanhGrad": _gradient, "SigmoidGrad": _gradient, "Sum": _sum_of_rows,
+    "MatMul": _product,
+    "_FusedMatMul": _product,
+    "_HeldMatMul": _product,
+    "_HeldConv2D": _conv,
+    "MaxPool": partial(_pool, "max"),
+    "AvgPool": partial(_pool, "avg"),
+    "Mean": _mean,
+    "_LayerNorm": _layer_norm,
+    "Softmax": _softmax,
+    "_Attention": _attention,
+    "BatchMatMul": _batch_product,
+    "BatchMatMulV2": _batch_product,
+    "ReluGrad": _gradient,
+    "TanhGrad": _gradient,
+    "SigmoidGrad": _gradient,
+    "Sum": _sum_of_rows,
     "SparseSoftmaxCrossEntropyWithLogits": _cross_entropy,
-    "_HeldLSTMLayer": _lstm, "GatherV2": _gather,
-}  # fmt: skip
+    "_HeldLSTMLayer": _lstm,
+    "GatherV2": _gather,
+}

@@ -1,16 +1,19 @@
-"""From a plan and the shapes of its feeds to a run over memory that stays where it is (see settled.py).
+"""From a plan and the shapes of its feeds to a run over memory that stays where it is (see
+settled.py).
 
 Steps are looked at in their order. A value is one of four kinds:
 
 - ``known``: a constant, or something that depends on shapes alone. Computed here, once.
 - ``steady``: depends on variables (and constants) alone. Computed when a variable was written.
-- ``fixed``: depends on feeds. It lies in memory that was set aside for it, and each run writes it there.
-- ``moving``: an array that may be another one in each run: a variable that the program goes on to write, or a large result of a
-  kernel that has no way to write where it is told.
+- ``fixed``: depends on feeds. It lies in memory that was set aside for it, and each run writes it
+  there.
+- ``moving``: an array that may be another one in each run: a variable that the program goes on to
+  write, or a large result of a kernel that has no way to write where it is told.
 
-A step that makes a fixed value becomes a line of the generated function: the execution of a primitive (settled_steps.py), a NumPy
-function with ``out=``, or, for all other ops, their kernel and a copy of what it gives. Views of fixed memory need no line.
-Memory is used again once nobody reads it any more.
+A step that makes a fixed value becomes a line of the generated function: the execution of a
+primitive (settled_steps.py), a NumPy function with ``out=``, or, for all other ops, their kernel
+and a copy of what it gives. Views of fixed memory need no line. Memory is used again once nobody
+reads it any more.
 """
 
 from __future__ import annotations
@@ -51,7 +54,8 @@ KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
 PRODUCT = 1 << 12
 #: Multiplications from which binding a training step pays.
 MIN_WORK = 1 << 20
-#: Results of fewer elements are copied for the caller, which takes less time than to say where they are to lie.
+#: Results of fewer elements are copied for the caller, which takes less time than to say where they
+#: are to lie.
 COPIED = 1024
 #: Bytes from which a kernel's result is left where it is instead of being copied.
 LEFT = 1 << 16
@@ -59,8 +63,16 @@ LEFT = 1 << 16
 MAX_BYTES = 256 << 20
 #: Ops for whose sake a plan is bound.
 _WORTH = frozenset(
-    ["_HeldMatMul", "_HeldConv2D", "_HeldLSTMLayer", "_Attention", "_LayerNorm", "Conv2D", "_FusedConv2D"]
-)  # fmt: skip
+    [
+        "_HeldMatMul",
+        "_HeldConv2D",
+        "_HeldLSTMLayer",
+        "_Attention",
+        "_LayerNorm",
+        "Conv2D",
+        "_FusedConv2D",
+    ]
+)
 #: Ops whose result depends on the shape of their input alone.
 _OF_SHAPE = frozenset(["Shape", "ShapeN", "Size", "Rank", "_InverseSize"])
 _VIEWS = frozenset(["ReadVariableOp"])
@@ -69,12 +81,38 @@ _OF_KNOWN = frozenset(["BroadcastGradientArgs"])
 #: What training steps of dense layers consist of, beside element-wise ops and views.
 _DENSE = frozenset(
     [
-        "MatMul", "_FusedMatMul", "ReluGrad", "TanhGrad", "SigmoidGrad", "EluGrad", "Sum", "Mean", "Max", "BiasAdd",
-        "BiasAddGrad", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "L2Loss", "AddN",
-        "ConcatV2", "Pack", "Fill", "Softmax", "LogSoftmax", "OneHot", "ZerosLike", "Tile", "BroadcastTo",
-        "BroadcastGradientArgs", "ReadVariableOp", "_InverseSize", "Prod", "ArgMax", "Range",
+        "MatMul",
+        "_FusedMatMul",
+        "ReluGrad",
+        "TanhGrad",
+        "SigmoidGrad",
+        "EluGrad",
+        "Sum",
+        "Mean",
+        "Max",
+        "BiasAdd",
+        "BiasAddGrad",
+        "SoftmaxCrossEntropyWithLogits",
+        "SparseSoftmaxCrossEntropyWithLogits",
+        "L2Loss",
+        "AddN",
+        "ConcatV2",
+        "Pack",
+        "Fill",
+        "Softmax",
+        "LogSoftmax",
+        "OneHot",
+        "ZerosLike",
+        "Tile",
+        "BroadcastTo",
+        "BroadcastGradientArgs",
+        "ReadVariableOp",
+        "_InverseSize",
+        "Prod",
+        "ArgMax",
+        "Range",
     ]
-)  # fmt: skip
+)
 
 
 class Unsettled(Exception):
@@ -97,7 +135,10 @@ def may_settle(plan: Plan, training: bool = False) -> bool:
 
 
 def _is_dense(node: Node) -> bool:
-    """Whether a training step with this op is one of dense layers: others gain nothing, their work is in kernels."""
+    """Whether a training step with this op is one of dense layers.
+
+    Others gain nothing, their work is in kernels.
+    """
     traits, name = node.opdef.traits, node.opdef.name
     return traits.elementwise or traits.view or name in _DENSE or name in _OF_SHAPE
 
@@ -123,7 +164,9 @@ def _is_plain(node: Node, plan: Plan) -> bool:
 
 
 class Binding(NamedTuple):
-    """``run(arrays of the variables, *feeds)``, after ``renew(arrays, kept values)`` whenever one of them has changed."""
+    """``run(arrays of the variables, *feeds)``, after ``renew(arrays, kept values)`` whenever one
+    of them has changed.
+    """
 
     run: Callable[..., tuple[Any, ...]]
     renew: Callable[[Sequence[Any], Sequence[Any]], None]
@@ -137,10 +180,16 @@ class Binding(NamedTuple):
 
 
 def settle(
-    plan: Plan, state: State, values: dict[str, Any], feeds: Sequence[Any], kept: KeptPart | None,
+    plan: Plan,
+    state: State,
+    values: dict[str, Any],
+    feeds: Sequence[Any],
+    kept: KeptPart | None,
     lends: bool = False,
-) -> Binding:  # fmt: skip
-    """``lends``: results are read until the next run only, so they may lie in the settled memory."""
+) -> Binding:
+    """``lends``: results are read until the next run only, so they may lie in the settled
+    memory.
+    """
     variables = used_variables(plan, kept)
     held = [state.need(v.key, v.op) for v in variables]
     kept_values = () if kept is None else kept(state, values)
@@ -148,12 +197,16 @@ def settle(
     try:
         return settling.bind()
     except BaseException:
-        settling.renewals.clear()  # they refer to it: its memory would stay until the collector of cycles comes
+        # they refer to it: its memory would stay until the collector of cycles comes
+        settling.renewals.clear()
         raise
 
 
 def used_variables(plan: Plan, kept: KeptPart | None) -> tuple[VariableInfo, ...]:
-    """Those that steps, kept values or results take; first the ones that the program does not write."""
+    """Those that steps, kept values or results take.
+
+    First the ones that the program does not write.
+    """
     used = {i for step in plan.block for i in step.inputs}  # type: ignore[union-attr]
     used.update(f for f in plan.program.fetches if f is not None)
     keys = () if kept is None else kept.keys
@@ -166,9 +219,14 @@ class Settling:
     """The state of the work, for those who bind steps (settled_steps.py)."""
 
     def __init__(
-        self, plan: Plan, variables: tuple[VariableInfo, ...], held: Sequence[Any], kept: Sequence[Any],
-        feeds: Sequence[Any], lends: bool,
-    ) -> None:  # fmt: skip
+        self,
+        plan: Plan,
+        variables: tuple[VariableInfo, ...],
+        held: Sequence[Any],
+        kept: Sequence[Any],
+        feeds: Sequence[Any],
+        lends: bool,
+    ) -> None:
         self.lends = lends
         kernels = library()
         if kernels is None:
@@ -200,7 +258,8 @@ class Settling:
         self.work = 0  # multiplications in products
         self.fresh: dict[int, str] = {}  # results that are written where the caller gets them
         self.sums: dict[int, int] = {}  # sums that a product has made already
-        #: Values that are NaN where a relu of minus infinity should be 0, with those that they were made of.
+        #: Values that are NaN where a relu of minus infinity should be 0, with those that they were
+        #: made of.
         self.doubtful: dict[int, frozenset[int]] = {}
         self.uses = _uses(plan)
         # packed weights and the like, by the step that they belong to
@@ -210,7 +269,9 @@ class Settling:
         self._take(held, kept, feeds)
 
     def _hold(self) -> None:
-        """A training step changes what the processor and BLAS are set to, as every large run does (kernels/numpy/openblas.py)."""
+        """A training step changes what the processor and BLAS are set to, as every large run does
+        (kernels/numpy/openblas.py).
+        """
         if self.lends:
             self.emit(f"{self.param('hold', hold_blas)}()")
 
@@ -348,7 +409,9 @@ class Settling:
 
     # primitives ---------------------------------------------------------------------------------
     def target(self, value: int, shape: tuple[int, ...], *also: int) -> tuple[Any, str]:
-        """Where a primitive writes a float32 value (and what else is found there), and what lines call it."""
+        """Where a primitive writes a float32 value (and what else is found there), and what lines
+        call it.
+        """
         if (
             self._is_only_result(value)
             and not also
@@ -369,7 +432,10 @@ class Settling:
         return len(users) == 1 and users[0] is None
 
     def call(self, call: Any, places: Sequence[int | None], out: tuple[int, Any, str]) -> None:
-        """A line that executes a call; ``places`` are values (None: aimed otherwise), ``out`` is (place, array, name)."""
+        """A line that executes a call.
+
+        ``places`` are values (None: aimed otherwise), ``out`` is (place, array, name).
+        """
         for place, value in enumerate(places):
             if value is not None:
                 self.aim(call, place, value)
@@ -434,8 +500,10 @@ class Settling:
         run = namespace["make"](kept_alive, *self.params.values())
         renew = _Renewal(self, kept_alive, scratch)
         notes = {
-            "primitives": len(self.calls), "lines": len(self.lines), "bytes": self.nbytes + scratch.nbytes,
-        }  # fmt: skip
+            "primitives": len(self.calls),
+            "lines": len(self.lines),
+            "bytes": self.nbytes + scratch.nbytes,
+        }
         keys = tuple(v.key for v in self.variables)
         return Binding(run, renew, self.variables, keys, self.n_steady, notes)
 
@@ -458,7 +526,10 @@ class Settling:
             self.general(step)
 
     def leave_nan(self, name: str, made_of: frozenset[int] = frozenset()) -> None:
-        """A line that leaves an array with NaN to the general way; without NaN, what it was made of is right, too."""
+        """A line that leaves an array with NaN to the general way.
+
+        Without NaN, what it was made of is right, too.
+        """
         vdot = self.param("vdot", np.vdot)
         self.emit(f"d = {vdot}({name}, {name})")
         self.emit("if d != d: fail()")
@@ -466,7 +537,9 @@ class Settling:
             self.doubtful.pop(value, None)
 
     def _is_of_values(self, step: Node) -> bool:
-        """Whether the shape of a result may be another one in the next run, with feeds of the same shapes."""
+        """Whether the shape of a result may be another one in the next run, with feeds of the same
+        shapes.
+        """
         if step.opdef.name in _OF_KNOWN:
             return True
         shaping = step.opdef.traits.known_inputs

@@ -1,4 +1,7 @@
-"""Which variables are read as they were before the run after a write of them: codegen keeps their first values."""
+"""Which variables are read as they were before the run after a write of them.
+
+Codegen keeps their first values.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Updates of many small variables become one step.
 
-A network has more small variables (biases, scales, offsets) than large ones, and updating each costs a dozen calls on a few
-numbers. Updates by the same rule with the same hyper-parameters are element-wise: done on all of their elements together
-they give the same bits in as many calls as one of them takes. The step stands where the last of them stood; nothing in
-between may look at what the others wrote.
+A network has more small variables (biases, scales, offsets) than large ones, and updating each
+costs a dozen calls on a few numbers. Updates by the same rule with the same hyper-parameters are
+element-wise: done on all of their elements together they give the same bits in as many calls as one
+of them takes. The step stands where the last of them stood; nothing in between may look at what the
+others wrote.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Python functions of one run that may wait for each other: ``tf.py_func``.
 
-TensorFlow runs operations that do not depend on each other at the same time, so two functions may wait for each other (a producer and a
-consumer, a barrier). Here a function that another one follows without depending on it is started on a thread. The run waits
-``GRACE`` seconds for it, so that functions which do not wait run one after the other, in their order; then it goes on, and waits again
-where the results are used. Plans with fewer than two such functions are not affected.
+TensorFlow runs operations that do not depend on each other at the same time, so two functions may
+wait for each other (a producer and a consumer, a barrier). Here a function that another one follows
+without depending on it is started on a thread. The run waits ``GRACE`` seconds for it, so that
+functions which do not wait run one after the other, in their order; then it goes on, and waits
+again where the results are used. Plans with fewer than two such functions are not affected.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ GRACE = 0.05
 
 
 def independent(block: PlanBlock) -> frozenset[Operation]:
-    """The operations of a block that call the user and that a later such operation does not depend on."""
+    """The operations of a block that call the user and that a later such operation does not depend
+    on.
+    """
     found = [s.op for s in block if isinstance(s, Node) and s.opdef.traits.calls_user]
     if len(found) < 2:
         return frozenset()
@@ -40,7 +43,9 @@ def independent(block: PlanBlock) -> frozenset[Operation]:
 
 
 def _dependencies(ops: list[Operation]) -> dict[Operation, int]:
-    """For every operation that one of these depends on, which of them it comes after or is, as bits."""
+    """For every operation that one of these depends on, which of them it comes after or is, as
+    bits.
+    """
     number = {op: n for n, op in enumerate(ops)}
     masks: dict[Operation, int] = {}
     stack = list(ops)
@@ -68,7 +73,10 @@ def _any(masks: Iterable[int]) -> int:
 
 
 def emit_start(code: Any, node: Node, args: list[str]) -> None:
-    """The line that starts a Python function on a thread of its own; ``code`` is the generator of codegen.py."""
+    """The line that starts a Python function on a thread of its own.
+
+    ``code`` is the generator of codegen.py.
+    """
     kernel, _, given = code.call(node, args).partition("(")
     name = f"j{len(code.joining)}"
     code.joining[name] = node
@@ -76,7 +84,10 @@ def emit_start(code: Any, node: Node, args: list[str]) -> None:
 
 
 def emit_joins(code: Any, statement: PlanStatement | None) -> None:
-    """Lines that wait for the functions whose results a statement takes; at the end and before blocks, for all."""
+    """Lines that wait for the functions whose results a statement takes.
+
+    At the end and before blocks, for all.
+    """
     inputs = statement.inputs if isinstance(statement, (Node, Fused, Grouped)) else None
     for name, node in list(code.joining.items()):
         if node is None or (inputs is not None and not set(inputs) & set(node.outputs)):

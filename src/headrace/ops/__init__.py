@@ -10,11 +10,23 @@ from headrace.core.opdef import LOADERS
 
 __all__ = ["load_all"]
 
-#: Families in the order in which an op is looked for that no imported module defines: those of networks first.
+#: Families in the order in which an op is looked for that no imported module defines: those of
+#: networks first.
 _ORDER = (
-    "nn", "math", "array", "control", "state", "random", "linalg", "image", "strings", "io", "sparse", "training",
+    "nn",
+    "math",
+    "array",
+    "control",
+    "state",
+    "random",
+    "linalg",
+    "image",
+    "strings",
+    "io",
+    "sparse",
+    "training",
     "internal",
-)  # fmt: skip
+)
 
 
 def load_all() -> None:

@@ -1,8 +1,9 @@
 """Constants whose values are recorded when they are read.
 
-A compiled function may be used again for a program that differs in the values of its constants, if nobody looked at those
-values while it was made. ``RecordedConstants`` is what a program's stages see in the place of a dictionary then: asking
-whether a value is a constant is free, asking for its array is recorded. Copying it into a dictionary reads everything.
+A compiled function may be used again for a program that differs in the values of its constants, if
+nobody looked at those values while it was made. ``RecordedConstants`` is what a program's stages
+see in the place of a dictionary then: asking whether a value is a constant is free, asking for its
+array is recorded. Copying it into a dictionary reads everything.
 
     constants = RecordedConstants({0: axis, 1: scale})
     1 in constants; peek(constants, 1)   # not recorded: only for parameters that are filled in when a function is bound
@@ -24,7 +25,10 @@ __all__ = ["Constants", "RecordedConstants", "exact_key", "peek"]
 
 
 class RecordedConstants(MutableMapping[int, Any]):
-    """The constants of a program by value number; ``reads`` are the numbers of those whose arrays were asked for."""
+    """The constants of a program by value number.
+
+    ``reads`` are the numbers of those whose arrays were asked for.
+    """
 
     __slots__ = ("_arrays", "_given", "reads")
 
@@ -63,7 +67,10 @@ class RecordedConstants(MutableMapping[int, Any]):
         return made
 
     def peek(self, value: int) -> Any:
-        """The array (None if there is none), unrecorded: its type and shape may be used, its elements may not."""
+        """The array (None if there is none), unrecorded.
+
+        Its type and shape may be used, its elements may not.
+        """
         return self._arrays.get(value)
 
 
@@ -71,12 +78,16 @@ Constants = Union[dict[int, Any], RecordedConstants]
 
 
 def peek(constants: Constants, value: int) -> Any:
-    """A constant as a parameter of generated code: what the code is must not depend on its elements."""
+    """A constant as a parameter of generated code.
+
+    What the code is must not depend on its elements.
+    """
     return constants.get(value) if isinstance(constants, dict) else constants.peek(value)
 
 
 def exact_key(value: Any) -> Hashable:
-    """A key that is equal for equal attributes only: 1, 1.0 and True differ, and so do 0.0 and -0.0.
+    """A key that is equal for equal attributes only: 1, 1.0 and True differ, and so do 0.0 and
+    -0.0.
 
     Raises TypeError for what has no such key.
     """

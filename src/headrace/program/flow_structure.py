@@ -1,14 +1,18 @@
 """Branches and loops of an imported graph: contexts from the operations alone.
 
-A GraphDef has TF-1 control flow as flat Switch / Merge / Enter / Exit / NextIteration nodes. A Program is structured by the
-contexts that ``tf.cond`` and ``tf.while_loop`` leave on operations (core/contexts.py). This module finds them again:
+A GraphDef has TF-1 control flow as flat Switch / Merge / Enter / Exit / NextIteration nodes. A
+Program is structured by the contexts that ``tf.cond`` and ``tf.while_loop`` leave on operations
+(core/contexts.py). This module finds them again:
 
-* ``Enter`` opens the frame of its name, ``Exit`` leaves it; an operation is in the innermost frame of its inputs.
-* an output of a ``Switch`` is guarded by (predicate, output); an operation is guarded by all guards of its inputs, data and
-  control; a ``Merge`` of two values that are guarded by the two sides of one predicate is free of that guard.
+* ``Enter`` opens the frame of its name, ``Exit`` leaves it; an operation is in the innermost frame
+  of its inputs.
+* an output of a ``Switch`` is guarded by (predicate, output); an operation is guarded by all guards
+  of its inputs, data and control; a ``Merge`` of two values that are guarded by the two sides of
+  one predicate is free of that guard.
 
-Predicates are compared behind ``Identity``: ``tf.cond`` switches its pivot by ``pred`` and everything else by ``pred_id``. The Switches
-of a loop's own condition (``LoopCond``) are the loop, not a guard.
+Predicates are compared behind ``Identity``: ``tf.cond`` switches its pivot by ``pred`` and
+everything else by ``pred_id``. The Switches of a loop's own condition (``LoopCond``) are the loop,
+not a guard.
 """
 
 from __future__ import annotations
@@ -37,7 +41,10 @@ Guard = tuple[Tensor, int]
 
 
 class _Place(NamedTuple):
-    """Where an operation is: its frame, and the guards between the frame and itself, outermost first."""
+    """Where an operation is.
+
+    Its frame, and the guards between the frame and itself, outermost first.
+    """
 
     frame: _Frame | None
     guards: tuple[Guard, ...]
@@ -61,7 +68,10 @@ _TOP = _Place(None, ())
 
 
 def find_structure(ops: Sequence[Operation], outer: Context | None = None) -> None:
-    """Give the operations (inputs before users, but for loops) their contexts; those at the top keep ``outer``."""
+    """Give the operations (inputs before users, but for loops) their contexts.
+
+    Those at the top keep ``outer``.
+    """
     _Finder(ops, outer).run()
 
 
@@ -196,7 +206,8 @@ class _Finder:
                 or not op._inputs[1:] == tuple(back)
             ):
                 raise ValueError(
-                    f"'{op.name}' (Merge) of a loop must have an Enter and a NextIteration as its inputs"
+                    f"'{op.name}' (Merge) of a loop must have an Enter and a "
+                    "NextIteration as its inputs"
                 )
             place = self._joined([self._of(t) for t in op._inputs if t._op.type not in _NEXT], op)
             if place.frame is not None:
@@ -213,13 +224,16 @@ class _Finder:
                 controls = [self.places.get(c, _TOP) for c in op._control_inputs]
                 return self._joined([place, *controls], op) if controls else place
         raise ValueError(
-            f"'{op.name}' (Merge) does not join the two branches of a condition: Headrace runs the control flow that tf.cond, "
+            f"'{op.name}' (Merge) does not join the two branches of a condition: Headrace "
+            "runs the control flow that tf.cond, "
             "tf.case and tf.while_loop make"
         )
 
     @staticmethod
     def _chosen_by(a: _Place, b: _Place) -> tuple[_Place, Tensor, bool] | None:
-        """(where the Merge is, the predicate that chooses, whether the first value is the true one)."""
+        """(where the Merge is, the predicate that chooses, whether the first value is the true
+        one).
+        """
         if a.frame is not b.frame:
             return None
         for i, (pred, side) in enumerate(a.guards):
@@ -242,7 +256,9 @@ class _Finder:
             context = self._branch(place.frame, guards[: n + 1], context)
         return context
 
-    def _branch(self, frame: _Frame | None, guards: tuple[Guard, ...], outer: Context | None) -> CondContext:  # fmt: skip
+    def _branch(
+        self, frame: _Frame | None, guards: tuple[Guard, ...], outer: Context | None
+    ) -> CondContext:
         pred, side = guards[-1]
         made = CondContext(pred, pred, side, f"cond_{'ft'[side]}", outer)
         self.contexts[_Place(frame, guards)] = made
@@ -287,8 +303,14 @@ class _Finder:
             context.pivot = context.pivot or self.readers.get(switch._outputs[1])
             exit_tensor = None if leave is None else leave._outputs[0]
             variables.append(
-                _LoopVariable(merge._inputs[0], merge._outputs[0], switch._outputs[1], merge._inputs[1], exit_tensor)
-            )  # fmt: skip
+                _LoopVariable(
+                    merge._inputs[0],
+                    merge._outputs[0],
+                    switch._outputs[1],
+                    merge._inputs[1],
+                    exit_tensor,
+                )
+            )
         context.__dict__["loop_variables"] = variables
 
 

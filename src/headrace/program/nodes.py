@@ -1,11 +1,12 @@
 """Program: the part of a graph that one call needs, structured and immutable.
 
-A program is a block of statements over numbered values. A statement is a :class:`Node` (one op), an :class:`If` (nodes
-under a predicate) or a :class:`While`. All blocks share one numbering: a value made inside a branch or loop body may be
-used by any later statement that runs only if that branch ran.
+A program is a block of statements over numbered values. A statement is a :class:`Node` (one op), an
+:class:`If` (nodes under a predicate) or a :class:`While`. All blocks share one numbering: a value
+made inside a branch or loop body may be used by any later statement that runs only if that branch
+ran.
 
-Every variable has two values: ``start``, what it was before the run, and ``current``, what the last write made of
-it. Which of them a read means is decided when the program is built (see snapshot.py).
+Every variable has two values: ``start``, what it was before the run, and ``current``, what the last
+write made of it. Which of them a read means is decided when the program is built (see snapshot.py).
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ class VariableInfo(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One operation. ``writes`` names the variables (by number) that get new values, in the kernel's order."""
+    """One operation.
+
+    ``writes`` names the variables (by number) that get new values, in the kernel's order.
+    """
 
     opdef: OpDef
     inputs: tuple[int, ...]
@@ -81,7 +85,10 @@ class If(NamedTuple):
 
 
 class LoopValue(NamedTuple):
-    """A loop variable: ``value`` holds it in the loop and afterwards, starting with ``init``, then ``next``."""
+    """A loop variable.
+
+    ``value`` holds it in the loop and afterwards, starting with ``init``, then ``next``.
+    """
 
     value: int
     init: int
@@ -154,7 +161,10 @@ def walk(block: Block) -> Iterator[Node]:
 
 
 def count_uses(program: Program) -> dict[int, int]:
-    """How many inputs each value is; fetches, effects and the steering of branches and loops count twice."""
+    """How many inputs each value is.
+
+    Fetches, effects and the steering of branches and loops count twice.
+    """
     uses: dict[int, int] = {}
 
     def use(value: int, times: int = 1) -> None:

@@ -1,9 +1,10 @@
 """From a graph, fetches and feeds to a Program.
 
-Pruning, scheduling and the meaning of variable reads are settled here. A read means the value from before the run
-unless the reading operation depends, by data or control, on a write of that variable in this run; then it means the
-value at that point. A TF-1 reference read (``v/read``) is looked through: what counts is the operation that uses it. A
-variable that is itself fetched gives its value at the end.
+Pruning, scheduling and the meaning of variable reads are settled here. A read means the value from
+before the run unless the reading operation depends, by data or control, on a write of that variable
+in this run; then it means the value at that point. A TF-1 reference read (``v/read``) is looked
+through: what counts is the operation that uses it. A variable that is itself fetched gives its
+value at the end.
 """
 
 from __future__ import annotations
@@ -33,10 +34,21 @@ from headrace.program.nodes import (
 __all__ = ["FinalValue", "snapshot"]
 
 _VARIABLES = frozenset(["VariableV2", "Variable", "VarHandleOp"])
-_FORWARD = frozenset([
-    "Identity", "RefIdentity", "Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration",
-    "RefNextIteration", "LoopCond",
-])  # fmt: skip
+_FORWARD = frozenset(
+    [
+        "Identity",
+        "RefIdentity",
+        "Switch",
+        "RefSwitch",
+        "Enter",
+        "RefEnter",
+        "Exit",
+        "RefExit",
+        "NextIteration",
+        "RefNextIteration",
+        "LoopCond",
+    ]
+)
 _NOTHING = frozenset(["NoOp", "ControlTrigger"])
 
 
@@ -64,19 +76,27 @@ def snapshot(
     total_ops: int = 0,
     done: frozenset[Operation] = frozenset(),
 ) -> Program:
-    """The program that computes ``fetches`` given ``feeds``; operations in ``done`` need not be waited for."""
+    """The program that computes ``fetches`` given ``feeds``.
+
+    Operations in ``done`` need not be waited for.
+    """
     return _Builder(fetches, feeds, total_ops, done).build()
 
 
 def variable_key(op: Operation) -> str:
-    """What identifies a variable in a session's state: its container and shared name (or its own name)."""
+    """What identifies a variable in a session's state.
+
+    Its container and shared name (or its own name).
+    """
     name = op._attrs.get("shared_name") or op.name
     container = op._attrs.get("container")
     return f"{container}/{name}" if container else name
 
 
 def _check_kernels(ops: Iterable[Operation]) -> None:
-    """TensorFlow registers some types without a kernel; such an operation fails when it is to run."""
+    """TensorFlow registers some types without a kernel; such an operation fails when it is to
+    run.
+    """
     if not op_limits.are_enforced():
         return
     for op in ops:
@@ -86,15 +106,18 @@ def _check_kernels(ops: Iterable[Operation]) -> None:
                 raise UnimplementedError(
                     None,
                     op,
-                    f"The kernel of Op '{op.type}' used by node {op.name} does not support {attr.name}={dtype.name}. "
+                    f"The kernel of Op '{op.type}' used by node {op.name} does not "
+                    f"support {attr.name}={dtype.name}. "
                     "TensorFlow's does not either; convert the inputs with tf.cast.",
                 )
             if dtype in attr.missing:
                 raise InvalidArgumentError(
                     None,
                     op,
-                    f"No OpKernel was registered to support Op '{op.type}' used by node {op.name} with these attrs: "
-                    f"[{attr.name}={dtype.name}]. TensorFlow has none either; convert the inputs with tf.cast.",
+                    f"No OpKernel was registered to support Op '{op.type}' used by node "
+                    f"{op.name} with these attrs: "
+                    f"[{attr.name}={dtype.name}]. TensorFlow has none either; convert the "
+                    "inputs with tf.cast.",
                 )
 
 
@@ -174,9 +197,16 @@ class _Builder:
             for v in self.variables.values()
         )
         return Program(
-            feed_ids, fetch_ids, body, self.values, self.constants, variables, self.total_ops, len(needed),
+            feed_ids,
+            fetch_ids,
+            body,
+            self.values,
+            self.constants,
+            variables,
+            self.total_ops,
+            len(needed),
             effects=effects,
-        )  # fmt: skip
+        )
 
     def _new(self, dtype: dtypes.DType, shape: Shape, tensor: Tensor | None) -> int:
         self.values.append(ValueInfo(dtype, shape, tensor))
@@ -236,7 +266,10 @@ class _Builder:
                 self._note_writes(unit, writes, loops)
 
     def _forwarded(self, op: Operation) -> _Variable | None:
-        """The variable whose reference an operation passes on; a Merge does so only if both branches agree."""
+        """The variable whose reference an operation passes on.
+
+        A Merge does so only if both branches agree.
+        """
         sources = op._inputs[:1]
         if op.type in ("Merge", "RefMerge") and op._inputs[0]._op.type not in ("Enter", "RefEnter"):
             sources = op._inputs
@@ -246,8 +279,8 @@ class _Builder:
     def _looks_through(self, op: Operation) -> bool:
         """Identity of a reference is a read of its own only when control dependencies order it.
 
-        A loop variable that starts with a variable's value is a value of its own, too, and so is a predicate: a branch may
-        write the variable.
+        A loop variable that starts with a variable's value is a value of its own, too, and so is a
+        predicate: a branch may write the variable.
         """
         if op._outputs[0] in self.preds:
             return False
@@ -263,7 +296,8 @@ class _Builder:
             variable = self.refs.get(op._inputs[i])
             if variable is None:
                 raise ValueError(
-                    f"'{op.name}' ({op.type}) writes to {op._inputs[i].name}, which is not a variable in this run"
+                    f"'{op.name}' ({op.type}) writes to {op._inputs[i].name}, which is "
+                    "not a variable in this run"
                 )
             variable.write_mask |= bit
             variable.in_loops.update(loops)

@@ -1,11 +1,12 @@
 """One forward walk over a program, applying named rules to each node.
 
-A rule has a name, the op types at which its pattern ends (one dictionary look-up finds the rules of a node), and a function
-``rule(node, state)`` that checks and rewrites. It answers None (does not apply), the values that the node's outputs become,
-or another node that takes its place; nodes that come before that one are made with ``state.add``. Inputs are rewritten before
-their users, so a pattern is matched backwards from its last node. Every firing is noted with the rule and the operation; a
-rule whose pattern was there but whose check failed says why with ``return state.no(reason)``. A rule that may change bits
-says so with ``exact=False``.
+A rule has a name, the op types at which its pattern ends (one dictionary look-up finds the rules of
+a node), and a function ``rule(node, state)`` that checks and rewrites. It answers None (does not
+apply), the values that the node's outputs become, or another node that takes its place; nodes that
+come before that one are made with ``state.add``. Inputs are rewritten before their users, so a
+pattern is matched backwards from its last node. Every firing is noted with the rule and the
+operation; a rule whose pattern was there but whose check failed says why with ``return
+state.no(reason)``. A rule that may change bits says so with ``exact=False``.
 
     Rule("double negation", ("Neg",), _double_negation, "-(-x) is x", example="-(-x) -> x")
 """
@@ -38,14 +39,16 @@ __all__ = ["ALL_CONSTANT", "BRANCH", "CONSTANT", "LOOP", "ROUNDS", "Answer", "Ru
 
 Answer = tuple[int, ...] | Node | None
 
-#: Stand for statements where a rule names op types: a branch (the rule is asked by the walk), a node inside a loop, a loop.
+#: Stand for statements where a rule names op types: a branch (the rule is asked by the walk), a
+#: node inside a loop, a loop.
 BRANCH = "<if>"
 LOOP = "<while>"
 ROUNDS = "<rounds>"
 #: Where a rule names what makes its inputs: all of them are constants.
 ALL_CONSTANT = (CONSTANT, "all")
 
-#: A node is replaced by another at most this often: rules only ever simplify, this guards against two that disagree.
+#: A node is replaced by another at most this often: rules only ever simplify, this guards against
+#: two that disagree.
 MAX_REPLACEMENTS = 12
 
 
@@ -64,7 +67,10 @@ class Rule(NamedTuple):
 
 
 class _Table:
-    """Finds the rules of a node by its type and the types that make its inputs: one look-up for most nodes."""
+    """Finds the rules of a node by its type and the types that make its inputs.
+
+    One look-up for most nodes.
+    """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
@@ -115,10 +121,15 @@ def rewrite(program: Program, rules: Sequence[Rule]) -> Program:
     for firing in state.firings:
         notes[firing.rule] = notes.get(firing.rule, 0) + 1
     result = program._replace(
-        body=body, fetches=fetches, values=state.values, constants=state.constants, notes=notes,
+        body=body,
+        fetches=fetches,
+        values=state.values,
+        constants=state.constants,
+        notes=notes,
         effects=tuple(get(e, e) for e in program.effects),
-        firings=(*program.firings, *state.firings), near_misses=(*program.near_misses, *state.misses),
-    )  # fmt: skip
+        firings=(*program.firings, *state.firings),
+        near_misses=(*program.near_misses, *state.misses),
+    )
     result = remove_dead(result)
     return result if state.stores is None else remove_unread_stacks(result)
 

@@ -1,7 +1,7 @@
 """What rules see and change: values and constants, who makes and uses what, substitutions.
 
-``uses`` is kept up to date while rules fire (it decides what pays, never what is right): a value that another one replaced
-takes over its uses, and what an absorbed node read is used once less.
+``uses`` is kept up to date while rules fire (it decides what pays, never what is right): a value
+that another one replaced takes over its uses, and what an absorbed node read is used once less.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ class RewriteState:
         return None if shape is None else len(shape)
 
     def producer(self, value: int, *types: str) -> Node | None:
-        """The node that makes a value, if it is of one of the types and runs as often as the present node does."""
+        """The node that makes a value, if it is of one of the types and runs as often as the
+        present node does.
+        """
         node = self.producers.get(value)
         if node is None or node.opdef.name not in types:
             return None
@@ -123,7 +125,10 @@ class RewriteState:
         return any(o in self.results for n in walk(block) for o in n.outputs)
 
     def steady(self, value: int) -> bool:
-        """There is just one such value in a run: it is made neither in rounds nor in a branch, and not written to."""
+        """There is just one such value in a run.
+
+        It is made neither in rounds nor in a branch, and not written to.
+        """
         return not (value in self.made_at or value in self.guarded or value in self.mutable)
 
     def refine(self, value: int, dims: Sequence[Any]) -> None:
@@ -155,9 +160,17 @@ class RewriteState:
         return value
 
     def add(
-        self, op_type: str, inputs: Sequence[int], dtype: DType, shape: Shape, op: Operation, **attrs: Any
-    ) -> int:  # fmt: skip
-        """A new node before the present one; it goes through the rules itself. Returns its value."""
+        self,
+        op_type: str,
+        inputs: Sequence[int],
+        dtype: DType,
+        shape: Shape,
+        op: Operation,
+        **attrs: Any,
+    ) -> int:
+        """A new node before the present one; it goes through the rules itself. Returns its
+        value.
+        """
         opdef = lookup(op_type)
         value = self.new_value(dtype, shape)
         for i in inputs:
@@ -215,7 +228,10 @@ class RewriteState:
         self.release(left, done)
 
     def retire(self, *nodes: Node) -> None:
-        """Nodes that the present rule replaces (the one it was asked about first): what it adds may count on that."""
+        """Nodes that the present rule replaces (the one it was asked about first).
+
+        What it adds may count on that.
+        """
         self.retired = list(nodes)
         for node in nodes:
             for i in node.inputs:

@@ -1,9 +1,10 @@
 """Memory that one step frees, the next one uses: told to the C library's allocator.
 
-By default glibc gives the free end of its heap back to the system as soon as it is larger than a few megabytes, and gets it again,
-page by page, for the next step: a language model's training step had 24,000 page faults, a third of its time. ``keep_freed``
-raises that limit for the process, once, when the first plan is made; ``give_back`` returns what is free (a closed session does).
-Other C libraries and allocators are left alone, and so are a user's own settings.
+By default glibc gives the free end of its heap back to the system as soon as it is larger than a
+few megabytes, and gets it again, page by page, for the next step: a language model's training step
+had 24,000 page faults, a third of its time. ``keep_freed`` raises that limit for the process, once,
+when the first plan is made; ``give_back`` returns what is free (a closed session does). Other C
+libraries and allocators are left alone, and so are a user's own settings.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from headrace.env import allocator_is_users
 __all__ = ["give_back", "keep_freed"]
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-#: Free bytes at the end of the heap that stay, and the size from which memory is the system's own (glibc's largest).
+#: Free bytes at the end of the heap that stay, and the size from which memory is the system's own
+#: (glibc's largest).
 KEPT, FROM_SYSTEM = 1 << 30, 32 << 20
 
 _library: Any = None

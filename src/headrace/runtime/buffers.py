@@ -1,9 +1,10 @@
 """Large arrays that are used again: a step's temporaries are the next step's.
 
-Memory that is new to a process has to be brought in and cleared page by page, which can cost as much as what is computed in
-it. ``empty`` gives an array that was given back before if there is one of this shape; generated code gives back what nobody
-reads any more. Only arrays that come from here are taken, and only if nobody else holds them, so what is kept is what runs
-need at once. Shapes that are no longer asked for are forgotten.
+Memory that is new to a process has to be brought in and cleared page by page, which can cost as
+much as what is computed in it. ``empty`` gives an array that was given back before if there is one
+of this shape; generated code gives back what nobody reads any more. Only arrays that come from here
+are taken, and only if nobody else holds them, so what is kept is what runs need at once. Shapes
+that are no longer asked for are forgotten.
 
     >>> a = empty((1024, 1024), np.float32)
     >>> give(a); a = None
@@ -22,8 +23,8 @@ import numpy as np
 
 __all__ = ["MIN_BYTES", "clear", "empty", "give", "held_bytes", "set_limit"]
 
-#: Smaller arrays are left to the allocator: it has memory of any shape that was just used, which is still in the caches. Larger
-#: ones it takes from the system and gives back each time.
+#: Smaller arrays are left to the allocator: it has memory of any shape that was just used, which is
+#: still in the caches. Larger ones it takes from the system and gives back each time.
 MIN_BYTES = 32 << 20
 #: A shape may be forgotten once this many requests went by without it.
 PATIENCE = 32
@@ -105,7 +106,10 @@ def give(array: Any) -> None:
 
 
 def _forget_old(size: int) -> None:
-    """Make room for new memory: drop as much of what nobody has asked for in a while, the oldest first."""
+    """Make room for new memory.
+
+    Drop as much of what nobody has asked for in a while, the oldest first.
+    """
     oldest = _state["clock"] - PATIENCE
     while _shelves and size > 0:
         key = next(iter(_shelves))

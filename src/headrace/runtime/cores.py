@@ -1,10 +1,12 @@
 """How many threads this process should use, and where that number comes from.
 
-The first of these that says something decides: HEADRACE_NUM_THREADS, TF_NUM_INTRAOP_THREADS, OMP_NUM_THREADS; a cgroup's CPU
-quota (version 1 or 2, the tightest of the process's group and those above it), if it allows fewer cores than the affinity mask;
-the affinity mask. ``tf.ConfigProto`` and ``tf.config.threading`` set it for a session or the process afterwards (thread_pool.py).
+The first of these that says something decides: HEADRACE_NUM_THREADS, TF_NUM_INTRAOP_THREADS,
+OMP_NUM_THREADS; a cgroup's CPU quota (version 1 or 2, the tightest of the process's group and those
+above it), if it allows fewer cores than the affinity mask; the affinity mask. ``tf.ConfigProto``
+and ``tf.config.threading`` set it for a session or the process afterwards (thread_pool.py).
 
-A quota of half a core gives one thread, of 1.5 cores two: more threads would only wait for the next period together.
+A quota of half a core gives one thread, of 1.5 cores two: more threads would only wait for the next
+period together.
 
     >>> thread_choice()
     ThreadChoice(count=2, source='the cores that the process may use')
@@ -115,7 +117,10 @@ def _quota(version: int, folder: str, under: str) -> Quota | None:
 
 
 def cpu_quota(under: str = "") -> Quota | None:
-    """The tightest limit of CPU time on this process; None if there is none. ``under`` is put before all paths (tests)."""
+    """The tightest limit of CPU time on this process.
+
+    None if there is none. ``under`` is put before all paths (tests).
+    """
     groups = _groups(f"{under}/proc/self/cgroup")
     quotas = [
         _quota(mount.version, folder, under)
@@ -158,7 +163,10 @@ def thread_choice() -> ThreadChoice:
 
 @functools.cache
 def cpu_count() -> int:
-    """The cores that this process can keep busy: by affinity and quota. Settings of threads do not count."""
+    """The cores that this process can keep busy.
+
+    By affinity and quota. Settings of threads do not count.
+    """
     quota = cpu_quota()
     limit = math.inf if quota is None else max(1, math.floor(quota.cores + 0.5))
     return int(min(_affinity(), limit))

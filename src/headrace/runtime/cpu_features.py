@@ -1,10 +1,12 @@
 """What this CPU can do, and what the kernel library may use of it.
 
-``cpu()`` reads the flags that the system reports. ``isa_limit()`` is the most that oneDNN is allowed to use: what the user
-says (ONEDNN_MAX_CPU_ISA), and nothing that the machine announces and cannot do. ``isa_name`` names oneDNN's answer.
+``cpu()`` reads the flags that the system reports. ``isa_limit()`` is the most that oneDNN is
+allowed to use: what the user says (ONEDNN_MAX_CPU_ISA), and nothing that the machine announces and
+cannot do. ``isa_name`` names oneDNN's answer.
 
-Virtual machines announce instructions whose description they hide: a guest that shows ``amx_tile`` but ends its CPUID table
-before leaf 0x1D makes oneDNN configure no tiles, and the first tile instruction ends the process. ``Cpu.amx`` is False there.
+Virtual machines announce instructions whose description they hide: a guest that shows ``amx_tile``
+but ends its CPUID table before leaf 0x1D makes oneDNN configure no tiles, and the first tile
+instruction ends the process. ``Cpu.amx`` is False there.
 
     >>> cpu().amx
     False
@@ -74,7 +76,10 @@ _TILE_LEAF = 0x1D
 
 @dataclass(frozen=True)
 class Cpu:
-    """A CPU as the system describes it. ``flags`` have Linux's names; they are empty where the system does not say."""
+    """A CPU as the system describes it.
+
+    ``flags`` have Linux's names; they are empty where the system does not say.
+    """
 
     model: str
     flags: frozenset[str]
@@ -89,7 +94,10 @@ class Cpu:
     def hidden(self) -> str:
         """What is announced but cannot be used, and why; empty if there is nothing."""
         if "amx_tile" in self.flags and not self.amx:
-            return f"AMX is announced, but CPUID ends at leaf {self.max_leaf:#x}, before the description of its tiles"
+            return (
+                f"AMX is announced, but CPUID ends at leaf {self.max_leaf:#x}, before the "
+                "description of its tiles"
+            )
         return ""
 
 
@@ -124,7 +132,10 @@ def cpu() -> Cpu:
 
 
 def isa_limit(found: Cpu | None = None, setting: str | None = None) -> int | None:
-    """The limit that oneDNN has to be told; None if it finds the right one itself (the user's setting included)."""
+    """The limit that oneDNN has to be told.
+
+    None if it finds the right one itself (the user's setting included).
+    """
     found = cpu() if found is None else found
     wanted = _SETTINGS.get((onednn_isa_setting() if setting is None else setting).upper(), AMX_FP16)
     if wanted & AMX == AMX and found.hidden:

@@ -1,8 +1,9 @@
-"""Numbers too small to be normal count as zero while a run computes with large arrays, as they do in TensorFlow.
+"""Numbers too small to be normal count as zero while a run computes with large arrays, as they do
+in TensorFlow.
 
-A processor takes a hundred times as long for them, and training makes them: what an optimizer remembers of a weight whose
-gradient has become zero shrinks until it is one, and stays one for ever. The setting belongs to a thread; threads inherit it from
-the one that starts them.
+A processor takes a hundred times as long for them, and training makes them: what an optimizer
+remembers of a weight whose gradient has become zero shrinks until it is one, and stays one for
+ever. The setting belongs to a thread; threads inherit it from the one that starts them.
 
     >>> before = flush()
     >>> restore(before)
@@ -17,7 +18,8 @@ from typing import Any
 
 __all__ = ["flush", "restore"]
 
-#: glibc's fenv_t on x86-64: where the control word of SSE and AVX lies, and its bits (results, arguments).
+#: glibc's fenv_t on x86-64: where the control word of SSE and AVX lies, and its bits (results,
+#: arguments).
 _SIZE, _AT, _BITS = 32, 28, 0x8000 | 0x0040
 
 
@@ -42,7 +44,10 @@ _floats: _Floats | None = None
 
 
 def flush() -> Any:
-    """From now on this thread takes them for zero; what ``restore`` wants, None if nothing was done."""
+    """From now on this thread takes them for zero.
+
+    What ``restore`` wants, None if nothing was done.
+    """
     global _floats
     if _floats is None:
         _floats = _Floats()

@@ -1,7 +1,7 @@
 """Floating-point warnings off, cheaply.
 
-``np.errstate`` costs a microsecond. It sets a context variable; setting that variable directly costs a tenth of it. Where a
-NumPy has no such variable, ``np.errstate`` itself is used.
+``np.errstate`` costs a microsecond. It sets a context variable; setting that variable directly
+costs a tenth of it. Where a NumPy has no such variable, ``np.errstate`` itself is used.
 """
 
 from __future__ import annotations

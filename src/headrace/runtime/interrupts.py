@@ -1,11 +1,13 @@
 """Ctrl-C comes before the first write of a run or after its last, never between.
 
-Python raises KeyboardInterrupt wherever the main thread happens to be. The handler that is installed here looks where that is:
-in a generated function it is between the lines that write variables if the line number lies between those that the function's name
-tells (``writes_12_30``). Then the interrupt is sent again a moment later. Nothing is added to what a run does, but for one look
-at the handler in runs that write (notebooks replace it for every cell).
+Python raises KeyboardInterrupt wherever the main thread happens to be. The handler that is
+installed here looks where that is: in a generated function it is between the lines that write
+variables if the line number lies between those that the function's name tells (``writes_12_30``).
+Then the interrupt is sent again a moment later. Nothing is added to what a run does, but for one
+look at the handler in runs that write (notebooks replace it for every cell).
 
-A run that is still writing after ``PATIENCE`` seconds (a loop without end) is interrupted all the same.
+A run that is still writing after ``PATIENCE`` seconds (a loop without end) is interrupted all the
+same.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def name_with_writes(first: int, last: int) -> str:
-    """The name of a generated function whose lines ``first`` to ``last`` are not to be interrupted."""
+    """The name of a generated function whose lines ``first`` to ``last`` are not to be
+    interrupted.
+    """
     return f"{_PREFIX}{first}_{last}"
 
 
@@ -95,7 +99,9 @@ def _send() -> None:
 
 
 def protect() -> None:
-    """Put the handler before the present one, if that is a Python function and this is the main thread."""
+    """Put the handler before the present one, if that is a Python function and this is the main
+    thread.
+    """
     if threading.current_thread() is not threading.main_thread():
         return
     found = getsignal(signal.SIGINT)

@@ -1,9 +1,10 @@
 """One pool of threads for everything that Headrace spreads over cores.
 
-``parallel(tasks)`` runs tasks on the caller's thread and on workers: each takes the next one that nobody has begun, so the caller
-never waits for a worker that the scheduler has not let run yet, only for tasks that are under way. On a busy machine the caller
-does most of them itself; nested and concurrent use can never deadlock. Which thread runs a task does not change what it
-computes. A hand-over costs a few microseconds (two locks; no queue, no future).
+``parallel(tasks)`` runs tasks on the caller's thread and on workers: each takes the next one that
+nobody has begun, so the caller never waits for a worker that the scheduler has not let run yet,
+only for tasks that are under way. On a busy machine the caller does most of them itself; nested and
+concurrent use can never deadlock. Which thread runs a task does not change what it computes. A
+hand-over costs a few microseconds (two locks; no queue, no future).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ __all__ = [
 
 Task = Callable[[], Any]
 
-#: Pieces that work is cut into for each thread: a thread that is late leaves the rest to the others.
+#: Pieces that work is cut into for each thread: a thread that is late leaves the rest to the
+#: others.
 PIECES = 4
 
 _choice = thread_choice()
@@ -40,7 +42,10 @@ _threads = _choice.count
 
 
 class _Job:
-    """Tasks of one call. Both counters are advanced by one thread at a time (the interpreter's lock)."""
+    """Tasks of one call.
+
+    Both counters are advanced by one thread at a time (the interpreter's lock).
+    """
 
     __slots__ = ("done", "error", "finished", "following", "tasks", "total")
 
@@ -54,7 +59,10 @@ class _Job:
         self.done.acquire()
 
     def work(self) -> bool:
-        """Run tasks as long as there are some that nobody has begun; whether this thread ended the last one."""
+        """Run tasks as long as there are some that nobody has begun.
+
+        Whether this thread ended the last one.
+        """
         last = False
         for number in self.following:
             if number >= self.total:
@@ -68,7 +76,10 @@ class _Job:
 
 
 class _Worker:
-    """A thread that waits for jobs. One that has not woken up yet for a job is offered the next one instead."""
+    """A thread that waits for jobs.
+
+    One that has not woken up yet for a job is offered the next one instead.
+    """
 
     def __init__(self) -> None:
         self.go = threading.Lock()

@@ -1,11 +1,13 @@
 """Whether cores are contended, and therefore how threads that wait for work should wait.
 
-A thread that spins while it waits starts its next work at once; but where another process, or another of our own threads, wants the
-core, it takes time away from whoever it waits for. The system counts how often a process's threads were made to leave a
-core (involuntary context switches): never, or a few times a second, on an idle machine; hundreds of times under load.
+A thread that spins while it waits starts its next work at once; but where another process, or
+another of our own threads, wants the core, it takes time away from whoever it waits for. The system
+counts how often a process's threads were made to leave a core (involuntary context switches):
+never, or a few times a second, on an idle machine; hundreds of times under load.
 
-``tick()`` is called at the end of runs that worked on large arrays. Every ``WINDOW`` it looks at that count and tells those who
-registered with ``on_change`` when the answer changes. How threads wait does not change what they compute.
+``tick()`` is called at the end of runs that worked on large arrays. Every ``WINDOW`` it looks at
+that count and tells those who registered with ``on_change`` when the answer changes. How threads
+wait does not change what they compute.
 
     >>> on_change(lambda contended: print("sleep" if contended else "spin"))
 """

@@ -1,8 +1,9 @@
 """Runs with a time limit: ``RunOptions.timeout_in_ms`` and ``ConfigProto.operation_timeout_in_ms``.
 
-Such a run goes on a thread of its own while the caller waits. When the time is over the caller gets DeadlineExceededError, and the
-thread is stopped at the next line that is not between writes which belong together (runtime/interrupts.py). A thread that waits for
-something outside of Python is stopped when that returns; the session can be used in the meantime.
+Such a run goes on a thread of its own while the caller waits. When the time is over the caller gets
+DeadlineExceededError, and the thread is stopped at the next line that is not between writes which
+belong together (runtime/interrupts.py). A thread that waits for something outside of Python is
+stopped when that returns; the session can be used in the meantime.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def timeout_of(options: Any) -> int:
         return 0
     if not hasattr(options, "timeout_in_ms"):
         raise AttributeError(
-            f"options must be a tf.RunOptions: {type(options).__name__!r} object has no attribute 'SerializeToString'"
+            f"options must be a tf.RunOptions: {type(options).__name__!r} object has no "
+            "attribute 'SerializeToString'"
         )
     return int(options.timeout_in_ms)
 
@@ -35,7 +37,8 @@ def timeout_of(options: Any) -> int:
 def check_metadata(run_metadata: Any) -> None:
     if run_metadata is not None and not hasattr(run_metadata, "ParseFromString"):
         raise AttributeError(
-            f"run_metadata must be a tf.RunMetadata: {type(run_metadata).__name__!r} object has no attribute "
+            f"run_metadata must be a tf.RunMetadata: {type(run_metadata).__name__!r} "
+            "object has no attribute "
             "'ParseFromString'"
         )
 
@@ -121,10 +124,12 @@ def run_within(milliseconds: int, call: Callable[[Any], Any], argument: Any) -> 
             threading.Thread(target=runner.cancel, args=(job,), daemon=True).start()
     if not finished:
         raise errors.DeadlineExceededError(
-            None, None,
-            f"Timed out waiting for notification: the run took longer than {milliseconds} ms (timeout_in_ms of tf.RunOptions "
+            None,
+            None,
+            f"Timed out waiting for notification: the run took longer than {milliseconds} "
+            "ms (timeout_in_ms of tf.RunOptions "
             "or operation_timeout_in_ms of tf.ConfigProto)",
-        )  # fmt: skip
+        )
     if job.error is not None:
         raise job.error
     return job.result

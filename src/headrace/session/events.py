@@ -1,6 +1,8 @@
-"""Counts of what sessions did. One stream of events: ``explain``, the report and later the doctor read it.
+"""Counts of what sessions did. One stream of events: ``explain``, the report and later the doctor
+read it.
 
-Counters are always on (a few additions where a plan is made); times of runs are taken only while someone listens.
+Counters are always on (a few additions where a plan is made); times of runs are taken only while
+someone listens.
 
     >>> snapshot()["runs"]
     12
@@ -36,7 +38,10 @@ class Events:
             listener(name, data)
 
     def emit_plan(self, session: Any, executable: Any) -> None:
-        """A plan was made: "plan", "rewrite" for each rule that fired, "fallback" for what the machine cannot do."""
+        """A plan was made.
+
+        "plan", "rewrite" for each rule that fired, "fallback" for what the machine cannot do.
+        """
         program = executable.plan.program
         self.emit("plan", session=session, executable=executable)
         for firing in program.firings:
@@ -44,15 +49,21 @@ class Events:
         way = program.weights_way
         if way is not None and way.falls_back:
             self.emit(
-                "fallback", session=session, asked=f"weights in {way.asked}", done=way.way, why=way.reason
-            )  # fmt: skip
+                "fallback",
+                session=session,
+                asked=f"weights in {way.asked}",
+                done=way.way,
+                why=way.reason,
+            )
 
 
 EVENTS = Events()
 
 
 def listen(listener: Callable[[str, dict[str, Any]], None]) -> Callable[[], None]:
-    """Call ``listener(name, data)`` for every event from now on; returns a function that stops it."""
+    """Call ``listener(name, data)`` for every event from now on; returns a function that stops
+    it.
+    """
     EVENTS.listeners.append(listener)
     timing(True)
 

@@ -128,7 +128,10 @@ def _settled(session: Any, run: Any) -> list[Binding]:
 
 
 def _variables_read(program: Program, kept: Executable | None) -> list[str]:
-    """Variables whose value some operation or fetch takes; one that is only assigned to is not among them."""
+    """Variables whose value some operation or fetch takes.
+
+    One that is only assigned to is not among them.
+    """
     used = {f for f in program.fetches if f is not None}
     nodes = list(walk(program.body))
     if kept is not None:
@@ -204,7 +207,8 @@ def _settled_text(e: Explanation) -> str:
     if not e.may_settle:
         return "no: nothing to bind to the shapes of the feeds"
     bound = [
-        f"{' '.join(map(shapes.show, b.shapes)) or 'no feeds'} ({b.primitives} primitives, {b.other_lines} other lines)"
+        f"{' '.join(map(shapes.show, b.shapes)) or 'no feeds'} ({b.primitives} "
+        f"primitives, {b.other_lines} other lines)"
         for b in e.settled
     ]
     return f"bound to the shapes of its feeds: {', '.join(bound) or 'none yet'}"
@@ -219,11 +223,12 @@ def _text(e: Explanation) -> list[str]:
         + "".join(f", {k} {v}" for k, v in e.rewrites.items() if k not in _NAMED),
         f"  fused      {len(e.fused)} group(s) of {sum(map(len, e.fused))} operations",
         f"  buffers    {e.buffers_reused} step(s) write into a buffer that is no longer needed",
-        f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when one was written"
-        + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
+        f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when "
+        "one was written" + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
         f"  settled    {_settled_text(e)}",
         f"  constants  {e.constants} ({e.constant_bytes} bytes)",
-        f"  variables  reads {', '.join(e.variables_read) or 'none'}; writes {', '.join(e.variables_written) or 'none'}",
+        f"  variables  reads {', '.join(e.variables_read) or 'none'}; writes "
+        f"{', '.join(e.variables_written) or 'none'}",
         f"  steps      {len(e.steps)}",
     ]
     if e.weights is not None:

@@ -1,6 +1,7 @@
 """Feeding: which tensors a feed_dict means, and how values become arrays.
 
-A converter is made once per fed tensor and checks every value: type, then shape, as TF 1.15 does and with its words.
+A converter is made once per fed tensor and checks every value: type, then shape, as TF 1.15 does
+and with its words.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class TensorFed(Exception):
 
 
 def is_symbolic(value: Any) -> bool:
-    """A tensor or variable where an array is expected; eager ones have their value, which is taken as an array's is."""
+    """A tensor or variable where an array is expected.
+
+    Eager ones have their value, which is taken as an array's is.
+    """
     if isinstance(value, Tensor):
         return not value._op.graph._is_eager
     return (
@@ -111,7 +115,8 @@ def _as_array(value: Any, tensor: Tensor, want: np.dtype[Any]) -> Any:
         if isinstance(value, int):
             raise _too_wide(value, tensor) from None
         raise type(error)(
-            f"Cannot turn the value fed to {tensor.name} into an array of {tensor._dtype.name}: {error}"
+            f"Cannot turn the value fed to {tensor.name} into an array of "
+            f"{tensor._dtype.name}: {error}"
         ) from None
     if type(value) is int and want.kind in "iu" and int(array) != value:
         raise _too_wide(value, tensor)
@@ -121,7 +126,8 @@ def _as_array(value: Any, tensor: Tensor, want: np.dtype[Any]) -> Any:
 def _too_wide(value: int, tensor: Tensor) -> TypeError:
     return TypeError(
         f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
-        f"{tensor._dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger type "
+        f"{tensor._dtype.as_numpy_dtype}. Try explicitly setting the type of the feed "
+        "tensor to a larger type "
         "(e.g. int64)."
     )
 
@@ -137,7 +143,8 @@ def _check_shape(shape: tuple[int, ...], tensor: Tensor) -> None:
     elif want is None:
         return
     raise ValueError(
-        f"Cannot feed value of shape {shape!r} for Tensor {tensor.name!r}, which has shape {str(tensor.shape)!r}"
+        f"Cannot feed value of shape {shape!r} for Tensor {tensor.name!r}, which has "
+        f"shape {str(tensor.shape)!r}"
     )
 
 

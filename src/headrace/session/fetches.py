@@ -1,7 +1,7 @@
 """Fetching: any nesting of fetchable things, and its result in the same shape.
 
-``plan_fetches`` flattens a structure into unique graph elements and returns a function that rebuilds the structure from
-their values.
+``plan_fetches`` flattens a structure into unique graph elements and returns a function that
+rebuilds the structure from their values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Slots:
         self.index: dict[Element, int] = {}
 
     def taker(self, element: Element) -> Rebuild:
-        """How to take the element's value. Who asks for it again gets a copy: no two results share memory."""
+        """How to take the element's value.
+
+        Who asks for it again gets a copy: no two results share memory.
+        """
         known = len(self.index)
         slot = self.index.setdefault(element, known)
         if slot == known:
@@ -43,7 +46,9 @@ def _copy(value: Any) -> Any:
 
 
 def plan_fetches(graph: Any, fetches: Any) -> tuple[list[Element], Rebuild]:
-    """The unique elements that ``fetches`` needs, and how its result is put together from their values."""
+    """The unique elements that ``fetches`` needs, and how its result is put together from their
+    values.
+    """
     if type(fetches) is Tensor and _is_plain(graph, fetches):
         return [fetches], _first
     if fetches is None:
@@ -129,7 +134,8 @@ def _is_variable(fetch: Any, handle: Tensor) -> bool:
 
 
 _INSIDE = (
-    " It is inside of a branch or a loop and may have no value, or one for each iteration: fetch what the tf.cond or "
+    " It is inside of a branch or a loop and may have no value, or one for each "
+    "iteration: fetch what the tf.cond or "
     "tf.while_loop returns."
 )
 
@@ -144,7 +150,8 @@ def _element(graph: Any, fetch: Any) -> Element:
         element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
     except TypeError as error:
         raise TypeError(
-            f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. ({error})"
+            f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string "
+            f"or Tensor. ({error})"
         ) from None
     except ValueError as error:
         raise ValueError(

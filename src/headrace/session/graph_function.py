@@ -3,8 +3,8 @@
     compiled = GraphFunction(graph, graph.inputs + graph.internal_captures, graph.outputs, graph.control_outputs)
     compiled(state, *arrays)      # a tuple of arrays, each the caller's own
 
-The plan is made by the first call and kept. Feeds are not checked or converted here: whoever calls has arrays of the
-right type already.
+The plan is made by the first call and kept. Feeds are not checked or converted here: whoever calls
+has arrays of the right type already.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class GraphFunction:
         done: frozenset[Operation] = frozenset(),
         borrowed: bool = False,
     ) -> None:
-        """``done``: operations that need not be waited for; ``borrowed``: nobody will write to feeds or results."""
+        """``done``: operations that need not be waited for.
+
+        ``borrowed``: nobody will write to feeds or results.
+        """
         self.graph = graph
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
@@ -118,7 +121,10 @@ class GraphFunction:
                 release_blas()
 
     def attempt(self, state: State, *feeds: Any) -> tuple[Any, ...] | None:
-        """As a call, but None where it fails, which does not count as a failed run: the caller has another way."""
+        """As a call, but None where it fails, which does not count as a failed run.
+
+        The caller has another way.
+        """
         token = silence()
         try:
             return self._run(state, state.values, *feeds)  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
 """``partial_run``: one run in several calls.
 
-The session keeps what earlier calls were fed and computed. A later call is a run in which all of that is fed, so that
-each operation is computed at most once, stateful ones included.
+The session keeps what earlier calls were fed and computed. A later call is a run in which all of
+that is fed, so that each operation is computed at most once, stateful ones included.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def run(session: Any, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> A
         raise errors.InvalidArgumentError(
             None,
             None,
-            "Must run 'setup' before performing partial runs, and each only until everything is fetched.",
+            "Must run 'setup' before performing partial runs, and each only until "
+            "everything is fetched.",
         )
     elements, rebuild = plan_fetches(session.graph, fetches)
     for e in elements:
@@ -96,9 +97,12 @@ def _compute(session: Any, state: PartialRun, elements: list[Any]) -> tuple[Any,
                     f"The fetch needs {t.name}, which has not been fed in this partial run yet.",
                 )
     keep = [
-        t for op in sorted(new, key=lambda o: o._id) if op._context is None
-        for t in op._outputs if t not in fed and _can_be_kept(t)
-    ]  # fmt: skip
+        t
+        for op in sorted(new, key=lambda o: o._id)
+        if op._context is None
+        for t in op._outputs
+        if t not in fed and _can_be_kept(t)
+    ]
     wanted = [e for e in elements if e not in fed and e not in state.done]
     effects = [o for o in new if o in roots]
     fetches = [*wanted, *keep, *effects]

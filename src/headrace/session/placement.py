@@ -1,7 +1,8 @@
-"""Where a session's operations may be: the target, the device names of operations, and ``log_device_placement``.
+"""Where a session's operations may be: the target, the device names of operations, and
+``log_device_placement``.
 
-Everything runs on the CPU. A name that TensorFlow would refuse on a machine without a GPU is refused all the same, unless the
-session allows soft placement.
+Everything runs on the CPU. A name that TensorFlow would refuse on a machine without a GPU is
+refused all the same, unless the session allows soft placement.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ def check_target(target: Any) -> None:
         if text in LOCAL_TARGETS:
             return
         raise errors.NotFoundError(
-            None, None,
-            f'No session factory registered for the given session options: {{target: "{text}"}} Registered factories are '
+            None,
+            None,
+            f"No session factory registered for the given session options: {{target: "
+            f'"{text}"}} Registered factories are '
             "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out.",
-        )  # fmt: skip
+        )
 
 
 class Placement:
@@ -58,7 +61,10 @@ class Placement:
             sys.stderr.write("Device mapping: no known devices.\n")
 
     def check(self, graph: Graph, elements: Sequence[Any], feeds: Sequence[Tensor]) -> None:
-        """Refuse operations on devices that are not there; print where the others are if that is wanted."""
+        """Refuse operations on devices that are not there.
+
+        Print where the others are if that is wanted.
+        """
         if not self.log and graph._devices <= self._accepted:
             return
         fed = set(feeds)
@@ -78,12 +84,15 @@ class Placement:
             where = trace.user_line(op._frames)
             names = ", ".join(f"{CPU[:-1]}{i}" for i in range(self.cpus))
             raise errors.InvalidArgumentError(
-                None, op,
-                f"Cannot assign a device for operation {op.name}: node {op.name} was explicitly assigned to {op._device} but "
-                f"available devices are [ {names} ]. Make sure the device specification refers to a valid device, or allow "
+                None,
+                op,
+                f"Cannot assign a device for operation {op.name}: node {op.name} was "
+                f"explicitly assigned to {op._device} but "
+                f"available devices are [ {names} ]. Make sure the device specification "
+                "refers to a valid device, or allow "
                 "others with tf.ConfigProto(allow_soft_placement=True)."
                 f"\n\t [[node {op.name}]] ({op.type})" + (f"\n\t made at {where}" if where else ""),
-            )  # fmt: skip
+            )
         self._accepted.add(op._device)
 
     def _is_there(self, spec: DeviceSpec) -> bool:

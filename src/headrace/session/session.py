@@ -1,8 +1,9 @@
 """Session: runs parts of a graph and keeps its variables.
 
-The way of a call: look the fetches and feed keys up in a dictionary, convert the fed values, call the plan's function.
-Everything else (flattening structures, pruning, planning, generating code) happens when a combination is seen first.
-Plans belong to the graph and are shared by its sessions; variables belong to the session.
+The way of a call: look the fetches and feed keys up in a dictionary, convert the fed values, call
+the plan's function. Everything else (flattening structures, pruning, planning, generating code)
+happens when a combination is seen first. Plans belong to the graph and are shared by its sessions;
+variables belong to the session.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def default_options() -> Options:
 
 
 def _wants_exact(config: Any) -> bool:
-    """TensorFlow's own ways to switch off what rewrites a graph: then nothing is rewritten that may change bits."""
+    """TensorFlow's own ways to switch off what rewrites a graph.
+
+    Then nothing is rewritten that may change bits.
+    """
     if config is None or not config.HasField("graph_options"):
         return False
     options = config.graph_options
@@ -107,7 +111,8 @@ _GENERAL = object()  # starts the keys of calls in the general form: no other ke
 _LEAVES = frozenset([Tensor, Operation])
 
 
-#: Operations from which the collector of cycles would go through what a plan is made of again and again.
+#: Operations from which the collector of cycles would go through what a plan is made of again and
+#: again.
 LARGE_GRAPH = 2000
 
 
@@ -182,7 +187,10 @@ class BaseSession:
 
     # life ---------------------------------------------------------------------------------------
     def close(self) -> None:
-        """Give everything back. A run under way on another thread finishes first, or fails if it waits for a dataset."""
+        """Give everything back.
+
+        A run under way on another thread finishes first, or fails if it waits for a dataset.
+        """
         if not self._closed:
             self._closed = True
             self._calls = OrderedDict()
@@ -215,8 +223,8 @@ class BaseSession:
     ) -> Any:
         """Compute ``fetches`` with the values in ``feed_dict``.
 
-        Of ``options``, a ``tf.RunOptions``, ``timeout_in_ms`` counts: a run that takes longer raises DeadlineExceededError.
-        ``run_metadata``, a ``tf.RunMetadata``, stays empty.
+        Of ``options``, a ``tf.RunOptions``, ``timeout_in_ms`` counts: a run that takes longer
+        raises DeadlineExceededError. ``run_metadata``, a ``tf.RunMetadata``, stays empty.
         """
         kind = type(fetches)
         try:
@@ -293,7 +301,8 @@ class BaseSession:
             except (TypeError, ValueError):
                 raise TypeError(f"feed_dict must be a dictionary, not {type(feed_dict)}") from None
         if any(is_symbolic(v) for v in feed_dict.values()):
-            # TF refuses tensors here; people write them. Their values are computed first, in this session.
+            # TF refuses tensors here; people write them. Their values are computed first, in this
+            # session.
             tensors = {k: v for k, v in feed_dict.items() if is_symbolic(v)}
             feed_dict = {**feed_dict, **dict(zip(tensors, self.run(list(tensors.values()))))}
         return feed_dict  # type: ignore[no-any-return]
@@ -376,7 +385,8 @@ class BaseSession:
         def callable_(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if len(args) != n:
                 raise TypeError(
-                    f"make_callable() was given {n} tensors to feed; it was called with {len(args)} values"
+                    f"make_callable() was given {n} tensors to feed; it was called with "
+                    f"{len(args)} values"
                 )
             self._check_open()
             EVENTS.runs += 1
@@ -400,7 +410,10 @@ class BaseSession:
         return run(self, handle, fetches, self._plain_feeds(feed_dict))
 
     def explain(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """What a run would do, as data; printing it gives text. ``feed_dict`` may be just the keys."""
+        """What a run would do, as data.
+
+        Printing it gives text. ``feed_dict`` may be just the keys.
+        """
         from headrace.session.explain import explain
 
         self._check_open()
@@ -503,7 +516,8 @@ def make_call(
 
     first, second = (*converters[:2], None, None)[:2]
 
-    # the commonest call, ``call`` without what several feeds need: 1.35 µs instead of 1.55 for a scalar add
+    # the commonest call, ``call`` without what several feeds need: 1.35 µs instead of 1.55 for a
+    # scalar add
     def call_with_one(feed_dict: Any) -> Any:
         token = silence()
         try:
@@ -573,8 +587,9 @@ def _on_threads(call: Callable[[Any], Any], threads: int) -> Callable[[Any], Any
 class Session(BaseSession):
     """``with tf.Session() as sess: sess.run(...)``.
 
-    Beside TensorFlow's arguments: ``executor``; ``exact`` leaves out rewrites that may change bits; ``weights`` ("bfloat16", "int8")
-    is the type in which inference keeps large weights of products (docs/inference.md).
+    Beside TensorFlow's arguments: ``executor``; ``exact`` leaves out rewrites that may change bits;
+    ``weights`` ("bfloat16", "int8") is the type in which inference keeps large weights of products
+    (docs/inference.md).
     """
 
     def __init__(
@@ -592,7 +607,8 @@ class Session(BaseSession):
     def __enter__(self) -> Session:
         if self._entered:
             raise RuntimeError(
-                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a session "
+                "Session context managers are not re-entrant. Use `Session.as_default()` "
+                "if you want to enter a session "
                 "multiple times."
             )
         graph = self._graph.as_default()
@@ -611,7 +627,10 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str = "", containers: Any = None, config: Any = None) -> None:  # type: ignore[override]
-        """TF's way to clear the containers of a remote target; in this process there is nothing to clear."""
+        """TF's way to clear the containers of a remote target.
+
+        In this process there is nothing to clear.
+        """
 
 
 _interactive_sessions: weakref.WeakSet[InteractiveSession] = weakref.WeakSet()
@@ -624,8 +643,10 @@ class InteractiveSession(BaseSession):
         super().__init__(target, graph, config)
         if any(not s._closed for s in _interactive_sessions):
             warnings.warn(
-                "An interactive session is already active. This can cause out-of-memory errors in some cases. You must "
-                "explicitly call `InteractiveSession.close()` to release resources held by the other session(s).",
+                "An interactive session is already active. This can cause out-of-memory "
+                "errors in some cases. You must "
+                "explicitly call `InteractiveSession.close()` to release resources held "
+                "by the other session(s).",
                 stacklevel=2,
             )
         _interactive_sessions.add(self)

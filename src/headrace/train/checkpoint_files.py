@@ -1,4 +1,5 @@
-"""Which checkpoints there are: the ``checkpoint`` file of a folder, and the files of one checkpoint.
+"""Which checkpoints there are: the ``checkpoint`` file of a folder, and the files of one
+checkpoint.
 
 >>> tf.train.latest_checkpoint("/tmp/run")
 '/tmp/run/model-1000'
@@ -17,9 +18,15 @@ from headrace.wire.checkpoint_messages import checkpoint_state_class
 from headrace.wire.tensor_bundle import bundle_exists, finish_staged, index_path
 
 __all__ = [
-    "checkpoint_exists", "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state",
-    "latest_checkpoint", "meta_graph_filename", "remove_checkpoint", "update_checkpoint_state",
-]  # fmt: skip
+    "checkpoint_exists",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "meta_graph_filename",
+    "remove_checkpoint",
+    "update_checkpoint_state",
+]
 
 _log = logging.getLogger("tensorflow")
 _V1, _V2 = 1, 2
@@ -45,16 +52,19 @@ def generate_checkpoint_state_proto(
     stamps = all_model_checkpoint_timestamps
     if stamps and len(stamps) != len(paths):
         raise ValueError(
-            f"Checkpoint timestamps, if provided, must match checkpoint paths (got paths {paths} and timestamps {stamps})"
+            "Checkpoint timestamps, if provided, must match checkpoint paths (got paths "
+            f"{paths} and timestamps {stamps})"
         )
     folder = os.fsdecode(save_dir)
     if not os.path.isabs(folder):
         newest = newest if os.path.isabs(newest) else os.path.relpath(newest, folder)
         paths[:] = [p if os.path.isabs(p) else os.path.relpath(p, folder) for p in paths]
     return checkpoint_state_class()(
-        model_checkpoint_path=newest, all_model_checkpoint_paths=paths,
-        all_model_checkpoint_timestamps=stamps, last_preserved_timestamp=last_preserved_timestamp,
-    )  # fmt: skip
+        model_checkpoint_path=newest,
+        all_model_checkpoint_paths=paths,
+        all_model_checkpoint_timestamps=stamps,
+        last_preserved_timestamp=last_preserved_timestamp,
+    )
 
 
 def update_checkpoint_state(
@@ -65,11 +75,19 @@ def update_checkpoint_state(
     all_model_checkpoint_timestamps: Any = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
-    """Write the ``checkpoint`` file of a folder: the newest checkpoint, and all that are kept, from old to new."""
+    """Write the ``checkpoint`` file of a folder.
+
+    The newest checkpoint, and all that are kept, from old to new.
+    """
     write_checkpoint_state(
-        save_dir, model_checkpoint_path, all_model_checkpoint_paths, latest_filename, False,
-        all_model_checkpoint_timestamps, last_preserved_timestamp,
-    )  # fmt: skip
+        save_dir,
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        latest_filename,
+        False,
+        all_model_checkpoint_timestamps,
+        last_preserved_timestamp,
+    )
 
 
 def write_checkpoint_state(
@@ -95,7 +113,8 @@ def write_checkpoint_state(
     target = _state_path(folder, latest_filename)
     if target == state.model_checkpoint_path:
         raise RuntimeError(
-            f"Save path '{os.fsdecode(model_checkpoint_path)}' conflicts with path used for checkpoint state.  Please use a "
+            f"Save path '{os.fsdecode(model_checkpoint_path)}' conflicts with path used "
+            "for checkpoint state.  Please use a "
             "different save path."
         )
     _write_atomically(target, text_format.MessageToString(state))
@@ -125,7 +144,9 @@ def _write_atomically(path: str, text: str) -> None:
 
 
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
-    """The CheckpointState of a folder, its paths complete; None if there is none that can be read."""
+    """The CheckpointState of a folder, its paths complete; None if there is none that can be
+    read.
+    """
     from google.protobuf import text_format
 
     if checkpoint_dir is None:
@@ -170,7 +191,10 @@ def checkpoint_exists(checkpoint_prefix: Any) -> bool:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
-    """When the checkpoints were written (seconds since 1970); those that are not there are left out."""
+    """When the checkpoints were written (seconds since 1970).
+
+    Those that are not there are left out.
+    """
     times = []
     for item in checkpoint_prefixes:
         prefix = os.fsdecode(item)

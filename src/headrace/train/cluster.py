@@ -1,6 +1,8 @@
-"""``tf.train.ClusterSpec`` and ``Server``: the description of a cluster, and a server that is this process.
+"""``tf.train.ClusterSpec`` and ``Server``: the description of a cluster, and a server that is this
+process.
 
-Headrace runs in one process. A server's target can be given to a session of the same process; nothing listens on the network.
+Headrace runs in one process. A server's target can be given to a session of the same process;
+nothing listens on the network.
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ __all__ = ["ClusterSpec", "Server"]
 
 
 class ClusterSpec:
-    """Jobs, each with its tasks' addresses: ``{"ps": ["host:1"], "worker": {0: "host:2"}}``, a ClusterDef, or another one."""
+    """Jobs, each with its tasks' addresses.
+
+    ``{"ps": ["host:1"], "worker": {0: "host:2"}}``, a ClusterDef, or another one.
+    """
 
     _jobs: dict[str, dict[int, str]]
 
@@ -26,7 +31,8 @@ class ClusterSpec:
             cluster = {job.name: dict(job.tasks) for job in cluster.job}
         if not isinstance(cluster, dict):
             raise TypeError(
-                "`cluster` must be a dictionary mapping one or more job names to lists of network addresses, or a "
+                "`cluster` must be a dictionary mapping one or more job names to lists of "
+                "network addresses, or a "
                 "`ClusterDef` protocol buffer"
             )
         self._jobs = {job: self._tasks(job, tasks) for job, tasks in cluster.items()}
@@ -39,7 +45,8 @@ class ClusterSpec:
             found = {int(i): address for i, address in tasks.items()}
         else:
             raise TypeError(
-                f"The tasks for job {job!r} must be a list or a dictionary from integers to strings."
+                f"The tasks for job {job!r} must be a list or a dictionary from integers "
+                "to strings."
             )
         if not all(isinstance(address, (str, bytes)) for address in found.values()):
             raise TypeError("Task address must be bytes or unicode")
@@ -102,12 +109,20 @@ class ClusterSpec:
 
 
 class Server:
-    """A server of a cluster that is this process alone. ``join`` waits for ever, as a parameter server does."""
+    """A server of a cluster that is this process alone.
+
+    ``join`` waits for ever, as a parameter server does.
+    """
 
     def __init__(
-        self, server_or_cluster_def: Any, job_name: str | None = None, task_index: int | None = None,
-        protocol: str | None = None, config: Any = None, start: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+    ) -> None:
         cluster = ClusterSpec(server_or_cluster_def)
         if job_name is None:
             if len(cluster.jobs) != 1:
@@ -122,10 +137,13 @@ class Server:
         others = sum(cluster.num_tasks(job) for job in cluster.jobs) - 1
         if others:
             raise errors.UnimplementedError(
-                None, None,
-                f"The cluster has {others} tasks beside {job_name}:{task_index}, and Headrace runs in one process. Use "
-                "tf.train.Server.create_local_server(), or leave the server out and give Session no target.",
-            )  # fmt: skip
+                None,
+                None,
+                f"The cluster has {others} tasks beside {job_name}:{task_index}, and "
+                "Headrace runs in one process. Use "
+                "tf.train.Server.create_local_server(), or leave the server out and give "
+                "Session no target.",
+            )
         self._cluster, self._job, self._task = cluster, job_name, task_index
         self._config = config
         self._target = f"{protocol or 'grpc'}://{address}"
@@ -152,5 +170,6 @@ class Server:
     @property
     def server_def(self) -> Any:
         raise NotImplementedError(
-            "ServerDef messages are not in Headrace; ClusterSpec.as_cluster_def() describes the cluster."
+            "ServerDef messages are not in Headrace; ClusterSpec.as_cluster_def() "
+            "describes the cluster."
         )

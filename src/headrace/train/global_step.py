@@ -14,8 +14,12 @@ from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable_scope import get_variable
 
 __all__ = [
-    "assert_global_step", "create_global_step", "get_global_step", "get_or_create_global_step", "global_step",
-]  # fmt: skip
+    "assert_global_step",
+    "create_global_step",
+    "get_global_step",
+    "get_or_create_global_step",
+    "global_step",
+]
 
 #: The collection that holds the tensor which reads the global step before a run changes it.
 GLOBAL_STEP_READ_KEY = "global_step_read_op_cache"
@@ -27,7 +31,10 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The global step: from its collection, or the tensor ``global_step:0``; None if there is none."""
+    """The global step.
+
+    From its collection, or the tensor ``global_step:0``; None if there is none.
+    """
     graph = graph or state_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
@@ -84,7 +91,8 @@ def _get_global_step_read(graph: Graph | None = None) -> Any:
     found = (graph or state_graph()).get_collection(GLOBAL_STEP_READ_KEY)
     if len(found) > 1:
         raise RuntimeError(
-            f"There are multiple items in collection {GLOBAL_STEP_READ_KEY}. There should be only one."
+            f"There are multiple items in collection {GLOBAL_STEP_READ_KEY}. There should "
+            "be only one."
         )
     return found[0] if found else None
 
@@ -110,7 +118,8 @@ def _increment_global_step(increment: Any, graph: Graph | None = None) -> Any:
     step = get_global_step(graph)
     if step is None:
         raise ValueError(
-            "Global step tensor should be created by tf.train.get_or_create_global_step before calling increment."
+            "Global step tensor should be created by tf.train.get_or_create_global_step "
+            "before calling increment."
         )
     read = _get_or_create_global_step_read(graph)
     with graph.as_default(), graph.name_scope(None), graph.name_scope(op_of(step).name + "/"):

@@ -41,8 +41,9 @@ def assign_moving_average(
 ) -> Any:
     """``variable -= (1 - decay) * (variable - value)``.
 
-    ``zero_debias`` is for a variable that starts at zero: it then holds the average divided by ``1 - decay ** updates``,
-    and the plain average and the count are kept in variables beside it (``biased``, ``local_step``).
+    ``zero_debias`` is for a variable that starts at zero: it then holds the average divided by ``1
+    - decay ** updates``, and the plain average and the count are kept in variables beside it
+    (``biased``, ``local_step``).
     """
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         rate = cast(convert_to_tensor(1.0 - decay, name="decay"), variable.dtype.base_dtype)
@@ -58,9 +59,12 @@ def _zero_debias(unbiased: Any, value: Any, rate: Any) -> Any:
             zeros = zeros_initializer()
         with colocate_with(op_of(unbiased)):
             biased = get_variable(
-                _unused("biased"), initializer=zeros, shape=unbiased.get_shape(), dtype=unbiased.dtype,
+                _unused("biased"),
+                initializer=zeros,
+                shape=unbiased.get_shape(),
+                dtype=unbiased.dtype,
                 trainable=False,
-            )  # fmt: skip
+            )
             local_step = get_variable(
                 _unused("local_step"),
                 initializer=zeros,
@@ -78,7 +82,9 @@ def _zero_debias(unbiased: Any, value: Any, rate: Any) -> Any:
 
 
 def _unused(name: str) -> str:
-    """The first of name, name_1, … that no variable in the current scope has (unless variables are reused)."""
+    """The first of name, name_1, … that no variable in the current scope has (unless variables are
+    reused).
+    """
     scope = get_variable_scope()
     if scope.reuse:
         return name
@@ -98,15 +104,22 @@ def weighted_moving_average(
     collections: Any = None,
     name: str | None = None,
 ) -> Any:
-    """``moving_average(value * weight) / moving_average(weight)``; both are kept in variables of their own."""
+    """``moving_average(value * weight) / moving_average(weight)``.
+
+    Both are kept in variables of their own.
+    """
     if collections is None:
         collections = [GraphKeys.GLOBAL_VARIABLES]
 
     def zeros(name: str, like: Any) -> Any:
         return get_variable(
-            name, shape=like.get_shape(), dtype=like.dtype, initializer=zeros_initializer(), trainable=False,
+            name,
+            shape=like.get_shape(),
+            dtype=like.dtype,
+            initializer=zeros_initializer(),
+            trainable=False,
             collections=collections,
-        )  # fmt: skip
+        )
 
     with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
         product, weights = zeros("value_x_weight", value), zeros("weight", weight)
@@ -119,8 +132,9 @@ def weighted_moving_average(
 class ExponentialMovingAverage:
     """Keeps a shadow variable for each variable or tensor and the op that moves it.
 
-    The decay is ``min(decay, (1 + num_updates) / (10 + num_updates))`` if ``num_updates`` is given: young averages move
-    faster. Shadows of variables start at the variables' initial values, those of tensors at zero.
+    The decay is ``min(decay, (1 + num_updates) / (10 + num_updates))`` if ``num_updates`` is given:
+    young averages move faster. Shadows of variables start at the variables' initial values, those
+    of tensors at zero.
     """
 
     def __init__(
@@ -142,7 +156,10 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Iterable[Any] | None = None) -> Any:
-        """The op that moves all averages towards the current values (default: of the trainable variables)."""
+        """The op that moves all averages towards the current values (default.
+
+        Of the trainable variables).
+        """
         averaged = (
             get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else list(var_list)
         )
@@ -195,7 +212,10 @@ class ExponentialMovingAverage:
     def variables_to_restore(
         self, moving_avg_variables: Iterable[Any] | None = None
     ) -> dict[str, Any]:
-        """Names in a checkpoint for variables: the average's name where there is one, else the variable's own."""
+        """Names in a checkpoint for variables.
+
+        The average's name where there is one, else the variable's own.
+        """
         if moving_avg_variables is None:
             moving_avg_variables = get_collection(GraphKeys.TRAINABLE_VARIABLES)
             moving_avg_variables += get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES)

@@ -1,4 +1,7 @@
-"""What a saver saves: for every variable (or part of one) a name, the tensor to write, and how to give it a read value."""
+"""What a saver saves.
+
+For every variable (or part of one) a name, the tensor to write, and how to give it a read value.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +21,41 @@ from headrace.variables.resource_variable import ResourceVariable
 from headrace.variables.variable import Variable
 
 __all__ = [
-    "ReferenceVariableSaveable", "ResourceVariableSaveable", "SaveSpec", "SaveableObject", "op_list_to_dict",
-    "saveable_objects_for_op", "validate_and_slice_inputs",
-]  # fmt: skip
+    "ReferenceVariableSaveable",
+    "ResourceVariableSaveable",
+    "SaveSpec",
+    "SaveableObject",
+    "op_list_to_dict",
+    "saveable_objects_for_op",
+    "validate_and_slice_inputs",
+]
 
 _REFS = ("Variable", "VariableV2", "AutoReloadVariable")
 _VARIABLES = (*_REFS, "VarHandleOp", "ReadVariableOp")
 
 
 class SaveSpec:
-    """One tensor of a checkpoint: ``tensor`` (or a function that makes it), its place in a larger one, and its name."""
+    """One tensor of a checkpoint.
+
+    ``tensor`` (or a function that makes it), its place in a larger one, and its name.
+    """
 
     def __init__(
-        self, tensor: Any, slice_spec: str, name: str, dtype: DType | None = None, device: Any = None
-    ) -> None:  # fmt: skip
+        self,
+        tensor: Any,
+        slice_spec: str,
+        name: str,
+        dtype: DType | None = None,
+        device: Any = None,
+    ) -> None:
         self._tensor = tensor
         self.slice_spec = slice_spec
         self.name = name
         if callable(tensor) and not isinstance(tensor, (Tensor, Variable)):
             if dtype is None or device is None:
                 raise AssertionError(
-                    "When passing a callable `tensor` to a SaveSpec, an explicit dtype and device must be provided."
+                    "When passing a callable `tensor` to a SaveSpec, an explicit dtype "
+                    "and device must be provided."
                 )
             self.dtype, self.device = dtype, device
         else:
@@ -68,7 +85,10 @@ class SaveableObject:
         return False
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """The operation that gives ``op`` the values read; ``restored_shapes`` is None or what to reshape them to."""
+        """The operation that gives ``op`` the values read.
+
+        ``restored_shapes`` is None or what to reshape them to.
+        """
         raise ValueError("Calling an abstract method.")
 
 
@@ -132,7 +152,9 @@ def _reference(value: Any) -> Any:
 
 
 def _as_tensor(value: Any, message: str) -> Tensor:
-    """The tensor by which a variable in a graph is saved: its reference, or the read of a handle."""
+    """The tensor by which a variable in a graph is saved: its reference, or the read of a
+    handle.
+    """
     if isinstance(value, ResourceVariable):
         found: Any = value._graph_element
     elif isinstance(value, Variable):
@@ -145,10 +167,13 @@ def _as_tensor(value: Any, message: str) -> Tensor:
 
 
 def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
-    """The saveables that together save a variable, a tensor that reads one, a list of parts or a partitioned variable."""
+    """The saveables that together save a variable, a tensor that reads one, a list of parts or a
+    partitioned variable.
+    """
     if not isinstance(name, str):
         raise TypeError(
-            f"names_to_saveables must be a dict mapping string names to trackable operations. Name is not a string: {name}"
+            "names_to_saveables must be a dict mapping string names to trackable "
+            f"operations. Name is not a string: {name}"
         )
     if isinstance(op, SaveableObject):
         yield op
@@ -164,7 +189,8 @@ def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
     else:
         tensor = _as_tensor(
             op,
-            "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not a variable",
+            "names_to_saveables must be a dict mapping string names to Tensors/Variables. "
+            "Not a variable",
         )
         kind = ReferenceVariableSaveable if tensor.op.type in _REFS else ResourceVariableSaveable
         yield kind(tensor, "", name)
@@ -211,7 +237,8 @@ def op_list_to_dict(op_list: Any, convert_variable_to_tensor: bool = True) -> di
         elif isinstance(var, ResourceVariable) and not getattr(var, "_in_graph_mode", True):
             if found.setdefault(var._handle_name, var) is not var:
                 raise ValueError(
-                    f"Two different ResourceVariable objects with the same shared_name '{var._handle_name}' were passed to the "
+                    "Two different ResourceVariable objects with the same shared_name "
+                    f"'{var._handle_name}' were passed to the "
                     "Saver. Give them names of their own, or pass a dict of names."
                 )
         else:

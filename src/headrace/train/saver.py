@@ -4,8 +4,9 @@
     path = saver.save(sess, "/tmp/run/model", global_step=step)
     saver.restore(sess, tf.train.latest_checkpoint("/tmp/run"))
 
-A saver adds operations to the graph when it is made (saver_builder.py); saving runs them, writes the graph beside the checkpoint
-(``.meta``), lists the checkpoint in the folder's ``checkpoint`` file, and only then deletes what exceeds ``max_to_keep``.
+A saver adds operations to the graph when it is made (saver_builder.py); saving runs them, writes
+the graph beside the checkpoint (``.meta``), lists the checkpoint in the folder's ``checkpoint``
+file, and only then deletes what exceeds ``max_to_keep``.
 """
 
 from __future__ import annotations
@@ -49,11 +50,13 @@ def _all_saveable_objects(scope: str | None = None) -> list[Any]:
 class Saver:
     """Saves and restores variables.
 
-    ``var_list``: a list of variables, saved under their names, or a dict of names and variables; all global variables if None.
-    ``reshape``: values may have another shape in the checkpoint. ``sharded``: one data file per device. ``max_to_keep``: older
-    checkpoints are deleted (None or 0: none is), but one every ``keep_checkpoint_every_n_hours``. ``defer_build``: operations are
-    added by ``build()``. ``pad_step_number``: steps have eight digits. ``save_relative_paths``: the ``checkpoint`` file names
-    checkpoints relative to itself. ``restore_sequentially``, ``builder``, ``saver_def`` as in TF 1.15.
+    ``var_list``: a list of variables, saved under their names, or a dict of names and variables;
+    all global variables if None. ``reshape``: values may have another shape in the checkpoint.
+    ``sharded``: one data file per device. ``max_to_keep``: older checkpoints are deleted (None or
+    0: none is), but one every ``keep_checkpoint_every_n_hours``. ``defer_build``: operations are
+    added by ``build()``. ``pad_step_number``: steps have eight digits. ``save_relative_paths``: the
+    ``checkpoint`` file names checkpoints relative to itself. ``restore_sequentially``, ``builder``,
+    ``saver_def`` as in TF 1.15.
     """
 
     def __init__(
@@ -76,12 +79,14 @@ class Saver:
     ) -> None:
         if defer_build and var_list:
             raise ValueError(
-                "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or var_list=None."
+                "If `var_list` is provided then build cannot be deferred. Either set "
+                "defer_build=False or var_list=None."
             )
         self._eager = get_default_graph()._is_eager
         if self._eager and var_list is None:
             raise RuntimeError(
-                "When eager execution is enabled, `var_list` must specify a list or dict of variables to save"
+                "When eager execution is enabled, `var_list` must specify a list or dict "
+                "of variables to save"
             )
         self._var_list = var_list
         self._reshape = reshape
@@ -105,9 +110,11 @@ class Saver:
         self._next_checkpoint_time = time.time() + keep_checkpoint_every_n_hours * 3600
         if self._eager:
             self.saver_def = _messages().SaverDef(
-                max_to_keep=max_to_keep or 0, sharded=sharded, version=write_version,
+                max_to_keep=max_to_keep or 0,
+                sharded=sharded,
+                version=write_version,
                 keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
-            )  # fmt: skip
+            )
         elif not defer_build:
             self.build()
         if self.saver_def:
@@ -132,10 +139,15 @@ class Saver:
                 self._is_empty = True
                 return
             self.saver_def = self._builder.build(
-                self._var_list, reshape=self._reshape, sharded=self._sharded, max_to_keep=self._max_to_keep,
-                keep_checkpoint_every_n_hours=self._keep_checkpoint_every_n_hours, name=self._name,
-                restore_sequentially=self._restore_sequentially, filename=self._filename,
-            )  # fmt: skip
+                self._var_list,
+                reshape=self._reshape,
+                sharded=self._sharded,
+                max_to_keep=self._max_to_keep,
+                keep_checkpoint_every_n_hours=self._keep_checkpoint_every_n_hours,
+                name=self._name,
+                restore_sequentially=self._restore_sequentially,
+                filename=self._filename,
+            )
         elif self._name:
             from headrace.formats.meta_graph import prepend_name_scope
 
@@ -240,17 +252,20 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str | None:
-        """Save the variables of a session; returns the path to give to ``restore`` (None for an empty saver).
+        """Save the variables of a session; returns the path to give to ``restore`` (None for an
+        empty saver).
 
-        ``global_step`` (a number or a tensor) is appended to ``save_path``. ``latest_filename`` is the name of the file that lists
-        checkpoints. A checkpoint of the same path is replaced as a whole: a process that dies leaves the old one or the new.
+        ``global_step`` (a number or a tensor) is appended to ``save_path``. ``latest_filename`` is
+        the name of the file that lists checkpoints. A checkpoint of the same path is replaced as a
+        whole: a process that dies leaves the old one or the new.
         """
         if not self._is_built and not self._eager:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
         latest = "checkpoint" if latest_filename is None else latest_filename
         if self._write_version != _V2:
             _log.warning(
-                "TensorFlow's V1 checkpoint format has been deprecated. Consider switching to the more efficient V2 format: "
+                "TensorFlow's V1 checkpoint format has been deprecated. Consider "
+                "switching to the more efficient V2 format: "
                 "`tf.train.Saver(write_version=tf.train.SaverDef.V2)`, now on by default."
             )
         if os.path.split(latest)[0]:
@@ -261,13 +276,16 @@ class Saver:
             raise TypeError(f"'sess' must be a Session; {sess}")
         written = None
         if not self._is_empty:
-            written = self._save(sess, path, target, latest if write_state else None, meta_graph_suffix)  # fmt: skip
+            written = self._save(
+                sess, path, target, latest if write_state else None, meta_graph_suffix
+            )
         if write_meta_graph and not self._eager:
             with sess.graph.as_default():
                 self.export_meta_graph(
-                    meta_graph_filename(target, meta_graph_suffix), strip_default_attrs=strip_default_attrs,
+                    meta_graph_filename(target, meta_graph_suffix),
+                    strip_default_attrs=strip_default_attrs,
                     save_debug_info=save_debug_info,
-                )  # fmt: skip
+                )
         return written
 
     def _target(self, sess: Any, path: str, global_step: Any, latest: str) -> str:
@@ -316,21 +334,39 @@ class Saver:
         return target
 
     def export_meta_graph(
-        self, filename: Any = None, collection_list: Any = None, as_text: bool = False, export_scope: str | None = None,
-        clear_devices: bool = False, clear_extraneous_savers: bool = False, strip_default_attrs: bool = False,
+        self,
+        filename: Any = None,
+        collection_list: Any = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> Any:  # fmt: skip
-        """The default graph with its collections and this saver, as a MetaGraphDef; written to ``filename`` if given."""
+    ) -> Any:
+        """The default graph with its collections and this saver, as a MetaGraphDef.
+
+        Written to ``filename`` if given.
+        """
         return export_meta_graph(
-            filename=filename, saver_def=self.saver_def, collection_list=collection_list, as_text=as_text,
-            graph_def=None, export_scope=export_scope, clear_devices=clear_devices,
-            clear_extraneous_savers=clear_extraneous_savers, strip_default_attrs=strip_default_attrs,
+            filename=filename,
+            saver_def=self.saver_def,
+            collection_list=collection_list,
+            as_text=as_text,
+            graph_def=None,
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+            strip_default_attrs=strip_default_attrs,
             save_debug_info=save_debug_info,
-        )  # fmt: skip
+        )
 
     # restoring ------------------------------------------------------------------------------------
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Give the saver's variables the values of a checkpoint; they need not have been initialised."""
+        """Give the saver's variables the values of a checkpoint.
+
+        They need not have been initialised.
+        """
         if self._is_empty:
             return
         if save_path is None:
@@ -349,7 +385,9 @@ class Saver:
         except errors.NotFoundError as error:
             keys = _object_graph_keys(path)
             if keys is None:
-                raise _explained(error, "a Variable name or other graph key that is missing") from None  # fmt: skip
+                raise _explained(
+                    error, "a Variable name or other graph key that is missing"
+                ) from None
             self._restore_objects(sess, path, keys)
         except errors.InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
@@ -358,14 +396,17 @@ class Saver:
         from headrace.ops.io.checkpoint_ops import restore_v2
 
         named = sorted(self._named().items())
-        values = restore_v2(path, [n for n, _ in named], [""] * len(named), [v.dtype for _, v in named])  # fmt: skip
+        values = restore_v2(
+            path, [n for n, _ in named], [""] * len(named), [v.dtype for _, v in named]
+        )
         for (_, variable), value in zip(named, values):
             variable.assign(value)
 
     def _restore_objects(self, sess: Any, path: str, keys: dict[str, str]) -> None:
         """A checkpoint of tf.train.Checkpoint: find the variables by the names that it also has."""
         _log.warning(
-            "Restoring an object-based checkpoint using a name-based saver. This may be somewhat fragile, and will re-build the "
+            "Restoring an object-based checkpoint using a name-based saver. This may be "
+            "somewhat fragile, and will re-build the "
             "Saver. Instead, consider loading object-based checkpoints using tf.train.Checkpoint()."
         )
         listed = _all_saveable_objects() if self._var_list is None else self._var_list
@@ -373,17 +414,23 @@ class Saver:
         current = {spec.name for saveable in saveables for spec in saveable.specs}
         if current - set(keys):
             raise errors.NotFoundError(
-                None, None,
+                None,
+                None,
                 f"\n\nExisting variables not in the checkpoint: {', '.join(sorted(current - set(keys)))}\n\nVariables names when "
                 f"this checkpoint was written which don't exist now: {', '.join(sorted(set(keys) - current))}\n\n"
                 f"({len(current & set(keys))} variable name(s) did match)\n\nCould not find some variables in the checkpoint (see "
-                "names above). Saver was attempting to load an object-based checkpoint (saved using tf.train.Checkpoint or "
-                "tf.keras.Model.save_weights) using variable names. If the checkpoint was written with eager execution enabled, "
-                "it's possible that variable names have changed (for example missing a '_1' suffix). It's also possible that "
-                "there are new variables which did not exist when the checkpoint was written. You can construct a Saver(var_list=...) "
-                "with only the variables which previously existed, and if variable names have changed you may need to make this a "
+                "names above). Saver was attempting to load an object-based checkpoint "
+                "(saved using tf.train.Checkpoint or "
+                "tf.keras.Model.save_weights) using variable names. If the checkpoint was "
+                "written with eager execution enabled, "
+                "it's possible that variable names have changed (for example missing a "
+                "'_1' suffix). It's also possible that "
+                "there are new variables which did not exist when the checkpoint was "
+                "written. You can construct a Saver(var_list=...) "
+                "with only the variables which previously existed, and if variable names "
+                "have changed you may need to make this a "
                 "dictionary with the old names as keys.",
-            )  # fmt: skip
+            )
         if self._object_restore_saver is None:
             for saveable in saveables:
                 for spec in saveable.specs:
@@ -394,7 +441,10 @@ class Saver:
 
 
 def _object_graph_keys(path: str) -> dict[str, str] | None:
-    """Keys of an object-based checkpoint by the names that variables had; None for any other checkpoint."""
+    """Keys of an object-based checkpoint by the names that variables had.
+
+    None for any other checkpoint.
+    """
     from headrace.ops.io.checkpoint_ops import open_checkpoint
 
     reader = open_checkpoint(path)
@@ -408,41 +458,72 @@ def _object_graph_keys(path: str) -> dict[str, str] | None:
 
 def _explained(error: errors.OpError, reason: str) -> errors.OpError:
     return type(error)(
-        error._node_def, error.op,
-        f"Restoring from checkpoint failed. This is most likely due to {reason} from the checkpoint. Please ensure that you have "
+        error._node_def,
+        error.op,
+        f"Restoring from checkpoint failed. This is most likely due to {reason} from the "
+        "checkpoint. Please ensure that you have "
         f"not altered the graph expected based on the checkpoint. Original error:\n\n{error.message}",
-    )  # fmt: skip
+    )
 
 
-# MetaGraphs -----------------------------------------------------------------------------------------
+# MetaGraphs
+# -----------------------------------------------------------------------------------------
 
 
 def export_meta_graph(
-    filename: Any = None, meta_info_def: Any = None, graph_def: Any = None, saver_def: Any = None,
-    collection_list: Any = None, as_text: bool = False, graph: Any = None, export_scope: str | None = None,
-    clear_devices: bool = False, clear_extraneous_savers: bool = False, strip_default_attrs: bool = False,
-    save_debug_info: bool = False, **kwargs: Any,
-) -> Any:  # fmt: skip
-    """A MetaGraphDef of a graph (or of a name scope in it) with its collections; written to ``filename`` if given."""
+    filename: Any = None,
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Any = None,
+    as_text: bool = False,
+    graph: Any = None,
+    export_scope: str | None = None,
+    clear_devices: bool = False,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """A MetaGraphDef of a graph (or of a name scope in it) with its collections.
+
+    Written to ``filename`` if given.
+    """
     from headrace.formats.meta_graph import export_scoped_meta_graph
 
     if get_default_graph()._is_eager and (graph_def is None or graph is None):
         raise RuntimeError(
-            "Exporting/importing meta graphs is not supported when eager execution is enabled. No graph exists when eager "
+            "Exporting/importing meta graphs is not supported when eager execution is "
+            "enabled. No graph exists when eager "
             "execution is enabled."
         )
     return export_scoped_meta_graph(
-        filename=filename, meta_info_def=meta_info_def, graph_def=graph_def, saver_def=saver_def,
-        collection_list=collection_list, as_text=as_text, graph=graph, export_scope=export_scope,
-        clear_devices=clear_devices, clear_extraneous_savers=clear_extraneous_savers,
-        strip_default_attrs=strip_default_attrs, save_debug_info=save_debug_info, **kwargs,
-    )[0]  # fmt: skip
+        filename=filename,
+        meta_info_def=meta_info_def,
+        graph_def=graph_def,
+        saver_def=saver_def,
+        collection_list=collection_list,
+        as_text=as_text,
+        graph=graph,
+        export_scope=export_scope,
+        clear_devices=clear_devices,
+        clear_extraneous_savers=clear_extraneous_savers,
+        strip_default_attrs=strip_default_attrs,
+        save_debug_info=save_debug_info,
+        **kwargs,
+    )[0]
 
 
 def import_meta_graph(
-    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
-) -> Saver | None:  # fmt: skip
-    """Add the graph and the collections of a MetaGraph to the default graph; returns its saver (None without variables)."""
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
+) -> Saver | None:
+    """Add the graph and the collections of a MetaGraph to the default graph.
+
+    Returns its saver (None without variables).
+    """
     from headrace.formats.meta_graph import (
         import_scoped_meta_graph_with_return_elements,
         is_meta_graph,
@@ -451,7 +532,8 @@ def import_meta_graph(
 
     if get_default_graph()._is_eager:
         raise RuntimeError(
-            "Exporting/importing meta graphs is not supported when eager execution is enabled. No graph exists when eager "
+            "Exporting/importing meta graphs is not supported when eager execution is "
+            "enabled. No graph exists when eager "
             "execution is enabled."
         )
     found = meta_graph_or_file

@@ -1,4 +1,7 @@
-"""The operations of a saver: names and order are TensorFlow's, so that graphs with savers are the same graphs."""
+"""The operations of a saver.
+
+Names and order are TensorFlow's, so that graphs with savers are the same graphs.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ def _on_cpu(device_name: str | None) -> str:
 
 
 class BaseSaverBuilder:
-    """Adds the operations of a saver, one RestoreV2 for each saveable. Subclasses may make other operations."""
+    """Adds the operations of a saver, one RestoreV2 for each saveable.
+
+    Subclasses may make other operations.
+    """
 
     SaveSpec = _saveables.SaveSpec
     SaveableObject = _saveables.SaveableObject
@@ -64,8 +70,12 @@ class BaseSaverBuilder:
         raise RuntimeError(f"Unexpected write_version: {self._write_version}")
 
     def bulk_restore(
-        self, filename_tensor: Tensor, saveables: Sequence[Saveable], preferred_shard: int, restore_sequentially: bool
-    ) -> list[Tensor]:  # fmt: skip
+        self,
+        filename_tensor: Tensor,
+        saveables: Sequence[Saveable],
+        preferred_shard: int,
+        restore_sequentially: bool,
+    ) -> list[Tensor]:
         """The tensors of all saveables, as read."""
         found: list[Tensor] = []
         for saveable in saveables:
@@ -118,9 +128,14 @@ class BaseSaverBuilder:
 
     # restoring ------------------------------------------------------------------------------------
     def _AddRestoreOps(
-        self, filename_tensor: Tensor, saveables: Sequence[Saveable], restore_sequentially: bool, reshape: bool,
-        preferred_shard: int = -1, name: str = "restore_all",
-    ) -> Any:  # fmt: skip
+        self,
+        filename_tensor: Tensor,
+        saveables: Sequence[Saveable],
+        restore_sequentially: bool,
+        reshape: bool,
+        preferred_shard: int = -1,
+        name: str = "restore_all",
+    ) -> Any:
         tensors = self.bulk_restore(
             filename_tensor, saveables, preferred_shard, restore_sequentially
         )
@@ -143,9 +158,14 @@ class BaseSaverBuilder:
             with device(place):
                 restores.append(
                     self._AddRestoreOps(
-                        filename_tensor, saveables, restore_sequentially, reshape, shard, "restore_shard"
+                        filename_tensor,
+                        saveables,
+                        restore_sequentially,
+                        reshape,
+                        shard,
+                        "restore_shard",
                     )
-                )  # fmt: skip
+                )
         return group(*restores, name="restore_all")
 
     def _GroupByDevices(self, saveables: Sequence[Saveable]) -> _Shards:
@@ -161,10 +181,16 @@ class BaseSaverBuilder:
 
     # all ------------------------------------------------------------------------------------------
     def build(
-        self, names_to_saveables: Any, reshape: bool = False, sharded: bool = False, max_to_keep: int | None = 5,
-        keep_checkpoint_every_n_hours: float = 10000.0, name: str | None = None, restore_sequentially: bool = False,
+        self,
+        names_to_saveables: Any,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
         filename: str | None = "model",
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Add the operations to the default graph; returns the SaverDef that names them."""
         saveables = validate_and_slice_inputs(names_to_saveables)
         with name_scope(name, "save", [s.op for s in saveables]):
@@ -181,14 +207,20 @@ class BaseSaverBuilder:
                 restore = self._AddRestoreOps(path, saveables, restore_sequentially, reshape)
         _read_partitioned_variables()
         return _messages().SaverDef(
-            filename_tensor_name=path.name, save_tensor_name=save.name, restore_op_name=restore.name,
-            max_to_keep=max_to_keep or 0, sharded=sharded, keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
+            filename_tensor_name=path.name,
+            save_tensor_name=save.name,
+            restore_op_name=restore.name,
+            max_to_keep=max_to_keep or 0,
+            sharded=sharded,
+            keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
             version=self._write_version,
-        )  # fmt: skip
+        )
 
 
 def _read_partitioned_variables() -> None:
-    """A partitioned variable in a collection is exported by its whole, which must be in the graph."""
+    """A partitioned variable in a collection is exported by its whole, which must be in the
+    graph.
+    """
     graph = get_default_graph()
     for key in graph.get_all_collection_keys():
         for element in graph.get_collection(key):
@@ -203,8 +235,12 @@ class BulkSaverBuilder(BaseSaverBuilder):
     """Reads all tensors with one operation."""
 
     def bulk_restore(
-        self, filename_tensor: Tensor, saveables: Sequence[Saveable], preferred_shard: int, restore_sequentially: bool
-    ) -> list[Tensor]:  # fmt: skip
+        self,
+        filename_tensor: Tensor,
+        saveables: Sequence[Saveable],
+        preferred_shard: int,
+        restore_sequentially: bool,
+    ) -> list[Tensor]:
         specs = [spec for saveable in saveables for spec in saveable.specs]
         with device("/device:CPU:0"):
             return restore_v2(

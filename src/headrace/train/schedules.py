@@ -2,7 +2,8 @@
 
     rate = exponential_decay(0.1, global_step, decay_steps=1000, decay_rate=0.96, staircase=True)
 
-The step may be a number, a tensor or a variable; results have the type of the initial learning rate.
+The step may be a number, a tensor or a variable; results have the type of the initial learning
+rate.
 """
 
 from __future__ import annotations
@@ -24,14 +25,23 @@ from headrace.ops.random.random_ops import random_normal
 from headrace.train.tensor_helpers import cast
 
 __all__ = [
-    "cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay", "linear_cosine_decay",
-    "natural_exp_decay", "noisy_linear_cosine_decay", "piecewise_constant", "piecewise_constant_decay",
+    "cosine_decay",
+    "cosine_decay_restarts",
+    "exponential_decay",
+    "inverse_time_decay",
+    "linear_cosine_decay",
+    "natural_exp_decay",
+    "noisy_linear_cosine_decay",
+    "piecewise_constant",
+    "piecewise_constant_decay",
     "polynomial_decay",
-]  # fmt: skip
+]
 
 
 def _late_when_eager(schedule: Callable[..., Any]) -> Callable[..., Any]:
-    """Eagerly a schedule is a function without arguments, which an optimizer calls with every step."""
+    """Eagerly a schedule is a function without arguments, which an optimizer calls with every
+    step.
+    """
 
     @functools.wraps(schedule)
     def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -60,7 +70,10 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * decay_rate ** (global_step / decay_steps)``; with ``staircase`` in whole steps."""
+    """``learning_rate * decay_rate ** (global_step / decay_steps)``.
+
+    With ``staircase`` in whole steps.
+    """
     with name_scope(name or "ExponentialDecay") as scope:
         start = _initial(learning_rate)
         dtype = start.dtype.base_dtype
@@ -113,8 +126,8 @@ def piecewise_constant(
 ) -> Tensor:
     """``values[0]`` up to and including ``boundaries[0]``, then ``values[1]``, and so on.
 
-    A chain of selections, where TensorFlow makes a ``case`` of conditional branches: the values are there anyway, and
-    choosing among them costs less than branching.
+    A chain of selections, where TensorFlow makes a ``case`` of conditional branches: the values are
+    there anyway, and choosing among them costs less than branching.
     """
     limits = convert_n_to_tensor(boundaries)
     rates = convert_n_to_tensor(values)
@@ -161,7 +174,10 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``; with ``cycle`` ever longer such descents."""
+    """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``.
+
+    With ``cycle`` ever longer such descents.
+    """
     with name_scope(name or "PolynomialDecay") as scope:
         start = _initial(learning_rate)
         count_more(start._op.graph, 1)  # TF makes the number of steps twice
@@ -192,7 +208,9 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half a cosine from ``learning_rate`` to ``alpha * learning_rate`` (https://arxiv.org/abs/1608.03983)."""
+    """Half a cosine from ``learning_rate`` to ``alpha * learning_rate``
+    (https://arxiv.org/abs/1608.03983).
+    """
     with name_scope(name or "CosineDecay"):
         start = _initial(learning_rate)
         dtype = start.dtype.base_dtype
@@ -212,7 +230,9 @@ def cosine_decay_restarts(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Cosine decay that starts again, each time ``t_mul`` times as long and from ``m_mul`` times as high."""
+    """Cosine decay that starts again, each time ``t_mul`` times as long and from ``m_mul`` times
+    as high.
+    """
     with name_scope(name or "SGDRDecay") as scope:
         start = _initial(learning_rate)
         dtype = start.dtype.base_dtype
@@ -283,7 +303,9 @@ def noisy_linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """Linear cosine decay with noise of variance ``initial_variance / (1 + global_step) ** variance_decay``."""
+    """Linear cosine decay with noise of variance ``initial_variance / (1 + global_step) **
+    variance_decay``.
+    """
     noise = (initial_variance, variance_decay)
     return _linear_cosine(
         learning_rate,
@@ -298,9 +320,15 @@ def noisy_linear_cosine_decay(
 
 
 def _linear_cosine(
-    learning_rate: Any, global_step: Any, decay_steps: Any, noise: Any, num_periods: Any, alpha: Any, beta: Any,
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    noise: Any,
+    num_periods: Any,
+    alpha: Any,
+    beta: Any,
     name: str,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     with name_scope(name) as scope:
         start = _initial(learning_rate)
         dtype = start.dtype.base_dtype

@@ -1,4 +1,7 @@
-"""TF 2's learning-rate schedules (``tf.optimizers.schedules``): functions of the step, over TF 1's formulas."""
+"""TF 2's learning-rate schedules (``tf.optimizers.schedules``).
+
+Functions of the step, over TF 1's formulas.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,14 @@ from headrace.core.convert import convert_to_tensor
 from headrace.train import schedules
 
 __all__ = [
-    "CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
-    "PiecewiseConstantDecay", "PolynomialDecay",
-]  # fmt: skip
+    "CosineDecay",
+    "CosineDecayRestarts",
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LearningRateSchedule",
+    "PiecewiseConstantDecay",
+    "PolynomialDecay",
+]
 
 
 class LearningRateSchedule:
@@ -48,9 +56,13 @@ class ExponentialDecay(_Decay):
     _parameters = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase")
 
     def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False,
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
         name: str | None = "ExponentialDecay",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.initial_learning_rate = initial_learning_rate
         self.decay_steps = decay_steps
         self.decay_rate = decay_rate
@@ -74,9 +86,13 @@ class InverseTimeDecay(_Decay):
     _parameters = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase")
 
     def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False,
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
         name: str | None = "InverseTimeDecay",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.initial_learning_rate = initial_learning_rate
         self.decay_steps = decay_steps
         self.decay_rate = decay_rate
@@ -100,8 +116,11 @@ class PiecewiseConstantDecay(_Decay):
     _parameters = ("boundaries", "values")
 
     def __init__(
-        self, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = "PiecewiseConstant"
-    ) -> None:  # fmt: skip
+        self,
+        boundaries: Sequence[Any],
+        values: Sequence[Any],
+        name: str | None = "PiecewiseConstant",
+    ) -> None:
         if len(boundaries) != len(values) - 1:
             raise ValueError("The length of boundaries should be 1 less than the length of values")
         self.boundaries = boundaries
@@ -120,9 +139,14 @@ class PolynomialDecay(_Decay):
     _parameters = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle")
 
     def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, end_learning_rate: Any = 0.0001, power: Any = 1.0,
-        cycle: bool = False, name: str | None = "PolynomialDecay",
-    ) -> None:  # fmt: skip
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        end_learning_rate: Any = 0.0001,
+        power: Any = 1.0,
+        cycle: bool = False,
+        name: str | None = "PolynomialDecay",
+    ) -> None:
         self.initial_learning_rate = initial_learning_rate
         self.decay_steps = decay_steps
         self.end_learning_rate = end_learning_rate
@@ -132,9 +156,14 @@ class PolynomialDecay(_Decay):
 
     def __call__(self, step: Any) -> Any:
         return _formula(schedules.polynomial_decay)(
-            self.initial_learning_rate, step, self.decay_steps, self.end_learning_rate, self.power, self.cycle,
+            self.initial_learning_rate,
+            step,
+            self.decay_steps,
+            self.end_learning_rate,
+            self.power,
+            self.cycle,
             self.name,
-        )  # fmt: skip
+        )
 
 
 class CosineDecay(_Decay):
@@ -143,8 +172,12 @@ class CosineDecay(_Decay):
     _parameters = ("initial_learning_rate", "decay_steps", "alpha")
 
     def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = "CosineDecay"
-    ) -> None:  # fmt: skip
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        alpha: Any = 0.0,
+        name: str | None = "CosineDecay",
+    ) -> None:
         self.initial_learning_rate = initial_learning_rate
         self.decay_steps = decay_steps
         self.alpha = alpha
@@ -162,9 +195,14 @@ class CosineDecayRestarts(_Decay):
     _parameters = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha")
 
     def __init__(
-        self, initial_learning_rate: Any, first_decay_steps: Any, t_mul: Any = 2.0, m_mul: Any = 1.0,
-        alpha: Any = 0.0, name: str | None = "SGDRDecay",
-    ) -> None:  # fmt: skip
+        self,
+        initial_learning_rate: Any,
+        first_decay_steps: Any,
+        t_mul: Any = 2.0,
+        m_mul: Any = 1.0,
+        alpha: Any = 0.0,
+        name: str | None = "SGDRDecay",
+    ) -> None:
         self.initial_learning_rate = initial_learning_rate
         self.first_decay_steps = first_decay_steps
         self.t_mul = t_mul

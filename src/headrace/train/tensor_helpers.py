@@ -14,7 +14,10 @@ __all__ = ["cast", "op_of", "state_graph"]
 
 
 def cast(value: Any, dtype: DType) -> Any:
-    """``value`` (tensor, variable or number) in a type; a resource variable that has it is read where it is used."""
+    """``value`` (tensor, variable or number) in a type.
+
+    A resource variable that has it is read where it is used.
+    """
     if getattr(value, "handle", None) is not None and value.dtype.base_dtype is dtype:
         return value
     return casting.cast(value, dtype)
@@ -29,6 +32,9 @@ def op_of(value: Any) -> Any:
 
 
 def state_graph() -> Graph:
-    """The graph that variables made here belong to: a function that is being traced has none of its own."""
+    """The graph that variables made here belong to.
+
+    A function that is being traced has none of its own.
+    """
     graph = get_default_graph()
     return _outside_functions(graph) if graph._is_function else graph

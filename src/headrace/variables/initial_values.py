@@ -1,7 +1,8 @@
 """Initial values: what may be one, and values that depend on other variables.
 
-``b = tf.Variable(a * 2)`` must work when one run initialises both: every variable that b's initial value reads is
-replaced, in a copy of the expression, by "its value, or its initial value while it has none", as TF 1.15 does.
+``b = tf.Variable(a * 2)`` must work when one run initialises both: every variable that b's initial
+value reads is replaced, in a copy of the expression, by "its value, or its initial value while it
+has none", as TF 1.15 does.
 """
 
 from __future__ import annotations

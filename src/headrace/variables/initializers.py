@@ -26,17 +26,41 @@ from headrace.ops.array.basic import constant
 from headrace.ops.random.random_ops import random_normal, random_uniform, truncated_normal
 
 __all__ = [
-    "Constant", "ConvolutionDeltaOrthogonal", "GlorotNormal", "GlorotUniform", "Identity",
-    "Initializer", "Ones", "Orthogonal", "RandomNormal", "RandomUniform", "TruncatedNormal",
-    "UniformUnitScaling", "VarianceScaling", "Zeros", "constant_initializer",
-    "contrib_variance_scaling_initializer", "convolutional_delta_orthogonal",
-    "glorot_normal_initializer", "glorot_uniform_initializer", "he_normal", "he_uniform",
-    "identity_initializer", "lecun_normal", "lecun_uniform", "ones_initializer",
-    "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
-    "truncated_normal_initializer", "uniform_unit_scaling_initializer",
-    "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
+    "Constant",
+    "ConvolutionDeltaOrthogonal",
+    "GlorotNormal",
+    "GlorotUniform",
+    "Identity",
+    "Initializer",
+    "Ones",
+    "Orthogonal",
+    "RandomNormal",
+    "RandomUniform",
+    "TruncatedNormal",
+    "UniformUnitScaling",
+    "VarianceScaling",
+    "Zeros",
+    "constant_initializer",
+    "contrib_variance_scaling_initializer",
+    "convolutional_delta_orthogonal",
+    "glorot_normal_initializer",
+    "glorot_uniform_initializer",
+    "he_normal",
+    "he_uniform",
+    "identity_initializer",
+    "lecun_normal",
+    "lecun_uniform",
+    "ones_initializer",
+    "orthogonal_initializer",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "truncated_normal_initializer",
+    "uniform_unit_scaling_initializer",
+    "variance_scaling_initializer",
+    "xavier_initializer",
+    "xavier_initializer_conv2d",
     "zeros_initializer",
-]  # fmt: skip
+]
 
 
 def _dims(shape: Any) -> list[int]:
@@ -253,9 +277,12 @@ class VarianceScaling(Initializer):
 
     def get_config(self) -> dict[str, Any]:
         return {
-            "scale": self.scale, "mode": self.mode, "distribution": self.distribution,
-            "seed": self.seed, "dtype": self.dtype.name,
-        }  # fmt: skip
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
 
 
 def _fans(shape: list[int]) -> tuple[int, int]:

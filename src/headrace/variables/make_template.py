@@ -115,7 +115,8 @@ class Template:
             trainable = self._trainable()
             if self._variables_created and len(trainable) != before:
                 raise ValueError(
-                    "Trainable variable created when calling a template after the first time, perhaps you used "
+                    "Trainable variable created when calling a template after the first "
+                    "time, perhaps you used "
                     f"tf.Variable when you meant tf.get_variable: {trainable[before:]}"
                 )
         except Exception as error:

@@ -43,7 +43,8 @@ class PartitionInfo:
         cut = [i for i, (part, full) in enumerate(zip(shape, self._full_shape)) if part != full]
         if len(cut) > 1:
             raise ValueError(
-                f"Cannot use single_slice_dim() with shape {shape} and full_shape {self._full_shape}"
+                f"Cannot use single_slice_dim() with shape {shape} and full_shape "
+                f"{self._full_shape}"
             )
         return cut[0] if cut else None
 
@@ -202,7 +203,8 @@ class PartitionedVariable:
 def _convert(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
         raise ValueError(
-            f"Incompatible type conversion requested to type '{dtype.name}' for variable of type '{value.dtype.name}'"
+            f"Incompatible type conversion requested to type '{dtype.name}' for variable "
+            f"of type '{value.dtype.name}'"
         )
     if as_ref:
         raise NotImplementedError("PartitionedVariable doesn't support being used as a reference.")

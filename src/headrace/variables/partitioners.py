@@ -15,9 +15,12 @@ from headrace.core.shapes import TensorShape
 from headrace.variables.partitioned_variable import PartitionedVariable
 
 __all__ = [
-    "PartitionedVariable", "create_partitioned_variables", "fixed_size_partitioner", "min_max_variable_partitioner",
+    "PartitionedVariable",
+    "create_partitioned_variables",
+    "fixed_size_partitioner",
+    "min_max_variable_partitioner",
     "variable_axis_size_partitioner",
-]  # fmt: skip
+]
 
 Partitioner = Callable[..., list[int]]
 
@@ -41,7 +44,8 @@ def variable_axis_size_partitioner(
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
             "Both max_shard_bytes and bytes_per_string_element must be positive. Currently: "
-            f"max_shard_bytes={max_shard_bytes}, bytes_per_string_element={bytes_per_string_element}"
+            f"max_shard_bytes={max_shard_bytes}, "
+            f"bytes_per_string_element={bytes_per_string_element}"
         )
     if max_shards is not None and max_shards < 1:
         raise ValueError(f"max_shards must be positive. Currently: {max_shards}")
@@ -104,7 +108,10 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: Any = None,
 ) -> list[Any]:
-    """The shards of a new partitioned variable (pre-1.0; ``get_variable`` with a partitioner does more)."""
+    """The shards of a new partitioned variable (pre-1.0.
+
+    ``get_variable`` with a partitioner does more).
+    """
     from headrace.variables.variable_scope import _get_partitioned_variable, variable_scope
 
     if len(shape) != len(slicing):
@@ -116,7 +123,12 @@ def create_partitioned_variables(
         raise ValueError(f"A new Partitioned Variable must have rank at least 1: shape: {shape}")
     with variable_scope(name, "PartitionedVariable", reuse=reuse):
         made = _get_partitioned_variable(
-            None, shape, dtype, initializer, trainable=trainable, collections=collections,
+            None,
+            shape,
+            dtype,
+            initializer,
+            trainable=trainable,
+            collections=collections,
             partitioner=lambda **unused: slicing,
-        )  # fmt: skip
+        )
     return list(made)

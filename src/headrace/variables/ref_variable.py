@@ -1,4 +1,7 @@
-"""TF 1's reference variable: a VariableV2, its initial value, Assign and a snapshot called ``read``."""
+"""TF 1's reference variable.
+
+A VariableV2, its initial value, Assign and a snapshot called ``read``.
+"""
 
 from __future__ import annotations
 
@@ -105,15 +108,18 @@ class RefVariable(Variable):
     ) -> None:
         if value._op._context is not None:
             raise ValueError(
-                f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop or "
-                "conditional. When creating a variable inside a loop or conditional, use a lambda as the initializer."
+                f"Initializer for variable {scope} is from inside a control-flow "
+                "construct, such as a loop or "
+                "conditional. When creating a variable inside a loop or conditional, use "
+                "a lambda as the initializer."
             )
         static = value.shape
         if validate and not static.is_fully_defined():
             raise ValueError(f"initial_value must have a shape specified: {value}")
         if shape is not None and not static.is_compatible_with(shape):
             raise ValueError(
-                f"The initial value's shape ({static}) is not compatible with the explicitly supplied `shape` "
+                f"The initial value's shape ({static}) is not compatible with the "
+                "explicitly supplied `shape` "
                 f"argument ({shape})."
             )
         known = shape if shape is not None else static if validate else None

@@ -32,7 +32,8 @@ class ResourceVariable(Variable):
     """A variable behind a handle, with reads that are ordered like any other operation."""
 
     _scatter_prefix: ClassVar[str] = "Resource"
-    #: ``ResourceVariable(...)`` while eager execution is on makes an eager variable, which is of a subclass.
+    #: ``ResourceVariable(...)`` while eager execution is on makes an eager variable, which is of a
+    #: subclass.
     _made_eagerly: ClassVar[bool] = True
 
     _handle: Tensor
@@ -117,14 +118,17 @@ class ResourceVariable(Variable):
     def _variable_shape(value: Tensor, scope: str, shape: TensorShape | None) -> TensorShape:
         if value._op._context is not None:
             raise ValueError(
-                f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop or "
-                "conditional. When creating a variable inside a loop or conditional, use a lambda as the initializer."
+                f"Initializer for variable {scope} is from inside a control-flow "
+                "construct, such as a loop or "
+                "conditional. When creating a variable inside a loop or conditional, use "
+                "a lambda as the initializer."
             )
         if shape is None:
             return value.shape
         if not value.shape.is_compatible_with(shape):
             raise ValueError(
-                f"The initial value's shape ({value.shape}) is not compatible with the explicitly supplied `shape` "
+                f"The initial value's shape ({value.shape}) is not compatible with the "
+                "explicitly supplied `shape` "
                 f"argument ({shape})."
             )
         return shape

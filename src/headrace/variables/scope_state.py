@@ -1,7 +1,8 @@
 """What a variable scope is, and which one is open: the data behind ``tf.variable_scope``.
 
-A :class:`VariableScope` holds the defaults that ``get_variable`` takes; a graph keeps, per thread, the scope that is open
-and how often each was opened, from which default names (``layer``, ``layer_1``) follow.
+A :class:`VariableScope` holds the defaults that ``get_variable`` takes; a graph keeps, per thread,
+the scope that is open and how often each was opened, from which default names (``layer``,
+``layer_1``) follow.
 """
 
 from __future__ import annotations
@@ -201,8 +202,9 @@ class _Opened:
 class _ScopeStore(threading.local):
     """A graph's current variable scope and how often each scope was opened, per thread.
 
-    Every operation costs what the scope's name has parts, however many scopes a program opens. What changes inside a
-    scope that was entered again is noted, so that leaving it can take the changes back.
+    Every operation costs what the scope's name has parts, however many scopes a program opens. What
+    changes inside a scope that was entered again is noted, so that leaving it can take the changes
+    back.
     """
 
     def __init__(self) -> None:
@@ -277,7 +279,9 @@ def _get_default_variable_store() -> VariableStore:
 
 
 def _get_unique_variable_scope(prefix: str) -> str:
-    """``prefix``, or the first ``prefix_1``, ``prefix_2``, … that is not open or opened here yet."""
+    """``prefix``, or the first ``prefix_1``, ``prefix_2``, … that is not open or opened here
+    yet.
+    """
     store = get_variable_scope_store()
     current = store.current_scope.name
     base = f"{current}/{prefix}" if current else prefix

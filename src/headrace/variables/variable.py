@@ -1,8 +1,9 @@
 """Variables: what ``tf.Variable`` makes, and what both kinds of variable have in common.
 
-``Variable(...)`` is a factory: it passes its arguments through the creators of ``variable_creator_scope`` to the default
-one, which makes a :class:`RefVariable` (TF 1's default) or, with ``use_resource=True``, a :class:`ResourceVariable`.
-Variables compare by identity, stand for their value in expressions and are listed in the graph's collections.
+``Variable(...)`` is a factory: it passes its arguments through the creators of
+``variable_creator_scope`` to the default one, which makes a :class:`RefVariable` (TF 1's default)
+or, with ``use_resource=True``, a :class:`ResourceVariable`. Variables compare by identity, stand
+for their value in expressions and are listed in the graph's collections.
 
     >>> v = Variable([1.0, 2.0], name="v")
     >>> v * 2.0  # reads v/read
@@ -57,7 +58,10 @@ class VariableAggregation(enum.Enum):
 def checked_distribution(
     synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None
 ) -> tuple[VariableSynchronization, VariableAggregation, bool]:
-    """The three arguments with their defaults: a variable that is summed on reading is not trained."""
+    """The three arguments with their defaults.
+
+    A variable that is summed on reading is not trained.
+    """
     try:
         aggregation = VariableAggregation(
             VariableAggregation.NONE if aggregation is None else aggregation
@@ -333,7 +337,8 @@ class Variable(SupportsOperators, metaclass=_VariableFactory):
         session = session if session is not None else stacks.default_sessions.get()
         if session is None:
             raise ValueError(
-                "Either session argument should be provided or default session should be established. "
+                "Either session argument should be provided or default session should be "
+                "established. "
                 "Use `with sess.as_default()` or `v.load(value, sess)`."
             )
         session.run(self._initializer_op, {self._initializer_op.inputs[1]: value})
@@ -472,7 +477,8 @@ def _convert(
         if dtype.name == "resource" and hasattr(value, "handle"):
             return value.handle
         raise ValueError(
-            f"Incompatible type conversion requested to type '{dtype.name}' for variable of type '{value.dtype.name}'"
+            f"Incompatible type conversion requested to type '{dtype.name}' for variable "
+            f"of type '{value.dtype.name}'"
         )
     return value._ref() if as_ref else value.value()
 

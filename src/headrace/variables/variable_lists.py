@@ -15,12 +15,25 @@ from headrace.ops.array.basic import constant, no_op
 from headrace.ops.state.ref_state import is_variable_initialized
 
 __all__ = [
-    "all_variables", "assert_variables_initialized", "global_variables", "global_variables_initializer",
-    "initialize_all_tables", "initialize_all_variables", "initialize_local_variables", "initialize_variables",
-    "is_variable_initialized", "local_variables", "local_variables_initializer", "metric_variables",
-    "model_variables", "moving_average_variables", "report_uninitialized_variables", "tables_initializer",
-    "trainable_variables", "variables_initializer",
-]  # fmt: skip
+    "all_variables",
+    "assert_variables_initialized",
+    "global_variables",
+    "global_variables_initializer",
+    "initialize_all_tables",
+    "initialize_all_variables",
+    "initialize_local_variables",
+    "initialize_variables",
+    "is_variable_initialized",
+    "local_variables",
+    "local_variables_initializer",
+    "metric_variables",
+    "model_variables",
+    "moving_average_variables",
+    "report_uninitialized_variables",
+    "tables_initializer",
+    "trainable_variables",
+    "variables_initializer",
+]
 
 
 def _collected(key: str, scope: str | None) -> list[Any]:
@@ -131,7 +144,9 @@ def report_uninitialized_variables(
 
 
 def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
-    """A tensor that fails with FailedPreconditionError, when run, if one of the variables has no value."""
+    """A tensor that fails with FailedPreconditionError, when run, if one of the variables has no
+    value.
+    """
     if var_list is None:
         var_list = global_variables() + local_variables()
     if not var_list:

@@ -35,8 +35,10 @@ def slice_info_to_proto(info: SaveSliceInfo, export_scope: str | None = None) ->
         return None
     return _messages().SaveSliceInfoDef(
         full_name=_stripped(info.full_name, export_scope),
-        full_shape=info.full_shape, var_offset=info.var_offset, var_shape=info.var_shape,
-    )  # fmt: skip
+        full_shape=info.full_shape,
+        var_offset=info.var_offset,
+        var_shape=info.var_shape,
+    )
 
 
 def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
@@ -67,7 +69,9 @@ def _snapshot(variable: Any) -> Tensor:
 
 
 def variable_from_proto(message: Any, import_scope: str | None = None) -> Variable:
-    """The variable that a VariableDef describes, from operations that are in the default graph already."""
+    """The variable that a VariableDef describes, from operations that are in the default graph
+    already.
+    """
     kind = ResourceVariable if message.is_resource else RefVariable
     return kind(variable_def=message, import_scope=import_scope)
 
@@ -107,12 +111,20 @@ def fill_from_proto(variable: Any, message: Any, import_scope: str | None) -> No
 
 
 def _to_proto(variable: Any, export_scope: str | None = None) -> Any:
-    """A member of a collection of variables; a tensor among them (the global step may be one) has no VariableDef."""
+    """A member of a collection of variables.
+
+    A tensor among them (the global step may be one) has no VariableDef.
+    """
     return variable.to_proto(export_scope=export_scope) if hasattr(variable, "to_proto") else None
 
 
 for _key in (
-    GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.LOCAL_VARIABLES,
-    GraphKeys.MODEL_VARIABLES, GraphKeys.GLOBAL_STEP, GraphKeys.METRIC_VARIABLES,
-):  # fmt: skip
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+    GraphKeys.MOVING_AVERAGE_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.MODEL_VARIABLES,
+    GraphKeys.GLOBAL_STEP,
+    GraphKeys.METRIC_VARIABLES,
+):
     register_proto_function(_key, lambda: _messages().VariableDef, _to_proto, variable_from_proto)

@@ -1,7 +1,8 @@
 """Variable scopes: names, defaults and sharing for ``get_variable``.
 
-A scope is two things at once: a name scope for operations, made unique (``a``, ``a_1``), and a variable scope whose
-name is taken literally, so that the second ``variable_scope("a", reuse=True)`` finds the first one's variables.
+A scope is two things at once: a name scope for operations, made unique (``a``, ``a_1``), and a
+variable scope whose name is taken literally, so that the second ``variable_scope("a", reuse=True)``
+finds the first one's variables.
 
     >>> with variable_scope("layer", reuse=AUTO_REUSE):
     ...     w = get_variable("w", [3, 4])  # layer/w
@@ -33,10 +34,19 @@ from headrace.variables.variable import (
 from headrace.variables.variable_store import AUTO_REUSE
 
 __all__ = [
-    "AUTO_REUSE", "VariableScope", "disable_resource_variables", "enable_resource_variables", "get_local_variable",
-    "get_variable", "get_variable_scope", "no_regularizer", "resource_variables_enabled", "variable_creator_scope",
-    "variable_op_scope", "variable_scope",
-]  # fmt: skip
+    "AUTO_REUSE",
+    "VariableScope",
+    "disable_resource_variables",
+    "enable_resource_variables",
+    "get_local_variable",
+    "get_variable",
+    "get_variable_scope",
+    "no_regularizer",
+    "resource_variables_enabled",
+    "variable_creator_scope",
+    "variable_op_scope",
+    "variable_scope",
+]
 
 _use_resource_by_default = False
 
@@ -84,9 +94,13 @@ class _pure_variable_scope:
         self._name_or_scope = name_or_scope
         self._reuse = reuse
         self._own = {
-            "initializer": initializer, "regularizer": regularizer, "caching_device": caching_device,
-            "partitioner": partitioner, "dtype": dtype, "use_resource": use_resource,
-        }  # fmt: skip
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "caching_device": caching_device,
+            "partitioner": partitioner,
+            "dtype": dtype,
+            "use_resource": use_resource,
+        }
         self._custom_getter = custom_getter
         self._constraint = constraint
         self._old_name_scope = old_name_scope
@@ -187,17 +201,23 @@ class variable_scope:
             raise ValueError("The reuse parameter must be True or False or None.")
         if not isinstance(auxiliary_name_scope, bool):
             raise TypeError(
-                f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+                "The auxiliary_name_scope must be `True` or `False`, while get "
+                f"{auxiliary_name_scope}"
             )
         self._name_or_scope = name_or_scope
         self._default_name = default_name
         self._reuse = reuse
         self._auxiliary_name_scope = auxiliary_name_scope
         self._settings = {
-            "initializer": initializer, "regularizer": regularizer, "caching_device": caching_device,
-            "partitioner": partitioner, "custom_getter": custom_getter, "dtype": dtype, "use_resource": use_resource,
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "caching_device": caching_device,
+            "partitioner": partitioner,
+            "custom_getter": custom_getter,
+            "dtype": dtype,
+            "use_resource": use_resource,
             "constraint": constraint,
-        }  # fmt: skip
+        }
         self._graph = _graph_of(list(values or ()), get_default_graph())
         self._pure: _pure_variable_scope | None = None
         self._name_scope_object: name_scope | None = None
@@ -294,9 +314,19 @@ def variable_op_scope(
 ) -> Iterator[VariableScope]:
     """The pre-1.0 spelling of :class:`variable_scope`."""
     with variable_scope(
-        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner, custom_getter,
-        reuse, dtype, use_resource, constraint,
-    ) as scope:  # fmt: skip
+        name_or_scope,
+        default_name,
+        values,
+        initializer,
+        regularizer,
+        caching_device,
+        partitioner,
+        custom_getter,
+        reuse,
+        dtype,
+        use_resource,
+        constraint,
+    ) as scope:
         yield scope
 
 
@@ -322,10 +352,24 @@ def get_variable(
 ) -> Any:
     """The variable of this name in the current scope: an existing one, or a new one."""
     return get_variable_scope().get_variable(
-        _get_default_variable_store(), name, shape, dtype, initializer, regularizer, None, trainable, collections,
-        caching_device, partitioner, validate_shape, use_resource, custom_getter, constraint, synchronization,
+        _get_default_variable_store(),
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        None,
+        trainable,
+        collections,
+        caching_device,
+        partitioner,
+        validate_shape,
+        use_resource,
+        custom_getter,
+        constraint,
+        synchronization,
         aggregation,
-    )  # fmt: skip
+    )
 
 
 def get_local_variable(
@@ -348,9 +392,22 @@ def get_local_variable(
     """As :func:`get_variable`, for a variable that is neither trained nor saved."""
     listed = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(
-        name, shape, dtype, initializer, regularizer, False, listed, caching_device, partitioner, validate_shape,
-        use_resource, custom_getter, constraint, synchronization, aggregation,
-    )  # fmt: skip
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        False,
+        listed,
+        caching_device,
+        partitioner,
+        validate_shape,
+        use_resource,
+        custom_getter,
+        constraint,
+        synchronization,
+        aggregation,
+    )
 
 
 def _get_partitioned_variable(
@@ -373,8 +430,10 @@ def _get_partitioned_variable(
     scope = get_variable_scope()
     if scope.custom_getter is not None:
         raise ValueError(
-            "Private access to _get_partitioned_variable is not allowed when a custom getter is set.  Current custom "
-            f"getter: {scope.custom_getter}.  It is likely that you're using create_partitioned_variables.  If so, "
+            "Private access to _get_partitioned_variable is not allowed when a custom "
+            "getter is set.  Current custom "
+            f"getter: {scope.custom_getter}.  It is likely that you're using "
+            "create_partitioned_variables.  If so, "
             "consider instead using get_variable with a non-empty partitioner parameter instead."
         )
     partitioner = scope.partitioner if partitioner is None else partitioner

@@ -1,4 +1,7 @@
-"""Slices of variables: ``v[1:3].assign(x)``, and where a partition lies in its whole (for checkpoints)."""
+"""Slices of variables.
+
+``v[1:3].assign(x)``, and where a partition lies in its whole (for checkpoints).
+"""
 
 from __future__ import annotations
 

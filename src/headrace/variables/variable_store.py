@@ -1,7 +1,8 @@
-"""The store behind ``get_variable``: variables of a graph by full name, made once, shared on demand.
+"""The store behind ``get_variable``: variables of a graph by full name, made once, shared on
+demand.
 
-The store knows nothing of scopes; it is given full names and settled arguments. Reuse is False (must be new), True
-(must exist), or AUTO_REUSE / None (either).
+The store knows nothing of scopes; it is given full names and settled arguments. Reuse is False
+(must be new), True (must exist), or AUTO_REUSE / None (either).
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class _Request(NamedTuple):
 class VariableStore:
     """Variables by name."""
 
-    #: Eager variables live as long as the program holds them; only tfe.EagerVariableStore keeps them, and shares them always.
+    #: Eager variables live as long as the program holds them; only tfe.EagerVariableStore keeps
+    #: them, and shares them always.
     keeps_eager = False
 
     def __init__(self) -> None:
@@ -95,11 +97,21 @@ class VariableStore:
             synchronization, aggregation, trainable, name
         )
         given = {
-            "name": name, "shape": shape, "dtype": dtypes.as_dtype(dtype).base_dtype, "initializer": initializer,
-            "regularizer": regularizer, "reuse": reuse, "trainable": trainable, "collections": collections,
-            "caching_device": caching_device, "partitioner": partitioner, "validate_shape": validate_shape,
-            "use_resource": use_resource, "synchronization": synchronization, "aggregation": aggregation,
-        }  # fmt: skip
+            "name": name,
+            "shape": shape,
+            "dtype": dtypes.as_dtype(dtype).base_dtype,
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "reuse": reuse,
+            "trainable": trainable,
+            "collections": collections,
+            "caching_device": caching_device,
+            "partitioner": partitioner,
+            "validate_shape": validate_shape,
+            "use_resource": use_resource,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+        }
         if custom_getter is None:
             return self._true_getter(constraint=constraint, **given)
         if _accepts(custom_getter, "constraint"):
@@ -126,9 +138,21 @@ class VariableStore:
     ) -> Any:
         """What a custom getter is given to call, with TF's parameters in TF's order."""
         request = _Request(
-            name, shape, dtypes.as_dtype(dtype), initializer, regularizer, reuse, trainable, collections,
-            caching_device, validate_shape, use_resource, constraint, synchronization, aggregation,
-        )  # fmt: skip
+            name,
+            shape,
+            dtypes.as_dtype(dtype),
+            initializer,
+            regularizer,
+            reuse,
+            trainable,
+            collections,
+            caching_device,
+            validate_shape,
+            use_resource,
+            constraint,
+            synchronization,
+            aggregation,
+        )
         is_scalar = isinstance(shape, Sequence) and not shape
         if partitioner is not None and not is_scalar:
             if not callable(partitioner):
@@ -140,7 +164,8 @@ class VariableStore:
         if f"{name}/part_0" in self._vars:
             raise ValueError(
                 "No partitioner was provided, but a partitioned version of the variable was found: "
-                f"{name}/part_0. Perhaps a variable of the same name was already created with partitioning?"
+                f"{name}/part_0. Perhaps a variable of the same name was already created "
+                "with partitioning?"
             )
         return self._single(request)
 
@@ -161,14 +186,16 @@ class VariableStore:
         keep = self.keeps_eager or not get_default_graph()._is_eager
         if not keep and request.reuse is True:
             raise RuntimeError(
-                "When eager execution is enabled variable reuse is only supported when an EagerVariableStore is "
+                "When eager execution is enabled variable reuse is only supported when an "
+                "EagerVariableStore is "
                 "active. See the documentation on EagerVariableStore for example usage."
             )
         if keep and name in self._vars:
             return self._shared(request, shape)
         if request.reuse is True and not self.keeps_eager:
             raise ValueError(
-                f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+                f"Variable {name} does not exist, or was not created with "
+                "tf.get_variable(). Did you mean to set "
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
         if initializer is None:
@@ -177,11 +204,18 @@ class VariableStore:
         if not from_value:
             initial_value, dtype = _initial_value(request, initializer, shape, partition_info)
         variable = create_variable(
-            initial_value=initial_value, name=name, trainable=request.trainable, collections=request.collections,
-            caching_device=request.caching_device, dtype=dtype, validate_shape=request.validate_shape,
-            constraint=request.constraint, use_resource=request.use_resource,
-            synchronization=request.synchronization, aggregation=request.aggregation,
-        )  # fmt: skip
+            initial_value=initial_value,
+            name=name,
+            trainable=request.trainable,
+            collections=request.collections,
+            caching_device=request.caching_device,
+            dtype=dtype,
+            validate_shape=request.validate_shape,
+            constraint=request.constraint,
+            use_resource=request.use_resource,
+            synchronization=request.synchronization,
+            aggregation=request.aggregation,
+        )
         if keep:
             self._vars[name] = variable
         if request.regularizer:
@@ -195,11 +229,13 @@ class VariableStore:
             raise ValueError(_already_exists(name, found))
         if not shape.is_compatible_with(found.get_shape()):
             raise ValueError(
-                f"Trying to share variable {name}, but specified shape {shape} and found shape {found.get_shape()}."
+                f"Trying to share variable {name}, but specified shape {shape} and found "
+                f"shape {found.get_shape()}."
             )
         if not request.dtype.is_compatible_with(found.dtype):
             raise ValueError(
-                f"Trying to share variable {name}, but specified dtype {request.dtype.name} and found dtype "
+                f"Trying to share variable {name}, but specified dtype "
+                f"{request.dtype.name} and found dtype "
                 f"{found.dtype.name}."
             )
         return found
@@ -209,8 +245,10 @@ class VariableStore:
         name = request.name
         if name in self._vars:
             raise ValueError(
-                "A partitioner was provided, but an unpartitioned version of the variable was found: "
-                f"{name}.  Perhaps a variable of the same name was already created without partitioning?"
+                "A partitioner was provided, but an unpartitioned version of the variable "
+                "was found: "
+                f"{name}.  Perhaps a variable of the same name was already created "
+                "without partitioning?"
             )
         shape = as_shape(request.shape)
         if isinstance(request.initializer, Tensor):
@@ -222,7 +260,8 @@ class VariableStore:
             return self._shared_partitioned(request, shape, partitions)
         if request.reuse is True or partitions is None:
             raise ValueError(
-                f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). Did you mean "
+                f"PartitionedVariable {name} does not exist, or was not created with "
+                "tf.get_variable(). Did you mean "
                 "to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
             )
         axis, count = next(((i, n) for i, n in enumerate(partitions) if n > 1), (0, 1))
@@ -241,7 +280,8 @@ class VariableStore:
         name = request.name
         if request.reuse is False:
             raise ValueError(
-                f"Partitioned variable with name {name} already exists. Did you mean to set reuse=True or "
+                f"Partitioned variable with name {name} already exists. Did you mean to "
+                "set reuse=True or "
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
         found = self._partitioned_vars[name]
@@ -261,7 +301,8 @@ class VariableStore:
         if f"{name}/part_0" not in self._vars:
             return
         prefix = (
-            "Partitioner returned a different partitioning than what was already found.  Partitioner returned "
+            "Partitioner returned a different partitioning than what was already found.  "
+            "Partitioner returned "
             f"{count} shards, and shard {name}/part_0 was found, but"
         )
         if f"{name}/part_{count - 1}" not in self._vars:
@@ -339,7 +380,8 @@ def _initial_value(
     if _needs_no_arguments(initializer):
         return initializer, None
     raise ValueError(
-        "The initializer passed is not valid. It should be a callable with no arguments and the shape should not be "
+        "The initializer passed is not valid. It should be a callable with no arguments "
+        "and the shape should not be "
         "provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined. "
         f"(Variable {request.name}, shape {shape}.)"
     )
@@ -347,7 +389,8 @@ def _initial_value(
 
 def _already_exists(name: str, variable: Any) -> str:
     message = (
-        f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
+        f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
+        "reuse=tf.AUTO_REUSE in "
         "VarScope?"
     )
     frames = variable.op.traceback[::-1][:5]
@@ -375,13 +418,15 @@ def _checked_partitions(partitioner: Any, shape: TensorShape, dtype: DType) -> S
         raise ValueError(f"Partitioner must return a sequence, but saw: {slicing}")
     if len(slicing) != shape.ndims:
         raise ValueError(
-            f"Partitioner returned a partition list that does not match the Variable's rank: {slicing} vs. {shape}"
+            "Partitioner returned a partition list that does not match the Variable's "
+            f"rank: {slicing} vs. {shape}"
         )
     if any(p < 1 for p in slicing):
         raise ValueError(f"Partitioner returned zero partitions for some axes: {slicing}")
     if sum(p > 1 for p in slicing) > 1:
         raise ValueError(
-            f"Can only slice a variable along one dimension: shape: {shape}, partitioning: {slicing}"
+            f"Can only slice a variable along one dimension: shape: {shape}, "
+            f"partitioning: {slicing}"
         )
     return slicing
 
@@ -398,6 +443,9 @@ def _slices(full_shape: list[Any], count: int, axis: int) -> Iterator[tuple[list
 
 
 class EagerStore(VariableStore):
-    """A store that shares variables while eager execution is on: that of a template, or of an EagerVariableStore."""
+    """A store that shares variables while eager execution is on.
+
+    That of a template, or of an EagerVariableStore.
+    """
 
     keeps_eager = True

@@ -1,4 +1,7 @@
-"""``CheckpointState``, the message in a ``checkpoint`` file, made when first asked for; the descriptor is TensorFlow's."""
+"""``CheckpointState``, the message in a ``checkpoint`` file, made when first asked for.
+
+The descriptor is TensorFlow's.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ __all__ = ["checkpoint_state_class"]
 
 _DOUBLE, _STRING = 1, 9
 _FIELDS = (
-    (1, "model_checkpoint_path", _STRING, False), (2, "all_model_checkpoint_paths", _STRING, True),
-    (3, "all_model_checkpoint_timestamps", _DOUBLE, True), (4, "last_preserved_timestamp", _DOUBLE, False),
-)  # fmt: skip
+    (1, "model_checkpoint_path", _STRING, False),
+    (2, "all_model_checkpoint_paths", _STRING, True),
+    (3, "all_model_checkpoint_timestamps", _DOUBLE, True),
+    (4, "last_preserved_timestamp", _DOUBLE, False),
+)
 
 
 @functools.cache
@@ -30,7 +35,9 @@ def checkpoint_state_class() -> Any:
         message.field.add(name=name, number=number, type=kind, label=3 if repeated else 1)  # type: ignore[arg-type]
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    found: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.CheckpointState"))  # fmt: skip
+    found: Any = message_factory.GetMessageClass(
+        pool.FindMessageTypeByName("tensorflow.CheckpointState")
+    )
     found.__module__ = __name__
     return found
 

@@ -1,4 +1,5 @@
-"""The checksum of TensorFlow's files: CRC-32C, *masked* where it is stored next to the data that it covers.
+"""The checksum of TensorFlow's files: CRC-32C, *masked* where it is stored next to the data that it
+covers.
 
 >>> hex(value(b"123456789"))
 '0xe3069283'
@@ -17,7 +18,9 @@ _WORD = 0xFFFFFFFF
 
 
 def mask(crc: int) -> int:
-    """A checksum in its stored form: a checksum of data that holds checksums would be a weak one."""
+    """A checksum in its stored form: a checksum of data that holds checksums would be a weak
+    one.
+    """
     return ((crc >> 15 | crc << 17) + _DELTA) & _WORD
 
 

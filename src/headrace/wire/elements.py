@@ -1,11 +1,14 @@
-"""Elements of datasets in a file: what ``cache(filename)``, ``save`` and ``snapshot`` write. The form is Headrace's own.
+"""Elements of datasets in a file: what ``cache(filename)``, ``save`` and ``snapshot`` write. The
+form is Headrace's own.
 
-The file is a TFRecord file, so every record has a length and checksums: a head, a record for each element, and a tail with their
-number. An element is the number of its parts and the parts; a part is a head (rank, length of the type's name), the name, the
-dimensions, and the bytes of the array. Strings have the name "" and the lengths of all of them in front of the bytes.
+The file is a TFRecord file, so every record has a length and checksums: a head, a record for each
+element, and a tail with their number. An element is the number of its parts and the parts; a part
+is a head (rank, length of the type's name), the name, the dimensions, and the bytes of the array.
+Strings have the name "" and the lengths of all of them in front of the bytes.
 
-A file is not trusted: every size is compared with the bytes that are there before anything is allocated, and types and
-shapes with what the dataset is known to give. What does not agree is a DataLossError.
+A file is not trusted: every size is compared with the bytes that are there before anything is
+allocated, and types and shapes with what the dataset is known to give. What does not agree is a
+DataLossError.
 
     >>> with ElementWriter("numbers") as writer:
     ...     writer.write((np.int64(1),))
@@ -36,7 +39,10 @@ _NUMBER = struct.Struct("<q")
 
 
 class PartSpec(NamedTuple):
-    """What is known of a part of each element: its type ("" for strings) and its shape, with None where it may be anything."""
+    """What is known of a part of each element.
+
+    Its type ("" for strings) and its shape, with None where it may be anything.
+    """
 
     dtype: Any
     shape: tuple[int | None, ...] | None
@@ -50,7 +56,9 @@ class PartSpec(NamedTuple):
 
 
 class ElementWriter:
-    """Writes elements to ``path``. A file is whole only after ``finish``; ``abandon`` removes it."""
+    """Writes elements to ``path``. A file is whole only after ``finish``; ``abandon`` removes
+    it.
+    """
 
     def __init__(self, path: str, compression: str = "") -> None:
         self.path = path
@@ -81,7 +89,10 @@ class ElementWriter:
         self._writer = None
 
     def abandon(self) -> None:
-        """Close and remove the file; nothing if it is finished. Never fails: a full disk is no reason to leave it behind."""
+        """Close and remove the file.
+
+        Nothing if it is finished. Never fails: a full disk is no reason to leave it behind.
+        """
         writer, self._writer = self._writer, None
         if writer is None:
             return
@@ -94,8 +105,11 @@ class ElementWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if kind is None:
             self.finish()
         else:
@@ -152,8 +166,11 @@ def read_elements(
 
 def _damaged(path: str, reason: str) -> errors.DataLossError:
     return errors.DataLossError(
-        None, None, f"{path} is not a whole file of the elements of this dataset: {reason}. Remove it to write it anew."
-    )  # fmt: skip
+        None,
+        None,
+        f"{path} is not a whole file of the elements of this dataset: {reason}. Remove it "
+        "to write it anew.",
+    )
 
 
 class _Parts:
@@ -183,7 +200,10 @@ class _Parts:
         name = bytes(self.take(length)).decode("ascii", "replace")
         shape = self.numbers(rank)
         if name != spec.name or not _fits(shape, spec.shape):
-            raise ValueError(f"a component is {name or 'string'} {list(shape)} instead of {spec.name or 'string'} {spec.shape}")  # fmt: skip
+            raise ValueError(
+                f"a component is {name or 'string'} {list(shape)} instead of "
+                f"{spec.name or 'string'} {spec.shape}"
+            )
         size = math.prod(shape)
         if name:
             dtype = np.dtype(spec.dtype)
@@ -194,7 +214,9 @@ class _Parts:
     def strings(self, count: int, shape: tuple[int, ...]) -> Any:
         lengths = self.numbers(count)
         if any(n < 0 for n in lengths) or sum(lengths) > len(self.data) - self.at:
-            raise ValueError("the lengths of its strings do not agree with the bytes that are there")  # fmt: skip
+            raise ValueError(
+                "the lengths of its strings do not agree with the bytes that are there"
+            )
         out = np.empty(count, object)
         out[:] = [bytes(self.take(n)) for n in lengths]
         return out.reshape(shape)

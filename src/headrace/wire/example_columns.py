@@ -1,15 +1,17 @@
 """Reading many serialized ``tf.train.Example`` messages at once, feature by feature.
 
-The records of a file usually have the same keys in the same order, while the sizes of their values differ. Then all of them
-are read together: the records lie end to end in one array, and every step of reading (a tag, a length, the comparison of a
-key) is done at the current place of all records by one NumPy operation. Lists of integers are decoded together as well.
+The records of a file usually have the same keys in the same order, while the sizes of their values
+differ. Then all of them are read together: the records lie end to end in one array, and every step
+of reading (a tag, a length, the comparison of a key) is done at the current place of all records by
+one NumPy operation. Lists of integers are decoded together as well.
 
     >>> reader = ColumnReader((b"ids",))
     >>> reader.read(records)                      # kind, all values, how many of them belong to each record
     [Column(kind=3, values=array([7, 8, 9]), counts=array([2, 0, 1]))]
 
-Whatever is unusual (another order, numbers that are not packed, a damaged record) makes ``read`` return None: the records
-are then read one by one by :mod:`headrace.wire.example_reader`, which finds the same, or what is wrong.
+Whatever is unusual (another order, numbers that are not packed, a damaged record) makes ``read``
+return None: the records are then read one by one by :mod:`headrace.wire.example_reader`, which
+finds the same, or what is wrong.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ _LENGTH_BYTES = 4
 
 
 class Column(NamedTuple):
-    """One feature of all records: its values, flat (bytes: a list), and their number in each record."""
+    """One feature of all records.
+
+    Its values, flat (bytes: a list), and their number in each record.
+    """
 
     kind: int
     values: Any
@@ -61,7 +66,10 @@ class ColumnReader:
         self._misses = 0
 
     def read(self, records: Sequence[bytes]) -> list[Column | None] | None:
-        """What there is for each key; None for a key that no record has. None for all if the records are unusual."""
+        """What there is for each key.
+
+        None for a key that no record has. None for all if the records are unusual.
+        """
         if len(records) < FEWEST or self._misses > PATIENCE:
             return None
         try:
@@ -184,7 +192,8 @@ class _Walk:
 def _column(joined: bytes, kind: int, starts: Any, ends: Any) -> Column:
     spans = zip(starts.tolist(), ends.tolist())
     if kind == BYTES:
-        # an empty list is not told from a list of one empty string by its span: what comes before it tells
+        # an empty list is not told from a list of one empty string by its span: what comes before
+        # it tells
         if (starts == ends).any():
             raise _Unusual
         return Column(kind, [joined[lo:hi] for lo, hi in spans], np.ones(len(starts), np.int64))

@@ -1,7 +1,8 @@
-"""``tf.train.Example``, ``SequenceExample`` and their parts, as protocol messages, made when first asked for.
+"""``tf.train.Example``, ``SequenceExample`` and their parts, as protocol messages, made when first
+asked for.
 
-The descriptors are TensorFlow's (package ``tensorflow``, same numbers and types), built here in a pool of their own, so
-that TensorFlow's own messages may be loaded in the same process.
+The descriptors are TensorFlow's (package ``tensorflow``, same numbers and types), built here in a
+pool of their own, so that TensorFlow's own messages may be loaded in the same process.
 
     >>> feature = Feature(int64_list=Int64List(value=[3]))
     >>> Example(features=Features(feature={"label": feature})).SerializeToString()
@@ -16,9 +17,16 @@ from typing import Any
 __all__ = ["MESSAGES", "example_class"]
 
 MESSAGES = (
-    "BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List",
+    "BytesList",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
     "SequenceExample",
-)  # fmt: skip
+)
 _PACKAGE = "tensorflow"
 _FOLDER = "tensorflow/core/example"
 

@@ -1,17 +1,19 @@
 """Reading serialized ``tf.train.Example`` messages straight from their bytes.
 
-A protocol message is read field by field; of an Example only the asked-for features are decoded, and lists of numbers are
-read as whole arrays. Most files hold records of very few *layouts* (same keys, same sizes): where a length was seen before,
-the bytes between the values are compared with those of the earlier record, and if they are equal the values are where they
-were then. Many records of one layout are read together, as the columns of one matrix.
+A protocol message is read field by field; of an Example only the asked-for features are decoded,
+and lists of numbers are read as whole arrays. Most files hold records of very few *layouts* (same
+keys, same sizes): where a length was seen before, the bytes between the values are compared with
+those of the earlier record, and if they are equal the values are where they were then. Many records
+of one layout are read together, as the columns of one matrix.
 
     >>> reader = ExampleReader((b"label",))
     >>> reader.read(b"\\n\\x0e\\n\\x0c\\n\\x05label\\x12\\x03\\x1a\\x01\\x03")  # kind, values
     [(3, array([3]))]
 
-Wire format: a message is a sequence of ``tag, value``; a tag is ``number << 3 | wire type``; wire type 2 is a length and
-so many bytes. Example {1: Features}; Features {1: entry}*; entry {1: key, 2: Feature}; Feature {1: BytesList, 2: FloatList
-or 3: Int64List}; a list {1: value}*, numbers usually *packed* into one value.
+Wire format: a message is a sequence of ``tag, value``; a tag is ``number << 3 | wire type``; wire
+type 2 is a length and so many bytes. Example {1: Features}; Features {1: entry}*; entry {1: key, 2:
+Feature}; Feature {1: BytesList, 2: FloatList or 3: Int64List}; a list {1: value}*, numbers usually
+*packed* into one value.
 """
 
 from __future__ import annotations
@@ -74,7 +76,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes, at: int, end: int) -> list[tuple[int, int, int]]:
-    """The fields of the message in ``data[at:end]`` that have a length: (number, start, end). Others are skipped."""
+    """The fields of the message in ``data[at:end]`` that have a length.
+
+    (number, start, end). Others are skipped.
+    """
     found = []
     while at < end:
         tag = data[at]
@@ -201,7 +206,10 @@ def feature_span(data: bytes, at: int, end: int) -> tuple[int, int, int]:
 def _scan(
     data: bytes, at: int, end: int, wanted: frozenset[bytes], found: dict[bytes, tuple[int, int]]
 ) -> None:
-    """Puts where the wanted entries of a map have their values into ``found``; of equal keys the last counts."""
+    """Puts where the wanted entries of a map have their values into ``found``.
+
+    Of equal keys the last counts.
+    """
     try:
         while at < end:
             if data[at] != 0x0A:
@@ -261,7 +269,9 @@ class _Place(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """The bytes around the values, and the places of the values; None for a key that is not there."""
+    """The bytes around the values, and the places of the values; None for a key that is not
+    there.
+    """
 
     fixed: tuple[tuple[bytes, int], ...]
     places: tuple[_Place | None, ...]
@@ -278,7 +288,10 @@ _UNSEEN: Any = ()
 
 
 class ExampleReader:
-    """Reads the features with the given keys. It may be used from several threads: layouts are replaced whole."""
+    """Reads the features with the given keys.
+
+    It may be used from several threads: layouts are replaced whole.
+    """
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self.keys = tuple(keys)
@@ -286,7 +299,10 @@ class ExampleReader:
         self._layouts: dict[int, _Layout | None] = {}
 
     def read(self, data: bytes) -> list[Found | None]:
-        """What there is for each key: (kind, values) or None. A feature without a list counts as absent."""
+        """What there is for each key.
+
+        (kind, values) or None. A feature without a list counts as absent.
+        """
         layout = self._layouts.get(len(data), _UNSEEN)
         if layout and layout.matches(data):
             return [None if p is None else (p[0], _value(data, p)) for p in layout.places]
@@ -296,7 +312,8 @@ class ExampleReader:
         return values
 
     def read_together(self, records: Sequence[bytes]) -> list[Any] | None:
-        """Values of records that all have one layout: for each key (kind, matrix or list of bytes) or None.
+        """Values of records that all have one layout: for each key (kind, matrix or list of bytes)
+        or None.
 
         None if they have not, or if a number of theirs does not have the usual size.
         """
@@ -343,7 +360,10 @@ class ExampleReader:
 
 
 def _layout(data: bytes, found: list[tuple[int, int, int] | None]) -> _Layout | None:
-    """The layout of a record, None where its values are not simple ones. What lies between values must be equal."""
+    """The layout of a record, None where its values are not simple ones.
+
+    What lies between values must be equal.
+    """
     places: list[_Place | None] = []
     for span in found:
         if span is None:

@@ -1,4 +1,7 @@
-"""The SavedModel message, which tensorboard's set of TensorFlow's messages lacks: a version and MetaGraphDefs."""
+"""The SavedModel message, which tensorboard's set of TensorFlow's messages lacks.
+
+A version and MetaGraphDefs.
+"""
 
 from __future__ import annotations
 

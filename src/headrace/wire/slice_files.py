@@ -1,10 +1,12 @@
-"""V1 checkpoints: the files of TF before 1.0 (``SaverDef.V1``), each one sorted table of slices of tensors.
+"""V1 checkpoints: the files of TF before 1.0 (``SaverDef.V1``), each one sorted table of slices of
+tensors.
 
     write_slice_file("/tmp/model", [("w", array.shape, None, array)])
     reader = SliceFileReader("/tmp/model")         # or a pattern: /tmp/model-?????-of-00002
     reader.names(), reader.shape("w"), reader.read("w")
 
-The first entry (an empty key) lists the tensors, every other one holds a slice as a TensorProto. Types are TensorFlow's numbers.
+The first entry (an empty key) lists the tensors, every other one holds a slice as a TensorProto.
+Types are TensorFlow's numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
-from headrace.wire.tensor_bundle import (  # fmt: skip
+from headrace.wire.tensor_bundle import (
     _NUMBERS,
     _TYPES,
     Slice,
@@ -34,7 +36,24 @@ __all__ = ["SliceFileReader", "slice_files_exist", "write_slice_file"]
 
 _STRING = 7
 #: Field of a TensorProto by number of the type, and how elements are stored there.
-_VARINTS = {3: 7, 4: 7, 5: 7, 6: 7, 9: 10, 10: 11, 11: 7, 12: 7, 13: 7, 15: 7, 16: 7, 17: 7, 19: 13, 14: 13, 22: 16, 23: 17}  # fmt: skip
+_VARINTS = {
+    3: 7,
+    4: 7,
+    5: 7,
+    6: 7,
+    9: 10,
+    10: 11,
+    11: 7,
+    12: 7,
+    13: 7,
+    15: 7,
+    16: 7,
+    17: 7,
+    19: 13,
+    14: 13,
+    22: 16,
+    23: 17,
+}
 _FIXED = {1: (5, "<f4"), 2: (6, "<f8"), 8: (9, "<f4"), 18: (12, "<f8")}
 _HALVES = {19: np.dtype(np.float16), 14: np.dtype(ml_dtypes.bfloat16)}
 
@@ -63,9 +82,11 @@ class SliceFileReader:
         files = _files(pattern)
         if not files:
             raise errors.NotFoundError(
-                None, None,
-                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {pattern}",
-            )  # fmt: skip
+                None,
+                None,
+                "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
+                f"files for {pattern}",
+            )
         self._tables: list[dict[bytes, bytes]] = []
         self._known: dict[str, _Known] = {}
         for number, path in enumerate(files):
@@ -187,7 +208,9 @@ def _varints(data: bytes) -> list[int]:
 def _slice_message(part: Slice) -> bytes:
     out = b""
     for start, length in part.extents:
-        fields = (b"\x08" + put_varint(start) if start else b"") + (b"\x10" + put_varint(length) if length >= 0 else b"")  # fmt: skip
+        fields = (b"\x08" + put_varint(start) if start else b"") + (
+            b"\x10" + put_varint(length) if length >= 0 else b""
+        )
         out += _part(1, fields)
     return out
 
@@ -207,7 +230,9 @@ def _tensor_message(array: Any, dtype: int) -> bytes:
     return out + _part(_VARINTS[dtype], b"".join(put_varint(v) for v in values))
 
 
-def write_slice_file(path: str, tensors: Iterable[tuple[str, tuple[int, ...], Slice | None, Any]]) -> None:  # fmt: skip
+def write_slice_file(
+    path: str, tensors: Iterable[tuple[str, tuple[int, ...], Slice | None, Any]]
+) -> None:
     """Write one file of (name, shape of the whole tensor, which slice of it, values)."""
     listed: dict[str, tuple[tuple[int, ...], int, list[Slice]]] = {}
     items: dict[bytes, bytes] = {}

@@ -1,8 +1,10 @@
-"""Sorted string tables: the key-value files (LevelDB's format) that checkpoints keep their index in.
+"""Sorted string tables: the key-value files (LevelDB's format) that checkpoints keep their index
+in.
 
-A file is blocks and a footer. A block is entries (bytes shared with the key before, own bytes of the key, the value), the places where
-keys are stored whole (every 16th), a byte for the compression and a masked CRC. The last block lists the others. TensorFlow
-writes tables of tensor bundles without compression, in blocks of 256 KB.
+A file is blocks and a footer. A block is entries (bytes shared with the key before, own bytes of
+the key, the value), the places where keys are stored whole (every 16th), a byte for the compression
+and a masked CRC. The last block lists the others. TensorFlow writes tables of tensor bundles
+without compression, in blocks of 256 KB.
 
     write_table(file, [(b"", header), (b"w", entry)])         # sorted by key
     for key, value in read_table(data): ...
@@ -81,7 +83,9 @@ class _Block:
         self.count += 1
 
     def finish(self) -> bytes:
-        return bytes(self.data) + struct.pack(f"<{len(self.restarts) + 1}I", *self.restarts, len(self.restarts))  # fmt: skip
+        return bytes(self.data) + struct.pack(
+            f"<{len(self.restarts) + 1}I", *self.restarts, len(self.restarts)
+        )
 
     def size(self) -> int:
         return len(self.data) + 4 * (len(self.restarts) + 1)
@@ -189,7 +193,10 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _unpack_snappy(data: bytes) -> bytes:
-    """Snappy's format: a length, then runs of bytes that are given or copied from what is there already."""
+    """Snappy's format.
+
+    A length, then runs of bytes that are given or copied from what is there already.
+    """
     size, at = take_varint(data, 0)
     if size > 64 * len(data) + 64:
         raise _damaged("a compressed block declares more than it can hold")

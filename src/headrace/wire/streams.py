@@ -1,8 +1,10 @@
-"""Reading files in chunks, plain or compressed, and cutting them into lines and records of one length.
+"""Reading files in chunks, plain or compressed, and cutting them into lines and records of one
+length.
 
-Failures are ``tf.errors``: a missing file is a NotFoundError, damaged compressed data a DataLossError. A compressed file
-that ends early gives what there is, as in TensorFlow. Time is linear in the size of the file, however long a line is, and memory
-is bounded by the longest record, which may have ``MAX_RECORD_BYTES``.
+Failures are ``tf.errors``: a missing file is a NotFoundError, damaged compressed data a
+DataLossError. A compressed file that ends early gives what there is, as in TensorFlow. Time is
+linear in the size of the file, however long a line is, and memory is bounded by the longest record,
+which may have ``MAX_RECORD_BYTES``.
 
     >>> list(text_lines("notes.txt.gz", "GZIP"))
     [b'first line', b'second line']
@@ -19,13 +21,20 @@ from typing import Any, BinaryIO, NoReturn
 from headrace import errors
 
 __all__ = [
-    "MAX_RECORD_BYTES", "Pending", "chunks", "fixed_length_records", "open_file", "raise_os_error", "text_lines",
-]  # fmt: skip
+    "MAX_RECORD_BYTES",
+    "Pending",
+    "chunks",
+    "fixed_length_records",
+    "open_file",
+    "raise_os_error",
+    "text_lines",
+]
 
 #: Bytes read at once where the caller does not say.
 BUFFER = 256 * 1024
 
-#: A line or record that is longer is a ResourceExhaustedError: a small compressed file can hold a line of any length.
+#: A line or record that is longer is a ResourceExhaustedError: a small compressed file can hold a
+#: line of any length.
 MAX_RECORD_BYTES = (1 << 31) - 1
 #: zlib's wbits for each compression type.
 WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
@@ -99,7 +108,10 @@ def _damaged(error: zlib.error) -> errors.DataLossError:
 def text_lines(
     path: Any, compression: str | None = None, buffer_size: int | None = None
 ) -> Iterator[bytes]:
-    """The lines of a file without their ends. Every carriage return is dropped, wherever it stands, as in TensorFlow."""
+    """The lines of a file without their ends.
+
+    Every carriage return is dropped, wherever it stands, as in TensorFlow.
+    """
     pending = Pending(path)
     for chunk in chunks(path, compression, buffer_size):
         if b"\r" in chunk:
@@ -116,7 +128,10 @@ def text_lines(
 
 
 class Pending:
-    """Pieces of a record that is not complete yet. They are joined once, so that long records take linear time."""
+    """Pieces of a record that is not complete yet.
+
+    They are joined once, so that long records take linear time.
+    """
 
     def __init__(self, path: Any) -> None:
         self.path = path
@@ -127,8 +142,10 @@ class Pending:
         self.size += len(piece)
         if self.size > MAX_RECORD_BYTES:
             raise errors.ResourceExhaustedError(
-                None, None, f"{os.fsdecode(self.path)}: a record has more than {MAX_RECORD_BYTES} bytes."
-            )  # fmt: skip
+                None,
+                None,
+                f"{os.fsdecode(self.path)}: a record has more than {MAX_RECORD_BYTES} bytes.",
+            )
         if piece:
             self._parts.append(piece)
 
@@ -180,6 +197,7 @@ def _check_length(path: Any, record: int, header: int, footer: int) -> None:
 def _uneven(path: Any, record: int, header: int, footer: int, size: int) -> str:
     return (
         f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
-        f'"{os.fsdecode(path)}" has body length {size - header - footer} bytes, which is not an exact multiple of the '
+        f'"{os.fsdecode(path)}" has body length {size - header - footer} bytes, which is '
+        "not an exact multiple of the "
         f"record length ({record} bytes)."
     )

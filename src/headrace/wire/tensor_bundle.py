@@ -1,15 +1,17 @@
-"""Tensor bundles: the files of TF's V2 checkpoints. ``prefix.index`` lists tensors, ``prefix.data-00000-of-00001`` has their bytes.
+"""Tensor bundles: the files of TF's V2 checkpoints. ``prefix.index`` lists tensors,
+``prefix.data-00000-of-00001`` has their bytes.
 
     with BundleWriter("/tmp/model") as writer:
         writer.add("w", array)
     reader = BundleReader("/tmp/model")
     reader.names(), reader.shape("w"), reader.read("w")
 
-Written byte for byte as TensorFlow writes it. A writer's files get their names when they are whole, so that a process that dies
-leaves the bundle that was there before: the data first, the index last. Where a bundle of that name is there already, both are renamed
-to ``.staged`` first; from the moment in which the index is staged, whoever opens the bundle next finishes the renaming. A tensor that is one part of a larger one (a partitioned
-variable) is added with its place; a reader puts the parts together. Nothing here knows of graphs; types are numbers of
-TensorFlow's ``DataType`` and NumPy's.
+Written byte for byte as TensorFlow writes it. A writer's files get their names when they are whole,
+so that a process that dies leaves the bundle that was there before: the data first, the index last.
+Where a bundle of that name is there already, both are renamed to ``.staged`` first; from the moment
+in which the index is staged, whoever opens the bundle next finishes the renaming. A tensor that is
+one part of a larger one (a partitioned variable) is added with its place; a reader puts the parts
+together. Nothing here knows of graphs; types are numbers of TensorFlow's ``DataType`` and NumPy's.
 """
 
 from __future__ import annotations
@@ -31,8 +33,16 @@ from headrace.wire import crc
 from headrace.wire.sorted_table import put_varint, read_table, take_varint, write_table
 
 __all__ = [
-    "BundleReader", "BundleWriter", "Entry", "Slice", "bundle_exists", "data_path", "finish_staged", "index_path", "merge_bundles",
-]  # fmt: skip
+    "BundleReader",
+    "BundleWriter",
+    "Entry",
+    "Slice",
+    "bundle_exists",
+    "data_path",
+    "finish_staged",
+    "index_path",
+    "merge_bundles",
+]
 
 _HEADER = b"\x08\x01\x1a\x02\x08\x01"  # one shard, little-endian, version 1
 _STRING = 7
@@ -41,15 +51,37 @@ _CHUNK = 16 << 20
 
 #: TensorFlow's number of each type.
 _NUMBERS: dict[Any, int] = {
-    np.dtype(t): n for t, n in (
-        (np.float32, 1), (np.float64, 2), (np.int32, 3), (np.uint8, 4), (np.int16, 5), (np.int8, 6), (object, _STRING),
-        (np.complex64, 8), (np.int64, 9), (np.bool_, 10), (ml_dtypes.bfloat16, 14), (np.uint16, 17), (np.complex128, 18),
-        (np.float16, 19), (np.uint32, 22), (np.uint64, 23),
+    np.dtype(t): n
+    for t, n in (
+        (np.float32, 1),
+        (np.float64, 2),
+        (np.int32, 3),
+        (np.uint8, 4),
+        (np.int16, 5),
+        (np.int8, 6),
+        (object, _STRING),
+        (np.complex64, 8),
+        (np.int64, 9),
+        (np.bool_, 10),
+        (ml_dtypes.bfloat16, 14),
+        (np.uint16, 17),
+        (np.complex128, 18),
+        (np.float16, 19),
+        (np.uint32, 22),
+        (np.uint64, 23),
     )
-}  # fmt: skip
+}
 _TYPES = {n: t for t, n in _NUMBERS.items()}
 #: Types whose arrays NumPy has under another name: quantized numbers.
-_TYPES.update({11: np.dtype(np.int8), 12: np.dtype(np.uint8), 13: np.dtype(np.int32), 15: np.dtype(np.int16), 16: np.dtype(np.uint16)})  # fmt: skip
+_TYPES.update(
+    {
+        11: np.dtype(np.int8),
+        12: np.dtype(np.uint8),
+        13: np.dtype(np.int32),
+        15: np.dtype(np.int16),
+        16: np.dtype(np.uint16),
+    }
+)
 
 
 class Slice(NamedTuple):
@@ -82,11 +114,15 @@ def bundle_exists(prefix: str) -> bool:
     return os.path.exists(index_path(prefix)) or os.path.exists(index_path(prefix) + _STAGED)
 
 
-# names for whole files ------------------------------------------------------------------------------
+# names for whole files
+# ------------------------------------------------------------------------------
 
 
 def _install(prefix: str, data: Sequence[tuple[str, str]], index: str) -> None:
-    """Give finished files their names: ``data`` are pairs (present path, final path), ``index`` the present path of the index."""
+    """Give finished files their names.
+
+    ``data`` are pairs (present path, final path), ``index`` the present path of the index.
+    """
     final = index_path(prefix)
     if not os.path.exists(final):
         for source, target in data:
@@ -221,11 +257,17 @@ def _decode_slice(data: bytes) -> Slice:
     for number, value in _fields(data):
         if number == 1:
             parts = dict(_fields(_bytes(value)))
-            extents.append((_signed(_number(parts.get(1, 0))), _signed(_number(parts.get(2, -1 & (1 << 64) - 1)))))  # fmt: skip
+            extents.append(
+                (
+                    _signed(_number(parts.get(1, 0))),
+                    _signed(_number(parts.get(2, -1 & (1 << 64) - 1))),
+                )
+            )
     return Slice(tuple(extents))
 
 
-# keys of slices: TensorFlow's ordered code ----------------------------------------------------------
+# keys of slices: TensorFlow's ordered code
+# ----------------------------------------------------------
 
 
 def _ordered_unsigned(value: int) -> bytes:
@@ -257,7 +299,10 @@ def slice_key(name: str, part: Slice) -> bytes:
 
 
 class BundleWriter:
-    """Writes a bundle of one shard; ``finish`` (or leaving a ``with`` block without an error) gives the files their names."""
+    """Writes a bundle of one shard.
+
+    ``finish`` (or leaving a ``with`` block without an error) gives the files their names.
+    """
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -270,7 +315,10 @@ class BundleWriter:
         self._entries: dict[bytes, Entry] = {}
 
     def add(self, name: str, value: Any, dtype: int | None = None) -> None:
-        """Add a tensor. ``dtype``: TensorFlow's number where NumPy's type does not tell it (quantized types)."""
+        """Add a tensor.
+
+        ``dtype``: TensorFlow's number where NumPy's type does not tell it (quantized types).
+        """
         self._add(name.encode(), value, dtype)
 
     def add_slice(self, name: str, full_shape: Sequence[int], part: Slice, value: Any) -> None:
@@ -295,7 +343,10 @@ class BundleWriter:
         self._place += size
 
     def add_all(self, reader: BundleReader) -> None:
-        """Every tensor of another bundle, byte for byte; parts of one tensor may come from several."""
+        """Every tensor of another bundle, byte for byte.
+
+        Parts of one tensor may come from several.
+        """
         for key, data in reader.items():
             entry = decode_entry(data)
             known = self._entries.get(key)
@@ -353,7 +404,9 @@ class BundleWriter:
     def __enter__(self) -> BundleWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:  # fmt: skip
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
         if kind is None:
             self.finish()
         else:
@@ -396,7 +449,10 @@ def merge_bundles(prefixes: Sequence[str], prefix: str, delete_old_folders: bool
 
 
 def _merge_entry(entries: dict[bytes, Entry], key: bytes, entry: Entry, first: int) -> None:
-    """Add an entry whose shards begin at ``first``; parts of one tensor may come from several bundles."""
+    """Add an entry whose shards begin at ``first``.
+
+    Parts of one tensor may come from several bundles.
+    """
     known = entries.get(key)
     if known is None:
         entries[key] = entry._replace(shard=entry.shard + first) if not entry.slices else entry
@@ -423,9 +479,11 @@ class BundleReader:
                 items = dict(read_table(file.read()))
         except FileNotFoundError:
             raise errors.NotFoundError(
-                None, None,
-                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}",
-            ) from None  # fmt: skip
+                None,
+                None,
+                "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
+                f"files for {prefix}",
+            ) from None
         header = dict(_fields(items.pop(b"", b"")))
         self.shards: int = _number(header.get(1, 1))
         if not 0 < self.shards <= 100_000:

@@ -1,8 +1,9 @@
 """TFRecord files: a sequence of byte strings, each with its length and two checksums around it.
 
-A record is stored as ``length: uint64, masked crc of length: uint32, data, masked crc of data: uint32``, little-endian;
-the whole file may be compressed. Reading checks both sums and raises a DataLossError with the place of the damage, after
-the good records before it were given out. Records are cut from large chunks, a chunk's worth at a time.
+A record is stored as ``length: uint64, masked crc of length: uint32, data, masked crc of data:
+uint32``, little-endian; the whole file may be compressed. Reading checks both sums and raises a
+DataLossError with the place of the damage, after the good records before it were given out. Records
+are cut from large chunks, a chunk's worth at a time.
 
     >>> with TFRecordWriter("numbers.tfrecord") as writer:
     ...     writer.write(b"one")
@@ -32,9 +33,15 @@ from headrace.wire.streams import (
 )
 
 __all__ = [
-    "TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "fixed_length_records", "record_batches",
-    "record_reader", "text_lines", "tf_record_iterator",
-]  # fmt: skip
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "fixed_length_records",
+    "record_batches",
+    "record_reader",
+    "text_lines",
+    "tf_record_iterator",
+]
 
 _HEADER = struct.Struct("<QI")
 _LENGTH = struct.Struct("<Q")
@@ -77,10 +84,16 @@ def record_batches(
 
 
 def _check_declared(path: Any, compression: str | None, cutter: _Cutter) -> None:
-    """Before a record larger than a chunk is gathered: whether the file can hold what the record's head declares."""
+    """Before a record larger than a chunk is gathered.
+
+    Whether the file can hold what the record's head declares.
+    """
     if cutter.need > MAX_RECORD_BYTES + 16:
         size = cutter.need - 16
-        reason = f"corrupted record at {cutter.offset}: {size} bytes are declared, at most {MAX_RECORD_BYTES} are read"
+        reason = (
+            f"corrupted record at {cutter.offset}: {size} bytes are declared, at most "
+            f"{MAX_RECORD_BYTES} are read"
+        )
         raise errors.DataLossError(None, None, reason)
     plain = not compression and cutter.need > _HEADER.size and os.path.isfile(path)
     if plain and cutter.offset + cutter.need > os.path.getsize(path):
@@ -151,9 +164,11 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """How a file is compressed: "GZIP", "ZLIB" or "" (or an old :class:`TFRecordCompressionType`), and zlib's settings.
+    """How a file is compressed: "GZIP", "ZLIB" or "" (or an old :class:`TFRecordCompressionType`),
+    and zlib's settings.
 
-    ``flush_mode`` and the buffer sizes are accepted and have no effect: they do not change what a reader finds.
+    ``flush_mode`` and the buffer sizes are accepted and have no effect: they do not change what a
+    reader finds.
     """
 
     compression_type_map = {

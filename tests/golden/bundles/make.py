@@ -1,4 +1,7 @@
-"""Makes the tensor bundles with TensorFlow 1.15: ``python tests/golden/bundles/make.py``. Runs in TensorFlow's environment."""
+"""Makes the tensor bundles with TensorFlow 1.15.
+
+``python tests/golden/bundles/make.py``. Runs in TensorFlow's environment.
+"""
 
 import os
 
@@ -19,9 +22,11 @@ if __name__ == "__main__":
     with tf.Graph().as_default(), tf.Session() as session:
         names = sorted(VALUES)
         save = tf.raw_ops.SaveV2(
-            prefix=os.path.join(HERE, "tf1"), tensor_names=names, shape_and_slices=[""] * len(names),
+            prefix=os.path.join(HERE, "tf1"),
+            tensor_names=names,
+            shape_and_slices=[""] * len(names),
             tensors=[tf.constant(VALUES[k]) for k in names],
-        )  # fmt: skip
+        )
         session.run(save)
         rows = tf.constant_initializer(np.arange(30.0))
         tf.get_variable("p", [10, 3], partitioner=tf.fixed_size_partitioner(3), initializer=rows)

@@ -1,7 +1,8 @@
-"""Graphs with what to run and what came out, in one file each: written here and run in TensorFlow, or the other way.
+"""Graphs with what to run and what came out, in one file each: written here and run in TensorFlow,
+or the other way.
 
-A case file is a zip: ``graph.pb`` (a GraphDef), ``case.json`` (steps: fetches and feeds by name) and the arrays. It has no
-pickles, and this module runs under Python 3.7 and NumPy 1.18 too.
+A case file is a zip: ``graph.pb`` (a GraphDef), ``case.json`` (steps: fetches and feeds by name)
+and the arrays. It has no pickles, and this module runs under Python 3.7 and NumPy 1.18 too.
 """
 
 import base64
@@ -13,7 +14,9 @@ import numpy as np
 
 
 class Case(object):
-    """``steps``: a list of (fetches, feeds): tensor or operation names, and arrays by tensor name."""
+    """``steps``: a list of (fetches, feeds): tensor or operation names, and arrays by tensor
+    name.
+    """
 
     def __init__(self, graph, steps, results=None, tol=None):
         self.graph = graph  # bytes of a GraphDef

@@ -2,7 +2,8 @@
 
     python -m tests.golden.graphs.live /tmp/x --tf1 /env/tf1/bin/python --tf2 /env/tf2/bin/python
 
-1. Every sample of tests/samples, and every program, built here: its GraphDef runs in each TensorFlow with equal results.
+1. Every sample of tests/samples, and every program, built here: its GraphDef runs in each
+   TensorFlow with equal results.
 2. The same built in TensorFlow: its GraphDef runs here with equal results.
 """
 

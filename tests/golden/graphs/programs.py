@@ -1,7 +1,9 @@
-"""Whole models, built by the same code in TensorFlow (1.15, and 2.x through compat.v1) and in Headrace.
+"""Whole models, built by the same code in TensorFlow (1.15, and 2.x through compat.v1) and in
+Headrace.
 
-Each function builds a graph and returns its steps: (names to fetch, feeds by name). Variables are initialised from constants or
-seeded generators of NumPy, so that both sides have the same numbers. Keep to Python 3.7.
+Each function builds a graph and returns its steps: (names to fetch, feeds by name). Variables are
+initialised from constants or seeded generators of NumPy, so that both sides have the same numbers.
+Keep to Python 3.7.
 """
 
 
@@ -112,9 +114,11 @@ def growing_loop(tf, np):
     n = tf.placeholder(tf.int32, [], name="n")
     shape = [tf.TensorShape([]), tf.TensorShape([None])]
     _, out = tf.while_loop(
-        lambda i, _: i < n, lambda i, a: (i + 1, tf.concat([a, [tf.cast(i, tf.float32)]], 0)),
-        [0, tf.zeros([1])], shape_invariants=shape,
-    )  # fmt: skip
+        lambda i, _: i < n,
+        lambda i, a: (i + 1, tf.concat([a, [tf.cast(i, tf.float32)]], 0)),
+        [0, tf.zeros([1])],
+        shape_invariants=shape,
+    )
     tf.identity(out, name="out")
     return [(["out:0"], {"n:0": np.int32(k)}) for k in (0, 3)]
 
@@ -173,6 +177,14 @@ def checks(tf, np):
 PROGRAMS = {
     f.__name__: f
     for f in (
-        conv_net, training_step, adam_embedding, lstm_by_hand, loops, growing_loop, arrays, conditions, checks,
+        conv_net,
+        training_step,
+        adam_embedding,
+        lstm_by_hand,
+        loops,
+        growing_loop,
+        arrays,
+        conditions,
+        checks,
     )
-}  # fmt: skip
+}

@@ -1,8 +1,9 @@
 """The TensorFlow side: ``python tests/golden/graphs/there.py run|samples|models DIR``.
 
-``run``: load every case of DIR, run its steps, write the results beside it (``x.case`` -> ``x.out``) or the error (``x.err``).
-``samples``: write a case for every sample of tests/samples (TF 1.15 only). ``models``: the whole models of ``programs.py``.
-``pack``: only the GraphDefs of the samples, all in one file (``samples.xz`` in DIR).
+``run``: load every case of DIR, run its steps, write the results beside it (``x.case`` ->
+``x.out``) or the error (``x.err``). ``samples``: write a case for every sample of tests/samples (TF
+1.15 only). ``models``: the whole models of ``programs.py``. ``pack``: only the GraphDefs of the
+samples, all in one file (``samples.xz`` in DIR).
 
 Runs in TensorFlow's environment (1.15 on Python 3.7, or 2.x) and never imports headrace.
 """
@@ -104,7 +105,10 @@ def write_sample(run, path):
 
 
 def pack(folder):
-    """All sample graphs in one compressed file; their values are in the sample table's own golden files."""
+    """All sample graphs in one compressed file.
+
+    Their values are in the sample table's own golden files.
+    """
     import json
     import lzma
 

@@ -1,7 +1,9 @@
-"""Makes small SavedModels with TensorFlow: ``python tests/golden/saved_models/make.py`` in TF 1.15's and in TF 2's environment.
+"""Makes small SavedModels with TensorFlow: ``python tests/golden/saved_models/make.py`` in TF
+1.15's and in TF 2's environment.
 
-TF 1.15 writes ``tf1`` (ref, resource and partitioned variables, an asset, an init operation, two signatures) and ``tf1.meta``;
-TF 2 writes ``module`` (functions, a list of variables, control flow), ``keras`` (a sequential model) and ``lstm``.
+TF 1.15 writes ``tf1`` (ref, resource and partitioned variables, an asset, an init operation, two
+signatures) and ``tf1.meta``; TF 2 writes ``module`` (functions, a list of variables, control flow),
+``keras`` (a sequential model) and ``lstm``.
 """
 
 import json
@@ -52,9 +54,15 @@ def make_tf1():
         predict = tf.saved_model.signature_def_utils.predict_signature_def
         builder = tf.saved_model.builder.SavedModelBuilder(fresh("tf1"))
         builder.add_meta_graph_and_variables(
-            session, ["serve"], {"serving_default": predict({"x": x}, {"y": y}), "loop": predict({"x": x}, {"z": looped})},
-            assets_collection=[path], main_op=main,
-        )  # fmt: skip
+            session,
+            ["serve"],
+            {
+                "serving_default": predict({"x": x}, {"y": y}),
+                "loop": predict({"x": x}, {"z": looped}),
+            },
+            assets_collection=[path],
+            main_op=main,
+        )
         builder.add_meta_graph(["train", "serve"])
         builder.save()
         saver = tf.train.Saver()
@@ -110,14 +118,16 @@ def make_tf2():
     )
     keras = tf.keras
     keras.utils.set_random_seed(1)
-    net = keras.Sequential([
-        keras.layers.Input([8, 8, 1]),
-        keras.layers.Conv2D(2, 3, activation="relu"),
-        keras.layers.BatchNormalization(),
-        keras.layers.MaxPool2D(),
-        keras.layers.Flatten(),
-        keras.layers.Dense(3, activation="softmax"),
-    ])  # fmt: skip
+    net = keras.Sequential(
+        [
+            keras.layers.Input([8, 8, 1]),
+            keras.layers.Conv2D(2, 3, activation="relu"),
+            keras.layers.BatchNormalization(),
+            keras.layers.MaxPool2D(),
+            keras.layers.Flatten(),
+            keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
     image = np.random.RandomState(0).rand(2, 8, 8, 1).astype("float32")
     net.export(fresh("keras"))
     note("keras", {"x": image, "y": net(image)})

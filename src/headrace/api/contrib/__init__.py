@@ -5,8 +5,8 @@ from headrace.api.missing import module_getattr
 __all__: list[str] = []
 
 _MODULES = (
-    "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "opt", "rnn",
-    "seq2seq", "slim",
+    "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "learn", "legacy_seq2seq", "lookup",
+    "opt", "rnn", "seq2seq", "slim",
 )  # fmt: skip
 
 __getattr__ = module_getattr(

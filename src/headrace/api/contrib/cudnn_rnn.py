@@ -11,7 +11,8 @@ from headrace.layers.rnn.cudnn_layers import (
 )
 
 __all__ = [
-    "CudnnCompatibleGRUCell", "CudnnCompatibleLSTMCell", "CudnnGRU", "CudnnLSTM", "CudnnRNNRelu", "CudnnRNNTanh",
+    "CudnnCompatibleGRUCell", "CudnnCompatibleLSTMCell", "CudnnGRU", "CudnnLSTM", "CudnnRNNRelu",
+    "CudnnRNNTanh",
 ]  # fmt: skip
 
 __getattr__ = hosted_getattr("contrib.cudnn_rnn", __name__, [])

@@ -15,9 +15,10 @@ from headrace.eager.py_function import py_function as py_func
 from headrace.train.global_step import get_or_create_global_step
 
 __all__ = [
-    "EagerVariableStore", "Variable", "custom_gradient", "enable_eager_execution", "executing_eagerly",
-    "get_or_create_global_step", "gradients_function", "implicit_gradients", "implicit_value_and_gradients",
-    "in_eager_mode", "list_devices", "num_gpus", "py_func", "value_and_gradients_function",
+    "EagerVariableStore", "Variable", "custom_gradient", "enable_eager_execution",
+    "executing_eagerly", "get_or_create_global_step", "gradients_function", "implicit_gradients",
+    "implicit_value_and_gradients", "in_eager_mode", "list_devices", "num_gpus", "py_func",
+    "value_and_gradients_function",
 ]  # fmt: skip
 
 in_eager_mode = executing_eagerly

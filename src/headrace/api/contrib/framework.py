@@ -1,4 +1,7 @@
-"""``tf.contrib.framework``: argument scopes and variables of tf_slim, nested structures, the global step."""
+"""``tf.contrib.framework``.
+
+Argument scopes and variables of tf_slim, nested structures, the global step.
+"""
 
 from headrace.api.contrib.framework_ops import (
     assert_same_float_dtype,
@@ -22,13 +25,15 @@ from headrace.train.global_step import (
 )
 
 __all__ = [
-    "assert_same_float_dtype", "assert_scalar", "assert_scalar_int", "convert_to_tensor_or_sparse_tensor",
-    "create_global_step", "get_global_step", "get_graph_from_inputs", "get_name_scope", "get_or_create_global_step",
-    "is_tensor", "nest", "reduce_sum_n", "remove_squeezable_dimensions", "with_same_shape", "with_shape",
+    "assert_same_float_dtype", "assert_scalar", "assert_scalar_int",
+    "convert_to_tensor_or_sparse_tensor", "create_global_step", "get_global_step",
+    "get_graph_from_inputs", "get_name_scope", "get_or_create_global_step", "is_tensor", "nest",
+    "reduce_sum_n", "remove_squeezable_dimensions", "with_same_shape", "with_shape",
 ]  # fmt: skip
 
 _CHECKPOINTS = (
-    "checkpoints_iterator", "init_from_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+    "checkpoints_iterator", "init_from_checkpoint", "list_variables", "load_checkpoint",
+    "load_variable",
 )  # fmt: skip
 
 _hosted = hosted_getattr(

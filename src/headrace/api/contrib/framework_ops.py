@@ -21,9 +21,9 @@ from headrace.ops.nn.weights_broadcasting import (
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 __all__ = [
-    "assert_same_float_dtype", "assert_scalar", "assert_scalar_int", "convert_to_tensor_or_sparse_tensor",
-    "get_graph_from_inputs", "get_name_scope", "is_tensor", "reduce_sum_n", "remove_squeezable_dimensions",
-    "with_same_shape", "with_shape",
+    "assert_same_float_dtype", "assert_scalar", "assert_scalar_int",
+    "convert_to_tensor_or_sparse_tensor", "get_graph_from_inputs", "get_name_scope", "is_tensor",
+    "reduce_sum_n", "remove_squeezable_dimensions", "with_same_shape", "with_shape",
 ]  # fmt: skip
 
 
@@ -46,7 +46,8 @@ def convert_to_tensor_or_sparse_tensor(
     if isinstance(value, SparseTensor):
         if dtype and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
             raise RuntimeError(
-                f"Sparse dtype: requested = {dtypes.as_dtype(dtype).name}, actual = {value.dtype.name}"
+                f"Sparse dtype: requested = {dtypes.as_dtype(dtype).name}, actual = "
+                f"{value.dtype.name}"
             )
         return value
     return convert_to_tensor(value, dtype=dtype, name=name)

@@ -1,4 +1,6 @@
-"""``tf.contrib.layers``: tf_slim's layers (see ``headrace.api.hosting``), encoders and embeddings."""
+"""``tf.contrib.layers``: tf_slim's layers (see ``headrace.api.hosting``), encoders and
+embeddings.
+"""
 
 from headrace.api.contrib.layers_encoders import (
     bow_encoder,

@@ -14,10 +14,14 @@ DATASETS = {"boston": load_boston, "iris": load_iris, "mnist": mnist.load_mnist}
 
 
 def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
-    """A data set by its name. ``size`` and ``test_with_fake_data`` choose among the files of dbpedia, which is not here."""
+    """A data set by its name.
+
+    ``size`` and ``test_with_fake_data`` choose among the files of dbpedia, which is not here.
+    """
     if name == "dbpedia":
         raise NotImplementedError(
-            f"dbpedia (size={size!r}, test_with_fake_data={test_with_fake_data}) is not here: read its CSV files with "
+            f"dbpedia (size={size!r}, test_with_fake_data={test_with_fake_data}) is not "
+            "here: read its CSV files with "
             "tf.data or contrib.learn.datasets.base.load_csv_without_header."
         )
     if name not in DATASETS:

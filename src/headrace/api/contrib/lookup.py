@@ -34,12 +34,13 @@ from headrace.ops.state.vocabulary_tables import (
 )
 
 __all__ = [
-    "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets", "InitializableLookupTableBase",
-    "KeyValueTensorInitializer", "LookupInterface", "MutableDenseHashTable", "MutableHashTable", "StrongHashSpec",
-    "TableInitializerBase", "TextFileIdTableInitializer", "TextFileIndex", "TextFileInitializer",
-    "TextFileStringTableInitializer", "index_table_from_file", "index_table_from_tensor", "index_to_string",
-    "index_to_string_table_from_file", "index_to_string_table_from_tensor", "string_to_index",
-    "string_to_index_table_from_file", "string_to_index_table_from_tensor",
+    "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets",
+    "InitializableLookupTableBase", "KeyValueTensorInitializer", "LookupInterface",
+    "MutableDenseHashTable", "MutableHashTable", "StrongHashSpec", "TableInitializerBase",
+    "TextFileIdTableInitializer", "TextFileIndex", "TextFileInitializer",
+    "TextFileStringTableInitializer", "index_table_from_file", "index_table_from_tensor",
+    "index_to_string", "index_to_string_table_from_file", "index_to_string_table_from_tensor",
+    "string_to_index", "string_to_index_table_from_file", "string_to_index_table_from_tensor",
 ]  # fmt: skip
 
 
@@ -78,7 +79,8 @@ def string_to_index_table_from_file(
 ) -> Any:
     """The older name of :func:`index_table_from_file`."""
     return index_table_from_file(
-        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, dtypes.string, name
+        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, dtypes.string,
+        name,
     )  # fmt: skip
 
 

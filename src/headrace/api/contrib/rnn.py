@@ -47,13 +47,14 @@ from headrace.layers.rnn.special_cells import (
 from headrace.layers.rnn.static_rnn import static_rnn, static_state_saving_rnn
 
 __all__ = [
-    "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell",
-    "ConvLSTMCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "GRUBlockCell", "GRUBlockCellV2", "GRUCell",
-    "HighwayWrapper", "IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "InputProjectionWrapper", "IntersectionRNNCell",
-    "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell", "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell",
-    "MultiRNNCell", "NASCell", "OutputProjectionWrapper", "PhasedLSTMCell", "RNNCell", "ResidualWrapper", "UGRNNCell",
-    "stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn", "static_bidirectional_rnn", "static_rnn",
-    "static_state_saving_rnn", "transpose_batch_time",
+    "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "Conv1DLSTMCell", "Conv2DLSTMCell",
+    "Conv3DLSTMCell", "ConvLSTMCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper",
+    "GRUBlockCell", "GRUBlockCellV2", "GRUCell", "HighwayWrapper", "IndRNNCell", "IndyGRUCell",
+    "IndyLSTMCell", "InputProjectionWrapper", "IntersectionRNNCell", "LSTMBlockCell",
+    "LSTMBlockFusedCell", "LSTMCell", "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell",
+    "MultiRNNCell", "NASCell", "OutputProjectionWrapper", "PhasedLSTMCell", "RNNCell",
+    "ResidualWrapper", "UGRNNCell", "stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn",
+    "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn", "transpose_batch_time",
 ]  # fmt: skip
 
 __getattr__ = hosted_getattr("contrib.rnn", __name__, [])

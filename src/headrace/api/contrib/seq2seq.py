@@ -42,11 +42,12 @@ from headrace.ops.nn.gather_tree import gather_tree
 __all__ = [
     "AttentionMechanism", "AttentionWrapper", "AttentionWrapperState", "BahdanauAttention",
     "BahdanauMonotonicAttention", "BasicDecoder", "BasicDecoderOutput", "BeamSearchDecoder",
-    "BeamSearchDecoderOutput", "BeamSearchDecoderState", "CustomHelper", "Decoder", "FinalBeamSearchDecoderOutput",
-    "GreedyEmbeddingHelper", "Helper", "InferenceHelper", "LuongAttention", "LuongMonotonicAttention",
-    "SampleEmbeddingHelper", "ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper", "TrainingHelper",
-    "dynamic_decode", "gather_tree", "gather_tree_from_array", "hardmax", "monotonic_attention", "safe_cumprod",
-    "sequence_loss", "tile_batch",
+    "BeamSearchDecoderOutput", "BeamSearchDecoderState", "CustomHelper", "Decoder",
+    "FinalBeamSearchDecoderOutput", "GreedyEmbeddingHelper", "Helper", "InferenceHelper",
+    "LuongAttention", "LuongMonotonicAttention", "SampleEmbeddingHelper",
+    "ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper", "TrainingHelper",
+    "dynamic_decode", "gather_tree", "gather_tree_from_array", "hardmax", "monotonic_attention",
+    "safe_cumprod", "sequence_loss", "tile_batch",
 ]  # fmt: skip
 
 __getattr__ = hosted_getattr("contrib.seq2seq", __name__, [])

@@ -1,1 +1,4 @@
-"""What programs take from TensorFlow that has nothing to do with graphs: files, flags, logging, tests, messages."""
+"""What programs take from TensorFlow that has nothing to do with graphs.
+
+Files, flags, logging, tests, messages.
+"""

@@ -1,4 +1,7 @@
-"""``tf.app``: ``run`` parses the flags and calls ``main(argv)``; flags that nobody defined stay in ``argv``."""
+"""``tf.app``.
+
+``run`` parses the flags and calls ``main(argv)``; flags that nobody defined stay in ``argv``.
+"""
 
 from __future__ import annotations
 
@@ -19,5 +22,6 @@ def _parse(argv: Sequence[str] | None) -> Any:
 
 def run(main: Callable[[Any], Any] | None = None, argv: list[str] | None = None) -> None:
     """Run ``main`` (default: ``main`` of the program's first module) and exit with its result."""
-    tf_logging.get_logger()  # configured before absl gives the root logger a handler and format of its own
+    # configured before absl gives the root logger a handler and format of its own
+    tf_logging.get_logger()
     _absl.run(main=main or sys.modules["__main__"].main, argv=argv, flags_parser=_parse)

@@ -12,9 +12,9 @@ import numpy as np
 from headrace.core.shapes import Dimension, TensorShape, dimension_value
 
 __all__ = [
-    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types", "dimension_at_index",
-    "dimension_value", "forward_compatibility_horizon", "forward_compatible", "integral_types", "path_to_str",
-    "real_types",
+    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types",
+    "dimension_at_index", "dimension_value", "forward_compatibility_horizon", "forward_compatible",
+    "integral_types", "path_to_str", "real_types",
 ]  # fmt: skip
 
 bytes_or_text_types = (bytes, str)

@@ -1,6 +1,7 @@
 """Files, the way TensorFlow's ``file_io`` and ``gfile`` offer them, on the local file system.
 
-Failures are ``tf.errors``: a missing file is a NotFoundError, a directory that should be a file a FailedPreconditionError.
+Failures are ``tf.errors``: a missing file is a NotFoundError, a directory that should be a file a
+FailedPreconditionError.
 
     >>> write_string_to_file("/tmp/a.txt", "hello")
     >>> FileIO("/tmp/a.txt", "r").read()
@@ -229,7 +230,9 @@ def rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 
 
 def walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """(directory, its directories, its files), from the top down or (``in_order`` False) from the bottom up."""
+    """(directory, its directories, its files), from the top down or (``in_order`` False) from the
+    bottom up.
+    """
     for directory, directories, files in os.walk(_path(top), topdown=in_order):
         directories.sort()
         yield directory, directories, sorted(files)

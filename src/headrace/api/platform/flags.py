@@ -1,6 +1,8 @@
-"""``tf.app.flags`` / ``tf.flags``: absl's flags, as in TensorFlow 1.15, read from ``sys.argv`` at the first use.
+"""``tf.app.flags`` / ``tf.flags``: absl's flags, as in TensorFlow 1.15, read from ``sys.argv`` at
+the first use.
 
-The values live in absl's own ``FLAGS``, so that a program which also says ``from absl import flags`` sees the same flags.
+The values live in absl's own ``FLAGS``, so that a program which also says ``from absl import
+flags`` sees the same flags.
 
     flags.DEFINE_integer("steps", 100, "How many steps to train for.")
     print(flags.FLAGS.steps)
@@ -69,17 +71,20 @@ from absl.flags import (
 )
 
 __all__ = [
-    "DEFINE", "DEFINE_alias", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_enum_class", "DEFINE_flag",
-    "DEFINE_float", "DEFINE_integer", "DEFINE_list", "DEFINE_multi", "DEFINE_multi_enum", "DEFINE_multi_float",
-    "DEFINE_multi_integer", "DEFINE_multi_string", "DEFINE_spaceseplist", "DEFINE_string", "FLAGS",
-    "ArgumentParser", "ArgumentSerializer", "BaseListParser", "BooleanFlag", "BooleanParser", "CantOpenFlagFileError",
-    "CsvListSerializer", "DuplicateFlagError", "EnumFlag", "EnumParser", "Error", "Flag",
-    "FlagNameConflictsWithMethodError", "FlagValues", "FloatParser", "IllegalFlagValueError", "IntegerParser",
-    "ListParser", "ListSerializer", "MultiFlag", "UnparsedFlagAccessError", "UnrecognizedFlagError", "ValidationError",
-    "WhitespaceSeparatedListParser", "adopt_module_key_flags", "declare_key_flag", "disclaim_key_flags", "doc_to_help",
-    "flag_dict_to_args", "get_help_width", "mark_bool_flags_as_mutual_exclusive", "mark_flag_as_required",
-    "mark_flags_as_mutual_exclusive", "mark_flags_as_required", "multi_flags_validator",
-    "register_multi_flags_validator", "register_validator", "text_wrap", "validator",
+    "DEFINE", "DEFINE_alias", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_enum_class",
+    "DEFINE_flag", "DEFINE_float", "DEFINE_integer", "DEFINE_list", "DEFINE_multi",
+    "DEFINE_multi_enum", "DEFINE_multi_float", "DEFINE_multi_integer", "DEFINE_multi_string",
+    "DEFINE_spaceseplist", "DEFINE_string", "FLAGS", "ArgumentParser", "ArgumentSerializer",
+    "BaseListParser", "BooleanFlag", "BooleanParser", "CantOpenFlagFileError", "CsvListSerializer",
+    "DuplicateFlagError", "EnumFlag", "EnumParser", "Error", "Flag",
+    "FlagNameConflictsWithMethodError", "FlagValues", "FloatParser", "IllegalFlagValueError",
+    "IntegerParser", "ListParser", "ListSerializer", "MultiFlag", "UnparsedFlagAccessError",
+    "UnrecognizedFlagError", "ValidationError", "WhitespaceSeparatedListParser",
+    "adopt_module_key_flags", "declare_key_flag", "disclaim_key_flags", "doc_to_help",
+    "flag_dict_to_args", "get_help_width", "mark_bool_flags_as_mutual_exclusive",
+    "mark_flag_as_required", "mark_flags_as_mutual_exclusive", "mark_flags_as_required",
+    "multi_flags_validator", "register_multi_flags_validator", "register_validator", "text_wrap",
+    "validator",
 ]  # fmt: skip
 
 _OLD_NAMES = {"flag_name": "name", "default_value": "default", "docstring": "help"}

@@ -1,4 +1,7 @@
-"""``tf.gfile``: TF 1's names for :mod:`headrace.api.platform.file_io`, and (lower case) ``tf.io.gfile``'s."""
+"""``tf.gfile``.
+
+TF 1's names for :mod:`headrace.api.platform.file_io`, and (lower case) ``tf.io.gfile``'s.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ from headrace.api.platform.file_io import stat as Stat
 from headrace.api.platform.file_io import walk as Walk
 
 __all__ = [
-    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory", "ListDirectory", "MakeDirs",
-    "MkDir", "Open", "Remove", "Rename", "Stat", "Walk",
+    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory",
+    "ListDirectory", "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk",
 ]  # fmt: skip
 
 Open = GFile

@@ -1,7 +1,8 @@
-"""TensorFlow's protocol messages, imported when one is asked for: from tensorboard, and Example and its parts our own.
+"""TensorFlow's protocol messages, imported when one is asked for: from tensorboard, and Example and
+its parts our own.
 
-``find("ConfigProto")`` gives the class; ``module("core.protobuf.config_pb2")`` gives the module that TensorFlow has under
-that path.
+``find("ConfigProto")`` gives the class; ``module("core.protobuf.config_pb2")`` gives the module
+that TensorFlow has under that path.
 """
 
 from __future__ import annotations
@@ -59,14 +60,14 @@ _OWN = {"example_pb2": _EXAMPLE, "feature_pb2": _EXAMPLE}
 
 #: Which of TensorFlow's packages each message module is in.
 _PROTOBUF = (
-    "cluster", "config", "debug", "meta_graph", "rewriter_config", "saved_object_graph", "saver", "struct",
-    "trackable_object_graph", "verifier_config",
+    "cluster", "config", "debug", "meta_graph", "rewriter_config", "saved_object_graph", "saver",
+    "struct", "trackable_object_graph", "verifier_config",
 )  # fmt: skip
 _UTIL = ("event",)
 _FRAMEWORK = (
-    "allocation_description", "api_def", "attr_value", "cost_graph", "function", "graph", "node_def", "op_def",
-    "resource_handle", "step_stats", "summary", "tensor", "tensor_description", "tensor_shape", "types", "variable",
-    "versions",
+    "allocation_description", "api_def", "attr_value", "cost_graph", "function", "graph",
+    "node_def", "op_def", "resource_handle", "step_stats", "summary", "tensor",
+    "tensor_description", "tensor_shape", "types", "variable", "versions",
 )  # fmt: skip
 
 

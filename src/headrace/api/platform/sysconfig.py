@@ -19,7 +19,8 @@ MONOLITHIC_BUILD = 0
 
 def _nothing_to_build_against() -> NoReturn:
     raise NotImplementedError(
-        "Headrace has no TensorFlow headers or libraries: custom C++ ops cannot be built against it. "
+        "Headrace has no TensorFlow headers or libraries: custom C++ ops cannot be built "
+        "against it. "
         "Write the op in Python with tf.py_func and tf.custom_gradient."
     )
 

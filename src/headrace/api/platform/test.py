@@ -32,9 +32,9 @@ from headrace.ops.array.basic import placeholder
 from headrace.session.session import Session
 
 __all__ = [
-    "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error", "get_temp_dir",
-    "gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm", "is_gpu_available",
-    "main", "mock", "test_src_dir_path",
+    "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error",
+    "get_temp_dir", "gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support",
+    "is_built_with_rocm", "is_gpu_available", "main", "mock", "test_src_dir_path",
 ]  # fmt: skip
 
 
@@ -250,7 +250,9 @@ class TestCase(absltest.TestCase):
     def assertRaisesWithPredicateMatch(  # type: ignore[override]
         self, exception_type: Any, expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
-        """The block raises an error whose message (with its op's name) the predicate or pattern accepts."""
+        """The block raises an error whose message (with its op's name) the predicate or pattern
+        accepts.
+        """
         try:
             yield
         except exception_type as e:
@@ -306,7 +308,10 @@ def compute_gradient(
     x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
     init_targets: Any = None, extra_feed_dict: Any = None,
 ) -> Any:  # fmt: skip
-    """(theoretical, numerical) Jacobian [elements of x, elements of y] of y at x; lists of such if x is a list."""
+    """(theoretical, numerical) Jacobian [elements of x, elements of y] of y at x.
+
+    Lists of such if x is a list.
+    """
     sess = default_sessions.get() or Session()
     for target in init_targets or []:
         sess.run(target)

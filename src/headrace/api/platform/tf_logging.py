@@ -1,4 +1,5 @@
-"""``tf.logging``: the Python logger named "tensorflow", at level WARN, written to the standard error stream.
+"""``tf.logging``: the Python logger named "tensorflow", at level WARN, written to the standard
+error stream.
 
 >>> set_verbosity(INFO)
 >>> info("step %d", 3)   # INFO:tensorflow:step 3
@@ -14,9 +15,9 @@ from logging import DEBUG, ERROR, FATAL, INFO, WARN
 from typing import Any
 
 __all__ = [
-    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "TaskLevelStatusMessage", "debug", "error", "fatal", "flush",
-    "get_logger", "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog",
-    "warn", "warning",
+    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "TaskLevelStatusMessage", "debug", "error", "fatal",
+    "flush", "get_logger", "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if",
+    "set_verbosity", "vlog", "warn", "warning",
 ]  # fmt: skip
 
 _calls: Counter[tuple[str, int]] = Counter()
@@ -24,7 +25,9 @@ _calls: Counter[tuple[str, int]] = Counter()
 
 @functools.cache
 def get_logger() -> logging.Logger:
-    """The logger. It gets a handler of its own unless the program has configured logging already."""
+    """The logger. It gets a handler of its own unless the program has configured logging
+    already.
+    """
     logger = logging.getLogger("tensorflow")
     if not logging.getLogger().handlers:
         interactive = hasattr(sys, "ps1") or bool(sys.flags.interactive)

@@ -1,1 +1,3 @@
-"""Modules that stand behind ``tensorflow.python.…`` where no module of Headrace's own has the names."""
+"""Modules that stand behind ``tensorflow.python.…`` where no module of Headrace's own has the
+names.
+"""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 __all__ = [
-    "deprecated", "deprecated_alias", "deprecated_arg_values", "deprecated_args", "deprecated_argument_lookup",
-    "deprecated_endpoints", "rewrite_argument_docstring", "silence",
+    "deprecated", "deprecated_alias", "deprecated_arg_values", "deprecated_args",
+    "deprecated_argument_lookup", "deprecated_endpoints", "rewrite_argument_docstring", "silence",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -1,4 +1,6 @@
-"""Inner names of ``tensorflow.python.ops.rnn_cell_impl``, ``rnn`` and ``core_rnn_cell`` that programs import."""
+"""Inner names of ``tensorflow.python.ops.rnn_cell_impl``, ``rnn`` and ``core_rnn_cell`` that
+programs import.
+"""
 
 from headrace.layers.rnn.cell_base import (
     BIAS as _BIAS_VARIABLE_NAME,
@@ -30,7 +32,8 @@ from headrace.layers.rnn.rnn_step import rnn_step as _rnn_step
 from headrace.layers.rnn.static_rnn import reverse_seq as _reverse_seq
 
 __all__ = [
-    "_BIAS_VARIABLE_NAME", "_WEIGHTS_VARIABLE_NAME", "LayerRNNCell", "_Linear", "_best_effort_input_batch_size",
-    "_concat", "_infer_state_dtype", "_like_rnncell", "_linear", "_reverse_seq", "_rnn_step", "_transpose_batch_time",
-    "_zero_state_tensors", "assert_like_rnncell",
+    "_BIAS_VARIABLE_NAME", "_WEIGHTS_VARIABLE_NAME", "LayerRNNCell", "_Linear",
+    "_best_effort_input_batch_size", "_concat", "_infer_state_dtype", "_like_rnncell", "_linear",
+    "_reverse_seq", "_rnn_step", "_transpose_batch_time", "_zero_state_tensors",
+    "assert_like_rnncell",
 ]  # fmt: skip

@@ -1,4 +1,6 @@
-"""Inner names of ``tensorflow.contrib.seq2seq.python.ops`` that programs import, with TensorFlow's arguments."""
+"""Inner names of ``tensorflow.contrib.seq2seq.python.ops`` that programs import, with TensorFlow's
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from headrace.layers.seq2seq.helpers import _unstacked as _unstack_ta
 from headrace.ops.array.casting import cast
 
 __all__ = [
-    "_BaseAttentionMechanism", "_bahdanau_score", "_compute_attention", "_luong_score", "_maybe_mask_score",
-    "_prepare_memory", "_unstack_ta", "bernoulli_sample", "categorical_sample",
+    "_BaseAttentionMechanism", "_bahdanau_score", "_compute_attention", "_luong_score",
+    "_maybe_mask_score", "_prepare_memory", "_unstack_ta", "bernoulli_sample", "categorical_sample",
 ]  # fmt: skip
 
 _luong_score = _attention._luong_score

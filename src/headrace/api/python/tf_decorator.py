@@ -1,4 +1,7 @@
-"""``tensorflow.python.util.tf_decorator`` and ``tf_contextlib``: wrappers that remember what they wrap."""
+"""``tensorflow.python.util.tf_decorator`` and ``tf_contextlib``.
+
+Wrappers that remember what they wrap.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ __all__ = ["TFDecorator", "contextmanager", "make_decorator", "rewrap", "unwrap"
 
 
 class TFDecorator:
-    """A callable around ``target``; its call is the decorator's function, which calls ``decorated_target``."""
+    """A callable around ``target``.
+
+    Its call is the decorator's function, which calls ``decorated_target``.
+    """
 
     def __init__(
         self,

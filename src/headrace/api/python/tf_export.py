@@ -1,4 +1,7 @@
-"""``tensorflow.python.util.tf_export``: decorators that register names in TensorFlow's own API; here they change nothing."""
+"""``tensorflow.python.util.tf_export``.
+
+Decorators that register names in TensorFlow's own API; here they change nothing.
+"""
 
 from __future__ import annotations
 

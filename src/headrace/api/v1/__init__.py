@@ -1,7 +1,9 @@
-"""TensorFlow 1.15's API: ``import headrace.api.v1 as tf`` (``import headrace`` gives the same names).
+"""TensorFlow 1.15's API: ``import headrace.api.v1 as tf`` (``import headrace`` gives the same
+names).
 
-Only re-exports. Parts that are not about graphs (files, flags, tests) and protocol messages are imported when first used,
-so that the import stays light; a name that is not here raises an AttributeError that says what it is and what is near.
+Only re-exports. Parts that are not about graphs (files, flags, tests) and protocol messages are
+imported when first used, so that the import stays light; a name that is not here raises an
+AttributeError that says what it is and what is near.
 """
 
 # ruff: noqa: I001 (one line per module keeps these tables readable)
@@ -203,7 +205,7 @@ LAZY_MODULES = {
 LAZY_NAMES = late({
     "headrace.ops.queues.queues": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     "headrace.ops.queues.file_readers": (
-        "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader"
+        "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader " "WholeFileReader"
     ),
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.tf_logging": "get_logger",

@@ -1,4 +1,7 @@
-"""The switches between TF 1 and TF 2 behaviour. This API starts as TF 1's: graphs, Dimension objects, ``==`` by identity."""
+"""The switches between TF 1 and TF 2 behaviour.
+
+This API starts as TF 1's: graphs, Dimension objects, ``==`` by identity.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from headrace.core import op_limits, shapes
 from headrace.core.graph import get_default_graph, root_graph
 
 __all__ = [
-    "control_flow_v2_enabled", "disable_control_flow_v2", "disable_eager_execution", "disable_tensor_equality",
-    "disable_v2_behavior", "disable_v2_tensorshape", "enable_control_flow_v2", "enable_eager_execution",
-    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "executing_eagerly",
+    "control_flow_v2_enabled", "disable_control_flow_v2", "disable_eager_execution",
+    "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape",
+    "enable_control_flow_v2", "enable_eager_execution", "enable_tensor_equality",
+    "enable_v2_behavior", "enable_v2_tensorshape", "executing_eagerly",
 ]  # fmt: skip
 
 _control_flow_v2 = [False]
@@ -30,7 +34,10 @@ def executing_eagerly_outside_functions() -> bool:
 def enable_eager_execution(
     config: Any = None, device_policy: Any = None, execution_mode: Any = None
 ) -> None:
-    """Compute operations at once. ValueError if operations were added to the default graph already."""
+    """Compute operations at once.
+
+    ValueError if operations were added to the default graph already.
+    """
     from headrace.eager import eager_context as context
 
     context.enable()

@@ -1,6 +1,8 @@
-"""``tf.data`` is the package :mod:`headrace.data` itself: importing any part of that makes it ``headrace.data`` anyway.
+"""``tf.data`` is the package :mod:`headrace.data` itself: importing any part of that makes it
+``headrace.data`` anyway.
 
-What this module adds is what to say about names that TensorFlow has and Headrace has not; then it steps aside.
+What this module adds is what to say about names that TensorFlow has and Headrace has not; then it
+steps aside.
 """
 
 import sys

@@ -15,6 +15,6 @@ from headrace.api.platform.gfile import stat_v2 as stat
 from headrace.api.platform.gfile import walk_v2 as walk
 
 __all__ = [
-    "GFile", "copy", "exists", "glob", "isdir", "listdir", "makedirs", "mkdir", "remove", "rename", "rmtree", "stat",
-    "walk",
+    "GFile", "copy", "exists", "glob", "isdir", "listdir", "makedirs", "mkdir", "remove", "rename",
+    "rmtree", "stat", "walk",
 ]  # fmt: skip

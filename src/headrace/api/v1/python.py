@@ -1,4 +1,7 @@
-"""``tf.python``: TensorFlow's inner modules, as far as they exist here (see :mod:`headrace.api.paths`)."""
+"""``tf.python``.
+
+TensorFlow's inner modules, as far as they exist here (see :mod:`headrace.api.paths`).
+"""
 
 from typing import Any
 

@@ -14,7 +14,8 @@ size = set_size
 union = set_union
 
 __all__ = [
-    "difference", "intersection", "set_difference", "set_intersection", "set_size", "set_union", "size", "union",
+    "difference", "intersection", "set_difference", "set_intersection", "set_size", "set_union",
+    "size", "union",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("sets", __name__)

@@ -1,6 +1,8 @@
-"""TensorFlow 2's API: ``import headrace.compat.v2 as tf`` turns eager execution on and gives these names.
+"""TensorFlow 2's API: ``import headrace.compat.v2 as tf`` turns eager execution on and gives these
+names.
 
-Only re-exports and adapted signatures. The same names are ``tf.compat.v2`` of the v1 API, where nothing is turned on.
+Only re-exports and adapted signatures. The same names are ``tf.compat.v2`` of the v1 API, where
+nothing is turned on.
 """
 
 # ruff: noqa: I001 (one line per module keeps these tables readable)

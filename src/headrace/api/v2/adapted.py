@@ -1,4 +1,6 @@
-"""TF 2's signatures where TF 1.15's functions take their parameters in another order or with other defaults."""
+"""TF 2's signatures where TF 1.15's functions take their parameters in another order or with other
+defaults.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ def is_tensor(x: Any) -> bool:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor if it is known, else None; with ``partial`` a stack of scalars has None for the unknown."""
+    """The value of a tensor if it is known, else None.
+
+    With ``partial`` a stack of scalars has None for the unknown.
+    """
     if not isinstance(tensor, Tensor):
         tensor = convert.convert_to_tensor(tensor)
     known = infer.static_value(tensor)
@@ -155,7 +160,8 @@ def gradients(
 ) -> list[Any]:
     """In a graph: d(sum of ys)/dx for each x. Eagerly an error: use a GradientTape."""
     return autodiff.gradients(
-        ys, xs, grad_ys, name, False, gate_gradients, aggregation_method, stop_gradients, unconnected_gradients
+        ys, xs, grad_ys, name, False, gate_gradients, aggregation_method, stop_gradients,
+        unconnected_gradients,
     )  # fmt: skip
 
 
@@ -328,6 +334,6 @@ def _make_variable(
     experimental_enable_variable_lifting: bool = True,
 ) -> Any:
     return variables.create_variable(
-        initial_value, trainable, None, validate_shape, caching_device, name, variable_def, dtype, None,
-        import_scope, constraint, True, synchronization, aggregation, shape,
+        initial_value, trainable, None, validate_shape, caching_device, name, variable_def, dtype,
+        None, import_scope, constraint, True, synchronization, aggregation, shape,
     )  # fmt: skip

@@ -19,9 +19,9 @@ from headrace.api.v1.compat import (
 from headrace.api.v2.lookup import module_getattr
 
 __all__ = [
-    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types", "dimension_at_index",
-    "dimension_value", "forward_compatibility_horizon", "forward_compatible", "integral_types", "path_to_str",
-    "real_types", "v1", "v2",
+    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types",
+    "dimension_at_index", "dimension_value", "forward_compatibility_horizon", "forward_compatible",
+    "integral_types", "path_to_str", "real_types", "v1", "v2",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("compat", __name__)

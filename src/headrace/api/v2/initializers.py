@@ -20,10 +20,11 @@ ones, orthogonal, variance_scaling, zeros = Ones, Orthogonal, VarianceScaling, Z
 random_normal, random_uniform, truncated_normal = RandomNormal, RandomUniform, TruncatedNormal
 
 __all__ = [
-    "Constant", "GlorotNormal", "GlorotUniform", "Identity", "Initializer", "Ones", "Orthogonal", "RandomNormal",
-    "RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros", "constant", "glorot_normal", "glorot_uniform",
-    "he_normal", "he_uniform", "identity", "lecun_normal", "lecun_uniform", "ones", "orthogonal", "random_normal",
-    "random_uniform", "truncated_normal", "variance_scaling", "zeros",
+    "Constant", "GlorotNormal", "GlorotUniform", "Identity", "Initializer", "Ones", "Orthogonal",
+    "RandomNormal", "RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros", "constant",
+    "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity", "lecun_normal",
+    "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal",
+    "variance_scaling", "zeros",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("initializers", __name__)

@@ -21,7 +21,10 @@ def module_getattr(
     names: Mapping[str, str] = _NOTHING,
     fallback: str | None = None,
 ) -> Callable[[str], Any]:
-    """A namespace's ``__getattr__``. ``fallback`` is a namespace of the v1 API whose names serve here too."""
+    """A namespace's ``__getattr__``.
+
+    ``fallback`` is a namespace of the v1 API whose names serve here too.
+    """
 
     def __getattr__(name: str) -> Any:
         if name in modules:

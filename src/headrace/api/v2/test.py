@@ -20,8 +20,9 @@ from headrace.api.platform.test import assert_equal_graph_def as _assert_equal_g
 from headrace.api.v2.lookup import module_getattr as _module_getattr
 
 __all__ = [
-    "TestCase", "assert_equal_graph_def", "compute_gradient", "gpu_device_name", "is_built_with_cuda",
-    "is_built_with_gpu_support", "is_built_with_rocm", "is_gpu_available", "main",
+    "TestCase", "assert_equal_graph_def", "compute_gradient", "gpu_device_name",
+    "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm", "is_gpu_available",
+    "main",
 ]  # fmt: skip
 
 
@@ -33,7 +34,8 @@ def assert_equal_graph_def(expected: Any, actual: Any) -> None:
 def compute_gradient(
     f: Callable[..., Any], x: Sequence[Any], delta: float | None = None
 ) -> tuple[list[Any], list[Any]]:
-    """The Jacobians of ``f(*x)``, by its gradient and by differences: two lists, one array [size of y, size of x] for each x.
+    """The Jacobians of ``f(*x)``, by its gradient and by differences: two lists, one array [size of
+    y, size of x] for each x.
 
     >>> theoretical, numerical = compute_gradient(lambda a: a * a, [np.float32([1, 2])])
     """

@@ -26,7 +26,8 @@ def choose_from_datasets(
     spec = choice_dataset.element_spec
     if not isinstance(spec, TensorSpec) or spec.dtype is not dtypes.int64 or spec.shape.rank != 0:
         raise TypeError(
-            "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` tensors but are "
+            "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
+            "`tf.int64` tensors but are "
             f"{choice_dataset.element_spec}."
         )
     return _directed(choice_dataset, datasets, stop_on_empty_dataset)
@@ -38,7 +39,8 @@ def _directed(selector: Any, datasets: Sequence[Any], stop_on_empty: bool) -> An
     for other in datasets[1:]:
         if structure.types_of(other.element_spec) != structure.types_of(spec):
             raise TypeError(
-                f"Elements of all datasets must have the same types: {spec} and {other.element_spec}"
+                f"Elements of all datasets must have the same types: {spec} and "
+                f"{other.element_spec}"
             )
         spec = nest.map_structure(
             lambda a, b: a.most_specific_common_supertype([b]),
@@ -47,9 +49,12 @@ def _directed(selector: Any, datasets: Sequence[Any], stop_on_empty: bool) -> An
             check_types=False,
         )
     variant = apply_op(
-        "_StoppingInterleaveDataset" if stop_on_empty else "DirectedInterleaveDataset", selector._variant_tensor, [d._variant_tensor for d in datasets],
-        output_types=structure.component_types(spec), output_shapes=structure.component_shapes(spec),
-    )  # fmt: skip
+        "_StoppingInterleaveDataset" if stop_on_empty else "DirectedInterleaveDataset",
+        selector._variant_tensor,
+        [d._variant_tensor for d in datasets],
+        output_types=structure.component_types(spec),
+        output_shapes=structure.component_shapes(spec),
+    )
     return first._new(variant, spec, *datasets[1:])
 
 
@@ -78,12 +83,14 @@ def sample_from_datasets(
     weights = convert_to_tensor(weights, name="weights")
     if weights.dtype not in (dtypes.float32, dtypes.float64):
         raise TypeError(
-            "Invalid `weights`. `weights` must be a floating-point tensor or a dataset of them, but is "
+            "Invalid `weights`. `weights` must be a floating-point tensor or a dataset of "
+            "them, but is "
             f"{weights.dtype}."
         )
     if weights.shape.rank == 1 and weights.shape.as_list()[0] not in (None, len(datasets)):
         raise ValueError(
-            f"Invalid `weights`. `weights` should have the same length as `datasets`: {len(datasets)} datasets, "
+            "Invalid `weights`. `weights` should have the same length as `datasets`: "
+            f"{len(datasets)} datasets, "
             f"{weights.shape.as_list()[0]} weights."
         )
     logits = _log(weights)
@@ -113,7 +120,8 @@ def _draw(logits: Any, seed: Any) -> Any:
 def rejection_resample(
     dataset: Any, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
 ) -> Any:
-    """(class, element) pairs, accepted with the probability that turns the initial distribution into the target's.
+    """(class, element) pairs, accepted with the probability that turns the initial distribution
+    into the target's.
 
     Without ``initial_dist`` it is estimated from the elements that went by.
     """

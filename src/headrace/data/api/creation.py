@@ -74,9 +74,10 @@ class Creation:
         rank = sparse_tensor.shape.rank
         inner = None if rank is None else rank - 1
         spec = (
-            TensorSpec([None, inner], dtypes.int64), TensorSpec([None], sparse_tensor.dtype),
+            TensorSpec([None, inner], dtypes.int64),
+            TensorSpec([None], sparse_tensor.dtype),
             TensorSpec([inner], dtypes.int64),
-        )  # fmt: skip
+        )
         parts = sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape
         return cls._base(apply_op("SparseTensorSliceDataset", *parts), spec)
 
@@ -88,16 +89,24 @@ class Creation:
         bounds = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
         spec = TensorSpec((), output_type)
         variant = apply_op(
-            "RangeDataset", *[_int64(b, n) for b, n in zip(bounds, ("start", "stop", "step"))],
-            output_types=[spec.dtype], output_shapes=[()], name=name,
-        )  # fmt: skip
+            "RangeDataset",
+            *[_int64(b, n) for b, n in zip(bounds, ("start", "stop", "step"))],
+            output_types=[spec.dtype],
+            output_shapes=[()],
+            name=name,
+        )
         return cls._base(variant, spec)
 
     @classmethod
     def from_generator(
-        cls, generator: Callable[..., Any], output_types: Any = None, output_shapes: Any = None,
-        args: Any = None, output_signature: Any = None, name: str | None = None,
-    ) -> Any:  # fmt: skip
+        cls,
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Any:
         """What a Python function's iterator yields; each pass calls the function again."""
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
@@ -111,15 +120,24 @@ class Creation:
             spec = structure.convert_legacy(output_types, output_shapes)
         given = tuple(convert_to_tensor(a, name="args") for a in args) if args else ()
         variant = apply_op(
-            "GeneratorDataset", list(given), [], [], init_func=PythonFunction(generator_start(generator)),
-            next_func=PythonFunction(ElementConverter(spec)), finalize_func=None, name=name,
-            output_types=structure.component_types(spec), output_shapes=structure.component_shapes(spec),
-        )  # fmt: skip
+            "GeneratorDataset",
+            list(given),
+            [],
+            [],
+            init_func=PythonFunction(generator_start(generator)),
+            next_func=PythonFunction(ElementConverter(spec)),
+            finalize_func=None,
+            name=name,
+            output_types=structure.component_types(spec),
+            output_shapes=structure.component_shapes(spec),
+        )
         return cls._base(variant, spec)
 
     @classmethod
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
-        """Elements of several datasets side by side, in the structure that the datasets are given in."""
+        """Elements of several datasets side by side, in the structure that the datasets are given
+        in.
+        """
         from headrace.data.api.dataset import DatasetV2
 
         if datasets is None:
@@ -130,18 +148,23 @@ class Creation:
         for dataset in flat:
             if isinstance(dataset, list):
                 raise TypeError(
-                    "The argument to `Dataset.zip()` must be a nested structure of `Dataset` objects. Nested structures "
+                    "The argument to `Dataset.zip()` must be a nested structure of "
+                    "`Dataset` objects. Nested structures "
                     "do not support Python lists; please use a tuple instead."
                 )
             if not isinstance(dataset, DatasetV2):
                 raise TypeError(
-                    f"The argument to `Dataset.zip()` must be a nested structure of `Dataset` objects. Got {type(dataset)}."
+                    "The argument to `Dataset.zip()` must be a nested structure of "
+                    f"`Dataset` objects. Got {type(dataset)}."
                 )
         spec = nest.map_structure(lambda d: d.element_spec, datasets)
         variant = apply_op(
-            "ZipDataset", [d._variant_tensor for d in flat], name=name,
-            output_types=structure.component_types(spec), output_shapes=structure.component_shapes(spec),
-        )  # fmt: skip
+            "ZipDataset",
+            [d._variant_tensor for d in flat],
+            name=name,
+            output_types=structure.component_types(spec),
+            output_shapes=structure.component_shapes(spec),
+        )
         return cls._base(variant, spec, tuple(flat))
 
     @classmethod
@@ -152,7 +175,9 @@ class Creation:
         seed: Any = None,
         name: str | None = None,
     ) -> Any:
-        """The names of the files that fit a pattern, in random order unless ``shuffle`` is False."""
+        """The names of the files that fit a pattern, in random order unless ``shuffle`` is
+        False.
+        """
         from headrace.data.api.list_files import matching_names
 
         names = matching_names(file_pattern)
@@ -209,9 +234,13 @@ class Creation:
 
     @classmethod
     def sample_from_datasets(
-        cls, datasets: Sequence[Any], weights: Any = None, seed: Any = None,
-        stop_on_empty_dataset: bool = False, rerandomize_each_iteration: bool | None = None,
-    ) -> Any:  # fmt: skip
+        cls,
+        datasets: Sequence[Any],
+        weights: Any = None,
+        seed: Any = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Any:
         """Elements of ``datasets`` drawn at random."""
         from headrace.data.api.choosing import sample_from_datasets
 

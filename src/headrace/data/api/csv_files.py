@@ -1,4 +1,5 @@
-"""CSV files: ``CsvDataset`` (tuples of columns) and ``make_csv_dataset`` (batches of dicts by column name).
+"""CSV files: ``CsvDataset`` (tuples of columns) and ``make_csv_dataset`` (batches of dicts by
+column name).
 
 tf.data.experimental.CsvDataset("prices.csv", [tf.float32, ""], header=True)
 tf.data.experimental.make_csv_dataset("prices*.csv", 32, label_name="price", num_epochs=1)
@@ -46,17 +47,26 @@ class _Csv:
     _base: Any
 
     def __init__(
-        self, filenames: Any, record_defaults: Any, compression_type: Any = None, buffer_size: Any = None,
-        header: Any = False, field_delim: Any = ",", use_quote_delim: Any = True, na_value: Any = "",
-        select_cols: Any = None, exclude_cols: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        filenames: Any,
+        record_defaults: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        header: Any = False,
+        field_delim: Any = ",",
+        use_quote_delim: Any = True,
+        na_value: Any = "",
+        select_cols: Any = None,
+        exclude_cols: Any = None,
+    ) -> None:
         if exclude_cols is not None and len(exclude_cols):
             select_cols = _all_but(select_cols, exclude_cols, len(record_defaults))
         defaults = [_default(d) for d in record_defaults]
         for d in defaults:
             if d.dtype.base_dtype not in _ALLOWED:
                 raise TypeError(
-                    f"record_defaults must be of one of {', '.join(t.name for t in _ALLOWED)}, got {d.dtype.name}."
+                    "record_defaults must be of one of "
+                    f"{', '.join(t.name for t in _ALLOWED)}, got {d.dtype.name}."
                 )
         columns = np.array([] if select_cols is None else select_cols, np.int64)
         if (np.diff(columns) <= 0).any() or (columns < 0).any():
@@ -66,10 +76,18 @@ class _Csv:
         spec = tuple(TensorSpec((), d.dtype) for d in defaults)
         size = BUFFER if buffer_size is None else buffer_size
         variant = apply_op(
-            "CSVDataset", filenames, "" if compression_type is None else compression_type, size, header,
-            field_delim, use_quote_delim, na_value, columns, defaults,
+            "CSVDataset",
+            filenames,
+            "" if compression_type is None else compression_type,
+            size,
+            header,
+            field_delim,
+            use_quote_delim,
+            na_value,
+            columns,
+            defaults,
             output_shapes=[s.shape for s in spec],
-        )  # fmt: skip
+        )
         self._base.__init__(self, variant, spec)
 
 
@@ -89,17 +107,33 @@ class CsvDatasetV1(_Csv, DatasetV1):
     """The records of CSV files."""
 
 
-# make_csv_dataset ---------------------------------------------------------------------------------------
+# make_csv_dataset
+# ---------------------------------------------------------------------------------------
 
 
 def make_csv_dataset(
-    file_pattern: Any, batch_size: Any, column_names: Any = None, column_defaults: Any = None,
-    label_name: str | None = None, select_columns: Any = None, field_delim: str = ",", use_quote_delim: bool = True,
-    na_value: str = "", header: bool = True, num_epochs: Any = None, shuffle: bool = True,
-    shuffle_buffer_size: int = 10000, shuffle_seed: Any = None, prefetch_buffer_size: Any = None,
-    num_parallel_reads: int | None = None, sloppy: bool = False, num_rows_for_inference: int = 100,
-    compression_type: Any = None, ignore_errors: bool = False, kind: Any = None,
-) -> Any:  # fmt: skip
+    file_pattern: Any,
+    batch_size: Any,
+    column_names: Any = None,
+    column_defaults: Any = None,
+    label_name: str | None = None,
+    select_columns: Any = None,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    header: bool = True,
+    num_epochs: Any = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10000,
+    shuffle_seed: Any = None,
+    prefetch_buffer_size: Any = None,
+    num_parallel_reads: int | None = None,
+    sloppy: bool = False,
+    num_rows_for_inference: int = 100,
+    compression_type: Any = None,
+    ignore_errors: bool = False,
+    kind: Any = None,
+) -> Any:
     """Batches of (dict of columns) or, with ``label_name``, of (dict of the others, label)."""
     files = _file_names(file_pattern, shuffle, shuffle_seed)
     form = {
@@ -115,8 +149,15 @@ def make_csv_dataset(
     chosen = _chosen(select_columns, column_names)
     if column_defaults is None:
         column_defaults = _inferred(
-            files, form, chosen, header, num_rows_for_inference, na_value, compression_type, len(column_names)
-        )  # fmt: skip
+            files,
+            form,
+            chosen,
+            header,
+            num_rows_for_inference,
+            na_value,
+            compression_type,
+            len(column_names),
+        )
     elif len(column_defaults) != len(chosen) and len(column_defaults) == len(column_names):
         column_defaults = [column_defaults[i] for i in chosen]
     names = [column_names[i] for i in chosen]
@@ -127,9 +168,15 @@ def make_csv_dataset(
 
     def read(name: Any) -> Any:
         return reader(
-            [name], column_defaults, compression_type, header=header, field_delim=field_delim,
-            use_quote_delim=use_quote_delim, na_value=na_value, select_cols=chosen,
-        )  # fmt: skip
+            [name],
+            column_defaults,
+            compression_type,
+            header=header,
+            field_delim=field_delim,
+            use_quote_delim=use_quote_delim,
+            na_value=na_value,
+            select_cols=chosen,
+        )
 
     dataset = base.from_tensor_slices(files)
     if num_parallel_reads:
@@ -217,10 +264,19 @@ def _chosen(select: Any, names: Sequence[str]) -> list[int]:
 
 
 def _inferred(
-    files: list[str], form: dict[str, Any], chosen: list[int], header: bool, rows: int | None, missing: str,
-    compression: Any, n: int,
-) -> list[Any]:  # fmt: skip
-    """Defaults by the types that the values of the first rows have: int32, int64, float32, float64 or string."""
+    files: list[str],
+    form: dict[str, Any],
+    chosen: list[int],
+    header: bool,
+    rows: int | None,
+    missing: str,
+    compression: Any,
+    n: int,
+) -> list[Any]:
+    """Defaults by the types that the values of the first rows have.
+
+    Int32, int64, float32, float64 or string.
+    """
     levels = [0] * len(chosen)
     seen = 0
     for path in files:
@@ -233,13 +289,18 @@ def _inferred(
                     break
                 if len(row) != n:
                     raise ValueError(
-                        f"Problem inferring types: CSV row {row} has {len(row)} number of fields. Expected: {n}."
+                        f"Problem inferring types: CSV row {row} has {len(row)} number of "
+                        f"fields. Expected: {n}."
                     )
                 seen += 1
                 levels = [max(lv, _level(row[c], missing)) for lv, c in zip(levels, chosen)]
     made = {
-        0: dtypes.int32, 1: dtypes.int64, 2: dtypes.float32, 3: dtypes.float64, 4: dtypes.string,
-    }  # fmt: skip
+        0: dtypes.int32,
+        1: dtypes.int64,
+        2: dtypes.float32,
+        3: dtypes.float64,
+        4: dtypes.string,
+    }
     return [[""] if lv == 4 else np.zeros(1, made[lv].np_dtype) for lv in levels]
 
 

@@ -30,24 +30,69 @@ from headrace.data.api.saving import load as _load
 from headrace.data.api.saving import snapshot as _snapshot
 
 __all__ = [
-    "AUTOTUNE", "AutoShardPolicy", "Counter", "CsvDataset", "DistributeOptions", "INFINITE_CARDINALITY", "MapVectorizationOptions",
-    "OptimizationOptions", "Optional", "OptionalSpec", "RandomDataset", "Reducer", "StatsOptions", "TFRecordWriter",
-    "ThreadingOptions",    "UNKNOWN_CARDINALITY", "assert_cardinality", "batch_and_drop_remainder", "bucket_by_sequence_length",
-    "cardinality", "choose_from_datasets", "copy_to_device", "dense_to_ragged_batch",
-    "dense_to_sparse_batch", "enumerate_dataset", "from_variant",
-    "get_next_as_optional", "get_single_element", "get_structure", "group_by_reducer", "group_by_window",
-    "ignore_errors", "load", "make_batched_features_dataset", "make_csv_dataset", "map_and_batch", "map_and_batch_with_legacy_function", "padded_batch_and_drop_remainder",
-    "parallel_interleave", "parse_example_dataset", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "save", "scan",
-    "shuffle_and_repeat", "snapshot", "take_while", "to_variant", "unbatch", "unique",
-]  # fmt: skip
+    "AUTOTUNE",
+    "AutoShardPolicy",
+    "Counter",
+    "CsvDataset",
+    "DistributeOptions",
+    "INFINITE_CARDINALITY",
+    "MapVectorizationOptions",
+    "OptimizationOptions",
+    "Optional",
+    "OptionalSpec",
+    "RandomDataset",
+    "Reducer",
+    "StatsOptions",
+    "TFRecordWriter",
+    "ThreadingOptions",
+    "UNKNOWN_CARDINALITY",
+    "assert_cardinality",
+    "batch_and_drop_remainder",
+    "bucket_by_sequence_length",
+    "cardinality",
+    "choose_from_datasets",
+    "copy_to_device",
+    "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
+    "enumerate_dataset",
+    "from_variant",
+    "get_next_as_optional",
+    "get_single_element",
+    "get_structure",
+    "group_by_reducer",
+    "group_by_window",
+    "ignore_errors",
+    "load",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
+    "map_and_batch",
+    "map_and_batch_with_legacy_function",
+    "padded_batch_and_drop_remainder",
+    "parallel_interleave",
+    "parse_example_dataset",
+    "prefetch_to_device",
+    "rejection_resample",
+    "sample_from_datasets",
+    "save",
+    "scan",
+    "shuffle_and_repeat",
+    "snapshot",
+    "take_while",
+    "to_variant",
+    "unbatch",
+    "unique",
+]
 
 Transformation = Callable[[Any], Any]
 
 
 def map_and_batch(
-    map_func: Any, batch_size: Any, num_parallel_batches: Any = None, drop_remainder: Any = False,
+    map_func: Any,
+    batch_size: Any,
+    num_parallel_batches: Any = None,
+    drop_remainder: Any = False,
     num_parallel_calls: Any = None,
-) -> Transformation:  # fmt: skip
+) -> Transformation:
     """``map`` and ``batch`` in one, with several calls under way at once."""
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError(
@@ -61,7 +106,10 @@ map_and_batch_with_legacy_function = map_and_batch
 
 
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
-    """``shuffle`` and ``repeat`` in one: rounds follow each other without the buffer running empty."""
+    """``shuffle`` and ``repeat`` in one.
+
+    Rounds follow each other without the buffer running empty.
+    """
 
     def apply(dataset: Any) -> Any:
         size = convert_to_tensor(buffer_size, dtypes.int64, name="buffer_size")
@@ -75,9 +123,13 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) ->
 
 
 def parallel_interleave(
-    map_func: Any, cycle_length: Any, block_length: Any = 1, sloppy: Any = False,
-    buffer_output_elements: Any = None, prefetch_input_elements: Any = None,
-) -> Transformation:  # fmt: skip
+    map_func: Any,
+    cycle_length: Any,
+    block_length: Any = 1,
+    sloppy: Any = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Transformation:
     """``interleave`` with a thread for each dataset of the cycle."""
     return lambda dataset: dataset._parallel_interleave(
         map_func,
@@ -114,14 +166,25 @@ def group_by_reducer(key_func: Any, reducer: Reducer) -> Transformation:
 
 
 def bucket_by_sequence_length(
-    element_length_func: Any, bucket_boundaries: Any, bucket_batch_sizes: Any, padded_shapes: Any = None,
-    padding_values: Any = None, pad_to_bucket_boundary: bool = False, no_padding: bool = False,
+    element_length_func: Any,
+    bucket_boundaries: Any,
+    bucket_batch_sizes: Any,
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
     drop_remainder: bool = False,
-) -> Transformation:  # fmt: skip
+) -> Transformation:
     return lambda dataset: dataset.bucket_by_sequence_length(
-        element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
-        pad_to_bucket_boundary, no_padding, drop_remainder,
-    )  # fmt: skip
+        element_length_func,
+        bucket_boundaries,
+        bucket_batch_sizes,
+        padded_shapes,
+        padding_values,
+        pad_to_bucket_boundary,
+        no_padding,
+        drop_remainder,
+    )
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
@@ -176,33 +239,50 @@ def dense_to_ragged_batch(
     batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
 ) -> Transformation:
     raise NotImplementedError(
-        "dense_to_ragged_batch makes RaggedTensors, which Headrace does not have. Use padded_batch, dense_to_sparse_batch "
+        "dense_to_ragged_batch makes RaggedTensors, which Headrace does not have. Use "
+        "padded_batch, dense_to_sparse_batch "
         "or bucket_by_sequence_length."
     )
 
 
 def snapshot(
-    path: Any, compression: str | None = None, reader_path_prefix: str | None = None,
-    writer_path_prefix: str | None = None, shard_size_bytes: int | None = None,
-    pending_snapshot_expiry_seconds: int | None = None, num_reader_threads: int | None = None,
-    reader_buffer_size: int | None = None, num_writer_threads: int | None = None,
-    writer_buffer_size: int | None = None, reader_func: Any = None, shard_func: Any = None,
-) -> Transformation:  # fmt: skip
-    """What ``Dataset.snapshot`` does. The sizes and numbers of threads are recorded; they do not change what is read."""
+    path: Any,
+    compression: str | None = None,
+    reader_path_prefix: str | None = None,
+    writer_path_prefix: str | None = None,
+    shard_size_bytes: int | None = None,
+    pending_snapshot_expiry_seconds: int | None = None,
+    num_reader_threads: int | None = None,
+    reader_buffer_size: int | None = None,
+    num_writer_threads: int | None = None,
+    writer_buffer_size: int | None = None,
+    reader_func: Any = None,
+    shard_func: Any = None,
+) -> Transformation:
+    """What ``Dataset.snapshot`` does.
+
+    The sizes and numbers of threads are recorded; they do not change what is read.
+    """
     if reader_path_prefix or writer_path_prefix:
-        raise NotImplementedError("snapshot: give the whole path instead of a prefix of readers or writers.")  # fmt: skip
+        raise NotImplementedError(
+            "snapshot: give the whole path instead of a prefix of readers or writers."
+        )
     settings = {
-        "shard_size_bytes": shard_size_bytes, "num_reader_threads": num_reader_threads,
-        "pending_snapshot_expiry_seconds": pending_snapshot_expiry_seconds, "reader_buffer_size": reader_buffer_size,
-        "num_writer_threads": num_writer_threads, "writer_buffer_size": writer_buffer_size,
-    }  # fmt: skip
+        "shard_size_bytes": shard_size_bytes,
+        "num_reader_threads": num_reader_threads,
+        "pending_snapshot_expiry_seconds": pending_snapshot_expiry_seconds,
+        "reader_buffer_size": reader_buffer_size,
+        "num_writer_threads": num_writer_threads,
+        "writer_buffer_size": writer_buffer_size,
+    }
     given = {k: v for k, v in settings.items() if v is not None}
     return lambda dataset: _snapshot(
         dataset, path, compression or "AUTO", reader_func, shard_func, given
     )
 
 
-# functions ------------------------------------------------------------------------------------------
+# functions
+# ------------------------------------------------------------------------------------------
 
 
 def cardinality(dataset: Any) -> Any:

@@ -1,8 +1,9 @@
 """``tf.data.Dataset``.
 
-A dataset is the variant tensor of a dataset op with the structure of its elements. Transformations add an op and return a new
-dataset; nothing runs before an iterator asks. ``DatasetV2`` is TensorFlow 2's class; ``DatasetV1`` (dataset_v1.py) adds the
-iterators of graphs and TensorFlow 1's names.
+A dataset is the variant tensor of a dataset op with the structure of its elements. Transformations
+add an op and return a new dataset; nothing runs before an iterator asks. ``DatasetV2`` is
+TensorFlow 2's class; ``DatasetV1`` (dataset_v1.py) adds the iterators of graphs and TensorFlow 1's
+names.
 
     dataset = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(10000).batch(128).prefetch(1)
 """
@@ -48,9 +49,12 @@ class DatasetV2(Creation, Transformed, Mapped):
     """Elements, one after the other."""
 
     def __init__(
-        self, variant_tensor: Any, element_spec: Any = None, inputs: tuple[Any, ...] = (),
+        self,
+        variant_tensor: Any,
+        element_spec: Any = None,
+        inputs: tuple[Any, ...] = (),
         options: Options | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._variant_tensor = variant_tensor
         self._spec = element_spec
         self._parts = inputs
@@ -108,7 +112,8 @@ class DatasetV2(Creation, Transformed, Mapped):
     def __len__(self) -> int:
         if not get_default_graph()._is_eager:
             raise TypeError(
-                "`tf.data.Dataset` only supports `len` in eager mode. Use `tf.data.Dataset.cardinality()` instead."
+                "`tf.data.Dataset` only supports `len` in eager mode. Use "
+                "`tf.data.Dataset.cardinality()` instead."
             )
         n = int(self._stage().cardinality())
         if n == INFINITE:
@@ -141,7 +146,8 @@ class DatasetV2(Creation, Transformed, Mapped):
         graph = get_default_graph()
         if not graph._is_eager and not graph._is_function:
             raise RuntimeError(
-                "dataset.__iter__() is only supported when eager execution is enabled. In a graph, use "
+                "dataset.__iter__() is only supported when eager execution is enabled. In "
+                "a graph, use "
                 "tf.compat.v1.data.make_one_shot_iterator(dataset)."
             )
         return OwnedIterator(self)
@@ -157,7 +163,8 @@ class DatasetV2(Creation, Transformed, Mapped):
         for leaf in nest.flatten(self.element_spec):
             if not isinstance(leaf, TensorSpec):
                 raise TypeError(
-                    f"`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values of type "
+                    "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets "
+                    "that produce values of type "
                     f"{leaf.value_type}"
                 )
         return numpy_elements(self)
@@ -185,9 +192,11 @@ class DatasetV2(Creation, Transformed, Mapped):
         shard_func: Any = None,
         checkpoint_args: Any = None,
     ) -> Any:
-        """Write all elements to a directory, in a form of Headrace's own (in a graph: the operation that does).
+        """Write all elements to a directory, in a form of Headrace's own (in a graph: the operation
+        that does).
 
-        ``shard_func(element)`` gives the number of the file that an element goes to; without it there is one.
+        ``shard_func(element)`` gives the number of the file that an element goes to; without it
+        there is one.
         """
         from headrace.data.api.saving import save
 
@@ -195,19 +204,33 @@ class DatasetV2(Creation, Transformed, Mapped):
 
     @classmethod
     def load(
-        cls, path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None,
+        cls,
+        path: str,
+        element_spec: Any = None,
+        compression: str | None = None,
+        reader_func: Any = None,
         wait: bool = False,
-    ) -> Any:  # fmt: skip
-        """The dataset that ``save`` wrote. ``reader_func`` makes it of a dataset of datasets, one for each file."""
+    ) -> Any:
+        """The dataset that ``save`` wrote.
+
+        ``reader_func`` makes it of a dataset of datasets, one for each file.
+        """
         from headrace.data.api.saving import load
 
         return load(cls, path, element_spec, compression, reader_func, wait)
 
     def snapshot(
-        self, path: Any, compression: str = "AUTO", reader_func: Any = None, shard_func: Any = None,
+        self,
+        path: Any,
+        compression: str = "AUTO",
+        reader_func: Any = None,
+        shard_func: Any = None,
         name: str | None = None,
-    ) -> Any:  # fmt: skip
-        """The dataset; what its first complete pass gives is kept in a directory, and read from there afterwards."""
+    ) -> Any:
+        """The dataset.
+
+        What its first complete pass gives is kept in a directory, and read from there afterwards.
+        """
         from headrace.data.api.saving import snapshot
 
         return snapshot(self, path, compression, reader_func, shard_func)

@@ -16,9 +16,13 @@ from headrace.data.functions.user_functions import DataFunction
 from headrace.functions.tracing import TracedFunction
 
 __all__ = [
-    "DatasetV1", "get_legacy_output_classes", "get_legacy_output_shapes", "get_legacy_output_types",
-    "make_initializable_iterator", "make_one_shot_iterator",
-]  # fmt: skip
+    "DatasetV1",
+    "get_legacy_output_classes",
+    "get_legacy_output_shapes",
+    "get_legacy_output_types",
+    "make_initializable_iterator",
+    "make_one_shot_iterator",
+]
 
 
 class DatasetV1(DatasetV2):
@@ -61,7 +65,10 @@ class DatasetV1(DatasetV2):
 
     # iterators ----------------------------------------------------------------------------------
     def make_one_shot_iterator(self) -> Any:
-        """An iterator that needs no initializer; the dataset must not depend on placeholders or variables."""
+        """An iterator that needs no initializer.
+
+        The dataset must not depend on placeholders or variables.
+        """
         if get_default_graph()._is_eager:
             return OwnedIterator(self)
         graph = FuncGraph("make_dataset", get_default_graph())
@@ -73,8 +80,10 @@ class DatasetV1(DatasetV2):
                 graph.finish([inside._prepared()._variant_tensor])
         except ValueError as error:
             raise ValueError(
-                "Failed to create a one-shot iterator for a dataset. `Dataset.make_one_shot_iterator()` does not support "
-                "datasets that capture stateful objects, such as a `Variable` or `LookupTable`. In these cases, use "
+                "Failed to create a one-shot iterator for a dataset. "
+                "`Dataset.make_one_shot_iterator()` does not support "
+                "datasets that capture stateful objects, such as a `Variable` or "
+                "`LookupTable`. In these cases, use "
                 f"`Dataset.make_initializable_iterator()`. (Original error: {error})"
             ) from None
         factory = DataFunction(TracedFunction(graph, ((), {}), graph.outputs), None, None)
@@ -86,7 +95,8 @@ class DatasetV1(DatasetV2):
         """An iterator that starts when its ``initializer`` is run."""
         if get_default_graph()._is_eager:
             raise RuntimeError(
-                "dataset.make_initializable_iterator is not supported when eager execution is enabled. Use "
+                "dataset.make_initializable_iterator is not supported when eager "
+                "execution is enabled. Use "
                 "`for element in dataset` instead."
             )
         prepared = self._prepared()
@@ -147,7 +157,9 @@ def _check_function(function: DataFunction) -> None:
     """A mapped function that reads a variable of the graph around it."""
     for op in function.traced.graph._ops:
         if op.type in ("VariableV2", "Variable", "VarHandleOp"):
-            raise ValueError(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")  # fmt: skip
+            raise ValueError(
+                f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value."
+            )
         for value in op._attrs.values():
             if isinstance(value, DataFunction):
                 _check_function(value)

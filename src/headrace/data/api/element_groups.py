@@ -46,7 +46,8 @@ def group_by_window(
 
     if (window_size is None) == (window_size_func is None):
         raise ValueError(
-            "Either the `window_size` argument or the `window_size_func` argument must be specified."
+            "Either the `window_size` argument or the `window_size_func` argument must be "
+            "specified."
         )
     size = window_size_func if window_size_func is not None else lambda _: np.int64(window_size)
     scalar = TensorSpec((), dtypes.int64)
@@ -58,16 +59,28 @@ def group_by_window(
     if not isinstance(reduce.output_spec, DatasetSpec):
         raise TypeError("`reduce_func` must return a `Dataset` object.")
     return dataset._unary(
-        "GroupByWindowDataset", key.captured, reduce.captured, window.captured, key_func=key, reduce_func=reduce,
-        window_size_func=window, spec=reduce.output_spec.element_spec,
-    )  # fmt: skip
+        "GroupByWindowDataset",
+        key.captured,
+        reduce.captured,
+        window.captured,
+        key_func=key,
+        reduce_func=reduce,
+        window_size_func=window,
+        spec=reduce.output_spec.element_spec,
+    )
 
 
 def bucket_by_sequence_length(
-    dataset: Any, element_length_func: Any, bucket_boundaries: Sequence[int], bucket_batch_sizes: Sequence[int],
-    padded_shapes: Any = None, padding_values: Any = None, pad_to_bucket_boundary: bool = False,
-    no_padding: bool = False, drop_remainder: bool = False,
-) -> Any:  # fmt: skip
+    dataset: Any,
+    element_length_func: Any,
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Any:
     """Batches of elements whose lengths are between the same boundaries."""
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError("`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1`")
@@ -104,9 +117,11 @@ def _to_boundary(spec: Any, shapes: Any, number: Any, edges: Any) -> Any:
     from headrace.ops.control.assertions import assert_less
 
     check = assert_less(
-        number, np.int64(len(edges)),
-        message="When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries).",
-    )  # fmt: skip
+        number,
+        np.int64(len(edges)),
+        message="When pad_to_bucket_boundary=True, elements must have length < "
+        "max(bucket_boundaries).",
+    )
     from headrace.core.scopes import control_dependencies
 
     with control_dependencies([check] if check is not None else []):
@@ -124,7 +139,10 @@ def _to_boundary(spec: Any, shapes: Any, number: Any, edges: Any) -> Any:
 
 
 class Reducer(NamedTuple):
-    """How a group is reduced: ``init_func(key)``, ``reduce_func(state, element)``, ``finalize_func(state)``."""
+    """How a group is reduced.
+
+    ``init_func(key)``, ``reduce_func(state, element)``, ``finalize_func(state)``.
+    """
 
     init_func: Any
     reduce_func: Any
@@ -142,6 +160,14 @@ def group_by_reducer(dataset: Any, key_func: Any, reducer: Reducer) -> Any:
     )
     final = traced(reducer.finalize_func, state, "finalize_func")
     return dataset._unary(
-        "GroupByReducerDataset", key.captured, init.captured, reduce.captured, final.captured, key_func=key,
-        init_func=init, reduce_func=reduce, finalize_func=final, spec=final.output_spec,
-    )  # fmt: skip
+        "GroupByReducerDataset",
+        key.captured,
+        init.captured,
+        reduce.captured,
+        final.captured,
+        key_func=key,
+        init_func=init,
+        reduce_func=reduce,
+        finalize_func=final,
+        spec=final.output_spec,
+    )

@@ -1,4 +1,7 @@
-"""Datasets of serialized Examples: ``parse_example_dataset`` and ``make_batched_features_dataset``."""
+"""Datasets of serialized Examples.
+
+``parse_example_dataset`` and ``make_batched_features_dataset``.
+"""
 
 from __future__ import annotations
 
@@ -42,19 +45,31 @@ def parse_example_dataset(
 
 
 def make_batched_features_dataset(
-    file_pattern: Any, batch_size: Any, features: Any, reader: Any = None, label_key: str | None = None,
-    reader_args: Any = None, num_epochs: Any = None, shuffle: bool = True, shuffle_buffer_size: int = 10000,
-    shuffle_seed: Any = None, prefetch_buffer_size: Any = None, reader_num_threads: int | None = None,
-    parser_num_threads: int | None = None, sloppy_ordering: bool = False, drop_final_batch: bool = False,
+    file_pattern: Any,
+    batch_size: Any,
+    features: Any,
+    reader: Any = None,
+    label_key: str | None = None,
+    reader_args: Any = None,
+    num_epochs: Any = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10000,
+    shuffle_seed: Any = None,
+    prefetch_buffer_size: Any = None,
+    reader_num_threads: int | None = None,
+    parser_num_threads: int | None = None,
+    sloppy_ordering: bool = False,
+    drop_final_batch: bool = False,
     kind: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Batches of parsed Examples from files: dicts, or (dict, label) with ``label_key``."""
     if reader is None:
         is_v1 = kind is None or issubclass(kind, DatasetV1)
         reader = TFRecordDatasetV1 if is_v1 else TFRecordDatasetV2
     if label_key is not None and label_key not in features:
         raise ValueError(
-            f"The `label_key` provided ({label_key!r}) must be one of the `features` keys: {features.keys()}."
+            f"The `label_key` provided ({label_key!r}) must be one of the `features` "
+            f"keys: {features.keys()}."
         )
     base: Any = getattr(reader, "_base", DatasetV1)
     names = base.from_tensor_slices(_file_names(file_pattern, shuffle, shuffle_seed))

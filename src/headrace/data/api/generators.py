@@ -44,7 +44,10 @@ def _for_user(value: Any) -> Any:
 
 
 class ElementConverter:
-    """Makes an element of a yielded value: ``parts`` are its leaves, ``leaves`` the function for each of them."""
+    """Makes an element of a yielded value.
+
+    ``parts`` are its leaves, ``leaves`` the function for each of them.
+    """
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
@@ -67,10 +70,12 @@ def _parts(spec: Any, value: Any, n: int) -> Sequence[Any]:
     except (TypeError, ValueError, KeyError) as error:
         wanted = nest.map_structure(lambda s: getattr(s, "dtype", s), spec)
         raise errors.InvalidArgumentError(
-            None, None,
-            f"TypeError: `generator` yielded an element that did not match the expected structure. The expected structure "
+            None,
+            None,
+            "TypeError: `generator` yielded an element that did not match the expected "
+            "structure. The expected structure "
             f"was {wanted}, but the yielded element was {value}.",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _flat_like(spec: Any, value: Any) -> list[Any]:
@@ -108,10 +113,12 @@ def _leaf_converter(leaf: Any) -> Callable[[Any], Any]:
             array = _array(value, dtype)
         if shape is not None and not _fits(array.shape, shape):
             raise errors.InvalidArgumentError(
-                None, None,
-                f"TypeError: `generator` yielded an element of shape {array.shape} where an element of shape "
+                None,
+                None,
+                f"TypeError: `generator` yielded an element of shape {array.shape} where "
+                "an element of shape "
                 f"{_text(shape)} was expected.",
-            )  # fmt: skip
+            )
         return array
 
     return convert
@@ -126,10 +133,12 @@ def _array(value: Any, dtype: DType) -> Any:
         array = np.array(value, dtype.np_dtype)
     except (OverflowError, TypeError, ValueError) as error:
         raise errors.InvalidArgumentError(
-            None, None,
-            f"TypeError: `generator` yielded an element that could not be converted to the expected type. The expected "
+            None,
+            None,
+            "TypeError: `generator` yielded an element that could not be converted to "
+            "the expected type. The expected "
             f"type was {dtype.name}, but the yielded element was {value!r}.",
-        ) from error  # fmt: skip
+        ) from error
     return array if array.ndim else array[()]
 
 

@@ -81,9 +81,14 @@ class IteratorV1(IteratorBase):
     """``tf.data.Iterator`` in a graph: one ``get_next`` op gives the next element in every run."""
 
     def __init__(
-        self, iterator_resource: Any, initializer: Any, output_types: Any, output_shapes: Any,
-        output_classes: Any, element_spec: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        iterator_resource: Any,
+        initializer: Any,
+        output_types: Any,
+        output_shapes: Any,
+        output_classes: Any,
+        element_spec: Any = None,
+    ) -> None:
         self._iterator_resource = iterator_resource
         self._initializer = initializer
         if element_spec is None:
@@ -98,9 +103,11 @@ class IteratorV1(IteratorBase):
 
     @staticmethod
     def from_structure(
-        output_types: Any, output_shapes: Any = None, shared_name: str | None = None,
+        output_types: Any,
+        output_shapes: Any = None,
+        shared_name: str | None = None,
         output_classes: Any = None,
-    ) -> IteratorV1:  # fmt: skip
+    ) -> IteratorV1:
         """An iterator for any dataset of this structure: ``make_initializer`` says which."""
         spec = structure.convert_legacy(output_types, output_shapes, output_classes)
         return IteratorV1._of(new_resource(spec, shared_name), None, spec)
@@ -109,7 +116,9 @@ class IteratorV1(IteratorBase):
     def from_string_handle(
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> IteratorV1:
-        """The iterator that a string (``sess.run(iterator.string_handle())``) names, known only when it is run."""
+        """The iterator that a string (``sess.run(iterator.string_handle())``) names, known only
+        when it is run.
+        """
         spec = structure.convert_legacy(output_types, output_shapes, output_classes)
         handle = convert_to_tensor(string_handle, dtypes.string, name="string_handle")
         resource = apply_op("IteratorFromStringHandleV2", handle, **described(spec))
@@ -141,12 +150,14 @@ class IteratorV1(IteratorBase):
         for mine, its in zip(nest.flatten(ours), nest.flatten(theirs)):
             if type(mine) is not type(its) or getattr(mine, "dtype", 0) != getattr(its, "dtype", 0):
                 raise TypeError(
-                    f"Expected output types {self.output_types!r} but got dataset with output types "
+                    f"Expected output types {self.output_types!r} but got dataset with "
+                    "output types "
                     f"{structure.types_of(theirs)!r}."
                 )
             if hasattr(mine, "shape") and not mine.shape.is_compatible_with(its.shape):
                 raise TypeError(
-                    f"Expected output shapes compatible with {self.output_shapes!r} but got dataset with output shapes "
+                    f"Expected output shapes compatible with {self.output_shapes!r} but "
+                    "got dataset with output shapes "
                     f"{structure.shapes_of(theirs)!r}."
                 )
 
@@ -155,10 +166,13 @@ class IteratorV1(IteratorBase):
         self._get_next_calls += 1
         if self._get_next_calls > MANY_CALLS:
             warnings.warn(
-                "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
-                "`Iterator.get_next()` is being called inside a training loop, which will cause gradual slowdown and "
+                "An unusually high number of `Iterator.get_next()` calls was detected. "
+                "This often indicates that "
+                "`Iterator.get_next()` is being called inside a training loop, which will "
+                "cause gradual slowdown and "
                 "eventual resource exhaustion. If this is the case, restructure your code to call "
-                "`next_element = iterator.get_next()` once outside the loop, and use `next_element` as the input to some "
+                "`next_element = iterator.get_next()` once outside the loop, and use "
+                "`next_element` as the input to some "
                 "computation that is invoked inside the loop.",
                 stacklevel=2,
             )

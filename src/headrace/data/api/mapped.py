@@ -31,9 +31,14 @@ class Mapped:
         def _new(self, variant: Any, spec: Any, *others: Any) -> Any: ...
 
     def map(
-        self, map_func: Callable[..., Any], num_parallel_calls: Any = None, deterministic: bool | None = None,
-        synchronous: Any = None, use_unbounded_threadpool: bool = False, name: str | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        synchronous: Any = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """``map_func(element)`` of each element."""
         return self._map(map_func, num_parallel_calls, deterministic, self._keeps_cardinality, name)
 
@@ -72,10 +77,17 @@ class Mapped:
         return self._unary("FlatMapDataset", f.captured, f=f, spec=_inner(f), name=name)
 
     def interleave(
-        self, map_func: Callable[..., Any], cycle_length: Any = None, block_length: Any = None,
-        num_parallel_calls: Any = None, deterministic: bool | None = None, name: str | None = None,
-    ) -> Any:  # fmt: skip
-        """The elements of the datasets that ``map_func(element)`` returns, ``cycle_length`` datasets in turns."""
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """The elements of the datasets that ``map_func(element)`` returns, ``cycle_length``
+        datasets in turns.
+        """
         f = _to_dataset(map_func, self.element_spec, "interleave")
         block = 1 if block_length is None else block_length
         if cycle_length is None or (isinstance(cycle_length, int) and cycle_length == AUTOTUNE):
@@ -86,14 +98,30 @@ class Mapped:
             )
         if deterministic:
             return self._unary(
-                "ParallelInterleaveDatasetV4", f.captured, cycle_length, block, 0, 1, num_parallel_calls, f=f,
-                spec=_inner(f), deterministic="true", name=name,
-            )  # fmt: skip
+                "ParallelInterleaveDatasetV4",
+                f.captured,
+                cycle_length,
+                block,
+                0,
+                1,
+                num_parallel_calls,
+                f=f,
+                spec=_inner(f),
+                deterministic="true",
+                name=name,
+            )
         sloppy = deterministic is not None
         return self._unary(
-            "ParallelInterleaveDatasetV2", f.captured, cycle_length, block, num_parallel_calls, f=f,
-            spec=_inner(f), sloppy=sloppy, name=name,
-        )  # fmt: skip
+            "ParallelInterleaveDatasetV2",
+            f.captured,
+            cycle_length,
+            block,
+            num_parallel_calls,
+            f=f,
+            spec=_inner(f),
+            sloppy=sloppy,
+            name=name,
+        )
 
     def _parallel_interleave(
         self,
@@ -108,9 +136,16 @@ class Mapped:
         buffered = 2 * block_length if buffered is None else buffered
         ahead = 2 * cycle_length if ahead is None else ahead
         return self._unary(
-            "ParallelInterleaveDataset", f.captured, cycle_length, block_length, bool(sloppy), buffered, ahead, f=f,
+            "ParallelInterleaveDataset",
+            f.captured,
+            cycle_length,
+            block_length,
+            bool(sloppy),
+            buffered,
+            ahead,
+            f=f,
             spec=_inner(f),
-        )  # fmt: skip
+        )
 
     def _map_and_batch(
         self, map_func: Any, batch_size: Any, drop_remainder: Any, calls: Any, preserve: bool = True
@@ -120,9 +155,15 @@ class Mapped:
         f = traced(map_func, self.element_spec, "tf.data.experimental.map_and_batch()")
         fixed = _known(batch_size) if _known(drop_remainder) else None
         return self._unary(
-            "MapAndBatchDataset", f.captured, batch_size, calls, drop_remainder, f=f,
-            spec=structure.batched(f.output_spec, fixed), preserve_cardinality=preserve,
-        )  # fmt: skip
+            "MapAndBatchDataset",
+            f.captured,
+            batch_size,
+            calls,
+            drop_remainder,
+            f=f,
+            spec=structure.batched(f.output_spec, fixed),
+            preserve_cardinality=preserve,
+        )
 
     def scan(
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
@@ -133,32 +174,58 @@ class Mapped:
         return scanned(self, initial_state, scan_func, name)
 
     def group_by_window(
-        self, key_func: Any, reduce_func: Any, window_size: Any = None, window_size_func: Any = None,
+        self,
+        key_func: Any,
+        reduce_func: Any,
+        window_size: Any = None,
+        window_size_func: Any = None,
         name: str | None = None,
-    ) -> Any:  # fmt: skip
-        """Groups of elements with one key, each made into a dataset by ``reduce_func(key, group)``."""
+    ) -> Any:
+        """Groups of elements with one key, each made into a dataset by ``reduce_func(key,
+        group)``.
+        """
         from headrace.data.api.element_groups import group_by_window
 
         return group_by_window(self, key_func, reduce_func, window_size, window_size_func)
 
     def bucket_by_sequence_length(
-        self, element_length_func: Any, bucket_boundaries: Any, bucket_batch_sizes: Any, padded_shapes: Any = None,
-        padding_values: Any = None, pad_to_bucket_boundary: bool = False, no_padding: bool = False,
-        drop_remainder: bool = False, name: str | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        element_length_func: Any,
+        bucket_boundaries: Any,
+        bucket_batch_sizes: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Batches of elements whose lengths are alike."""
         from headrace.data.api.element_groups import bucket_by_sequence_length
 
         return bucket_by_sequence_length(
-            self, element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
-            pad_to_bucket_boundary, no_padding, drop_remainder,
-        )  # fmt: skip
+            self,
+            element_length_func,
+            bucket_boundaries,
+            bucket_batch_sizes,
+            padded_shapes,
+            padding_values,
+            pad_to_bucket_boundary,
+            no_padding,
+            drop_remainder,
+        )
 
     def rejection_resample(
-        self, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None,
+        self,
+        class_func: Any,
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: Any = None,
         name: str | None = None,
-    ) -> Any:  # fmt: skip
-        """(class, element) pairs, some left out so that the classes are distributed as ``target_dist``."""
+    ) -> Any:
+        """(class, element) pairs, some left out so that the classes are distributed as
+        ``target_dist``.
+        """
         from headrace.data.api.choosing import rejection_resample
 
         return rejection_resample(self, class_func, target_dist, initial_dist, seed)

@@ -39,9 +39,12 @@ class Optional:
         """The value; InvalidArgumentError if there is none."""
         spec = self._element_spec
         found = apply_op(
-            "OptionalGetValue", self._variant_tensor, output_types=structure.component_types(spec),
-            output_shapes=structure.component_shapes(spec), name=name,
-        )  # fmt: skip
+            "OptionalGetValue",
+            self._variant_tensor,
+            output_types=structure.component_types(spec),
+            output_shapes=structure.component_shapes(spec),
+            name=name,
+        )
         return structure.from_components(spec, found)
 
     @property

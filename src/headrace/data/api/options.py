@@ -1,4 +1,5 @@
-"""``tf.data.Options``: settings of a pipeline. What has no meaning here is kept, so that programs that set it run.
+"""``tf.data.Options``: settings of a pipeline. What has no meaning here is kept, so that programs
+that set it run.
 
 options = tf.data.Options()
 options.experimental_deterministic = False
@@ -11,9 +12,15 @@ import enum
 from typing import Any
 
 __all__ = [
-    "AutoShardPolicy", "AutotuneOptions", "DistributeOptions", "MapVectorizationOptions", "OptimizationOptions", "Options",
-    "StatsOptions", "ThreadingOptions",
-]  # fmt: skip
+    "AutoShardPolicy",
+    "AutotuneOptions",
+    "DistributeOptions",
+    "MapVectorizationOptions",
+    "OptimizationOptions",
+    "Options",
+    "StatsOptions",
+    "ThreadingOptions",
+]
 
 
 class AutoShardPolicy(enum.IntEnum):
@@ -68,12 +75,27 @@ class MapVectorizationOptions(_Settings):
 
 class OptimizationOptions(_Settings):
     _names = (
-        "apply_default_optimizations", "autotune", "autotune_algorithm", "autotune_buffers", "autotune_cpu_budget",
-        "filter_fusion", "filter_parallelization", "filter_with_random_uniform_fusion", "hoist_random_uniform",
-        "inject_prefetch", "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization",
-        "map_vectorization", "noop_elimination", "parallel_batch", "reorder_data_discarding_ops", "seq_interleave_prefetch",
+        "apply_default_optimizations",
+        "autotune",
+        "autotune_algorithm",
+        "autotune_buffers",
+        "autotune_cpu_budget",
+        "filter_fusion",
+        "filter_parallelization",
+        "filter_with_random_uniform_fusion",
+        "hoist_random_uniform",
+        "inject_prefetch",
+        "map_and_batch_fusion",
+        "map_and_filter_fusion",
+        "map_fusion",
+        "map_parallelization",
+        "map_vectorization",
+        "noop_elimination",
+        "parallel_batch",
+        "reorder_data_discarding_ops",
+        "seq_interleave_prefetch",
         "shuffle_and_repeat_fusion",
-    )  # fmt: skip
+    )
 
 
 class StatsOptions(_Settings):
@@ -88,11 +110,22 @@ class Options(_Settings):
     """Settings of a dataset."""
 
     _names = (
-        "autotune", "dataset_name", "deterministic", "experimental_deterministic", "experimental_distribute",
-        "experimental_external_state_policy", "experimental_optimization", "experimental_slack", "experimental_stateful_whitelist",
-        "experimental_stats", "experimental_symbolic_checkpoint", "experimental_threading", "experimental_warm_start",
-        "framework_type", "threading",
-    )  # fmt: skip
+        "autotune",
+        "dataset_name",
+        "deterministic",
+        "experimental_deterministic",
+        "experimental_distribute",
+        "experimental_external_state_policy",
+        "experimental_optimization",
+        "experimental_slack",
+        "experimental_stateful_whitelist",
+        "experimental_stats",
+        "experimental_symbolic_checkpoint",
+        "experimental_threading",
+        "experimental_warm_start",
+        "framework_type",
+        "threading",
+    )
 
     def __init__(self) -> None:
         super().__init__()

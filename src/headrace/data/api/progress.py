@@ -1,11 +1,12 @@
-"""A progress line for loops: how many, how fast, how long still, and how much of the time went into waiting for input.
+"""A progress line for loops: how many, how fast, how long still, and how much of the time went into
+waiting for input.
 
     for batch in headrace.progress(dataset, description="epoch 1"):
         ...
     epoch 1 ━━━━━━━━━━━━━━━━╺━━━━━━━━━━━  312/468  81.2/s  0:00:01  waiting 4 %
 
-Datasets and iterables of any kind. Where the output is not a terminal nothing is shown unless ``force`` is set; the counts are
-kept all the same.
+Datasets and iterables of any kind. Where the output is not a terminal nothing is shown unless
+``force`` is set; the counts are kept all the same.
 """
 
 from __future__ import annotations
@@ -109,10 +110,16 @@ class _Line:
         self.source = source
         console = Console(file=source._file, force_terminal=True if source._force else None)
         self.bars = Bars(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]:.3g}/s"), TimeRemainingColumn(), TimeElapsedColumn(),
-            TextColumn("waiting {task.fields[waiting]:.0%}"), console=console, auto_refresh=False,
-        )  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]:.3g}/s"),
+            TimeRemainingColumn(),
+            TimeElapsedColumn(),
+            TextColumn("waiting {task.fields[waiting]:.0%}"),
+            console=console,
+            auto_refresh=False,
+        )
         self.bars.start()
         self.task = self.bars.add_task(
             source.description, total=source.total, rate=0.0, waiting=0.0

@@ -1,4 +1,7 @@
-"""Datasets of files: TFRecordDataset, TextLineDataset, FixedLengthRecordDataset, for either version."""
+"""Datasets of files.
+
+TFRecordDataset, TextLineDataset, FixedLengthRecordDataset, for either version.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,13 @@ from headrace.data.api.dataset import DatasetV2
 from headrace.data.api.dataset_v1 import DatasetV1
 
 __all__ = [
-    "FixedLengthRecordDatasetV1", "FixedLengthRecordDatasetV2", "TFRecordDatasetV1", "TFRecordDatasetV2",
-    "TextLineDatasetV1", "TextLineDatasetV2",
-]  # fmt: skip
+    "FixedLengthRecordDatasetV1",
+    "FixedLengthRecordDatasetV2",
+    "TFRecordDatasetV1",
+    "TFRecordDatasetV2",
+    "TextLineDatasetV1",
+    "TextLineDatasetV2",
+]
 
 STRING = TensorSpec((), dtypes.string)
 #: Bytes that are read at once.
@@ -65,9 +72,13 @@ class _Reader:
 
 class _TFRecord(_Reader):
     def __init__(
-        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None,
-        num_parallel_reads: Any = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
         kind = _text(compression_type, "")
         size = BUFFER if buffer_size is None else buffer_size
         self._init(
@@ -77,9 +88,13 @@ class _TFRecord(_Reader):
 
 class _TextLine(_Reader):
     def __init__(
-        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None,
-        num_parallel_reads: Any = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
         kind = _text(compression_type, "")
         size = BUFFER if buffer_size is None else buffer_size
         self._init(
@@ -89,17 +104,24 @@ class _TextLine(_Reader):
 
 class _FixedLength(_Reader):
     def __init__(
-        self, filenames: Any, record_bytes: Any, header_bytes: Any = None, footer_bytes: Any = None,
-        buffer_size: Any = None, compression_type: Any = None, num_parallel_reads: Any = None,
+        self,
+        filenames: Any,
+        record_bytes: Any,
+        header_bytes: Any = None,
+        footer_bytes: Any = None,
+        buffer_size: Any = None,
+        compression_type: Any = None,
+        num_parallel_reads: Any = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         sizes = [header_bytes or 0, record_bytes, footer_bytes or 0]
         size = BUFFER if buffer_size is None else buffer_size
         kind = _text(compression_type, "")
         self._init(
-            filenames, lambda f: apply_op("FixedLengthRecordDatasetV2", f, *sizes, size, kind),
+            filenames,
+            lambda f: apply_op("FixedLengthRecordDatasetV2", f, *sizes, size, kind),
             num_parallel_reads,
-        )  # fmt: skip
+        )
 
 
 class TFRecordDatasetV2(_TFRecord, DatasetV2):

@@ -1,7 +1,7 @@
 """reduce and scan: functions of a state and an element.
 
-The state's shapes are those of the initial state at first; where the function returns others, they become unknown and it is
-traced again.
+The state's shapes are those of the initial state at first; where the function returns others, they
+become unknown and it is traced again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ def _settled(
     what: str,
     split: Callable[[Any], Any],
 ) -> tuple[DataFunction, Any]:
-    """The traced function, with the structure of a state that it keeps; ``split`` gives the state of its result."""
+    """The traced function, with the structure of a state that it keeps.
+
+    ``split`` gives the state of its result.
+    """
     while True:
         f = traced(fn, (state_spec, element_spec), what, several=True)
         returned = split(f.output_spec)
@@ -32,7 +35,8 @@ def _settled(
             nest.assert_same_structure(state_spec, returned, check_types=False)
         except (TypeError, ValueError):
             raise TypeError(
-                f"The element structure for the new state must match the initial state. Expected {state_spec}; got "
+                "The element structure for the new state must match the initial state. "
+                f"Expected {state_spec}; got "
                 f"{returned}."
             ) from None
         wider = nest.map_structure(_wider, state_spec, returned, check_types=False)
@@ -44,12 +48,14 @@ def _settled(
 def _wider(old: Any, new: Any) -> Any:
     if getattr(old, "dtype", None) != getattr(new, "dtype", None):
         raise TypeError(
-            f"The element types for the new state must match the initial state. Expected {old}; got {new}."
+            "The element types for the new state must match the initial state. Expected "
+            f"{old}; got {new}."
         )
     found = old.most_specific_common_supertype([new])
     if found is None:
         raise TypeError(
-            f"The element types for the new state must match the initial state. Expected {old}; got {new}."
+            "The element types for the new state must match the initial state. Expected "
+            f"{old}; got {new}."
         )
     return found
 
@@ -62,10 +68,15 @@ def reduce(
     spec = structure.spec_of(state)
     f, kept = _settled(reduce_func, spec, dataset.element_spec, "Dataset.reduce()", lambda s: s)
     result = apply_op(
-        "ReduceDataset", dataset._prepared()._variant_tensor, structure.to_components(kept, state), f.captured,
-        f=f, output_types=structure.component_types(kept),
-        output_shapes=structure.component_shapes(kept), name=name,
-    )  # fmt: skip
+        "ReduceDataset",
+        dataset._prepared()._variant_tensor,
+        structure.to_components(kept, state),
+        f.captured,
+        f=f,
+        output_types=structure.component_types(kept),
+        output_shapes=structure.component_shapes(kept),
+        name=name,
+    )
     return structure.from_components(kept, result)
 
 
@@ -79,12 +90,18 @@ def scanned(
     def split(result: Any) -> Any:
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(
-                "The scan function must return a pair comprising the new state and the output value."
+                "The scan function must return a pair comprising the new state and the "
+                "output value."
             )
         return result[0]
 
     f, kept = _settled(scan_func, spec, dataset.element_spec, "Dataset.scan()", split)
     return dataset._unary(
-        "ScanDataset", structure.to_components(kept, state), f.captured, f=f, spec=f.output_spec[1],
-        preserve_cardinality=True, name=name,
-    )  # fmt: skip
+        "ScanDataset",
+        structure.to_components(kept, state),
+        f.captured,
+        f=f,
+        spec=f.output_spec[1],
+        preserve_cardinality=True,
+        name=name,
+    )

@@ -1,7 +1,8 @@
-"""``Dataset.save``, ``Dataset.load``, ``Dataset.snapshot`` and ``TFRecordWriter``: datasets to files and back.
+"""``Dataset.save``, ``Dataset.load``, ``Dataset.snapshot`` and ``TFRecordWriter``: datasets to
+files and back.
 
-The directory that ``save`` writes is Headrace's own form (runtime/saved.py): a file for each shard and ``spec.json``, the
-structure of the elements, so that ``load(path)`` needs nothing else.
+The directory that ``save`` writes is Headrace's own form (runtime/saved.py): a file for each shard
+and ``spec.json``, the structure of the elements, so that ``load(path)`` needs nothing else.
 """
 
 from __future__ import annotations
@@ -27,17 +28,31 @@ __all__ = ["TFRecordWriter", "load", "save", "snapshot"]
 
 
 def save(
-    dataset: Any, path: str, compression: str | None = None, shard_func: Any = None, checkpoint_args: Any = None
-) -> Any:  # fmt: skip
-    """Write all elements to a directory; in a graph, the operation that does. ``shard_func(element)`` gives a file's number."""
+    dataset: Any,
+    path: str,
+    compression: str | None = None,
+    shard_func: Any = None,
+    checkpoint_args: Any = None,
+) -> Any:
+    """Write all elements to a directory.
+
+    In a graph, the operation that does. ``shard_func(element)`` gives a file's number.
+    """
     if checkpoint_args:
-        raise NotImplementedError("Dataset.save does not write checkpoints of itself: leave `checkpoint_args` out.")  # fmt: skip
+        raise NotImplementedError(
+            "Dataset.save does not write checkpoints of itself: leave `checkpoint_args` out."
+        )
     shard = _shard_function(shard_func, dataset.element_spec, "save()")
     return apply_op(
-        "_SaveDataset", dataset._prepared()._variant_tensor, path, shard.captured,
-        compression=compression or "", shard_func=shard, use_shard_func=shard_func is not None,
+        "_SaveDataset",
+        dataset._prepared()._variant_tensor,
+        path,
+        shard.captured,
+        compression=compression or "",
+        shard_func=shard,
+        use_shard_func=shard_func is not None,
         element_spec=json.dumps(_to_json(dataset.element_spec)),
-    )  # fmt: skip
+    )
 
 
 def _shard_function(shard_func: Any, spec: Any, what: str) -> DataFunction:
@@ -46,7 +61,10 @@ def _shard_function(shard_func: Any, spec: Any, what: str) -> DataFunction:
     def number(*element: Any) -> Any:
         given = np.int64(0) if shard_func is None else shard_func(*element)
         tensor = convert_to_tensor(given)
-        if tensor.dtype.base_dtype not in (dtypes.int32, dtypes.int64) or tensor.shape.rank not in (0, None):  # fmt: skip
+        if tensor.dtype.base_dtype not in (dtypes.int32, dtypes.int64) or tensor.shape.rank not in (
+            0,
+            None,
+        ):
             raise TypeError(f"`shard_func` must return a scalar int64. Got {tensor}.")
         return apply_op("Cast", tensor, DstT=dtypes.int64)
 
@@ -59,7 +77,9 @@ def _reader_function(reader_func: Any, spec: Any, what: str) -> DataFunction:
 
     function = traced(reader_func or _interleaved, DatasetSpec(DatasetSpec(spec)), what)
     if not isinstance(function.output_spec, DatasetSpec):
-        raise TypeError(f"`reader_func` must return a `Dataset` object. Got {function.output_spec}.")  # fmt: skip
+        raise TypeError(
+            f"`reader_func` must return a `Dataset` object. Got {function.output_spec}."
+        )
     return function
 
 
@@ -68,9 +88,13 @@ def _interleaved(shards: Any) -> Any:
 
 
 def load(
-    kind: Any, path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None,
+    kind: Any,
+    path: str,
+    element_spec: Any = None,
+    compression: str | None = None,
+    reader_func: Any = None,
     wait: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """The dataset that was saved in a directory. ``wait``: until it was saved."""
     while wait and not os.path.exists(spec_path(path)):
         time.sleep(0.1)
@@ -78,18 +102,29 @@ def load(
         element_spec = _saved_spec(path)
     reader = _reader_function(reader_func, element_spec, "load()")
     variant = apply_op(
-        "LoadDataset", path, reader.captured, compression=compression or "", reader_func=reader,
+        "LoadDataset",
+        path,
+        reader.captured,
+        compression=compression or "",
+        reader_func=reader,
         output_types=structure.component_types(element_spec),
         output_shapes=structure.component_shapes(element_spec),
-    )  # fmt: skip
+    )
     return kind._base(variant, element_spec)
 
 
 def snapshot(
-    dataset: Any, path: Any, compression: str = "AUTO", reader_func: Any = None, shard_func: Any = None,
+    dataset: Any,
+    path: Any,
+    compression: str = "AUTO",
+    reader_func: Any = None,
+    shard_func: Any = None,
     settings: Mapping[str, int] = {},
-) -> Any:  # fmt: skip
-    """The dataset; the elements of its first complete pass are kept in a directory and read from there later."""
+) -> Any:
+    """The dataset.
+
+    The elements of its first complete pass are kept in a directory and read from there later.
+    """
     kind = "" if compression in (None, "AUTO", "NONE") else compression
     if reader_func is None and shard_func is None:
         return dataset._unary("SnapshotDataset", path, compression=kind, **settings)
@@ -97,9 +132,14 @@ def snapshot(
     reader = _reader_function(reader_func, spec, "snapshot()")
     shard = _shard_function(shard_func, spec, "snapshot()")
     return dataset._unary(
-        "SnapshotDatasetV2", path, reader.captured, shard.captured, compression=kind, reader_func=reader,
+        "SnapshotDatasetV2",
+        path,
+        reader.captured,
+        shard.captured,
+        compression=kind,
+        reader_func=reader,
         shard_func=shard,
-    )  # fmt: skip
+    )
 
 
 def _saved_spec(path: str) -> Any:
@@ -115,8 +155,10 @@ def _saved_spec(path: str) -> Any:
         raise errors.os_error(place, error) from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise errors.DataLossError(
-            None, None, f"{place} does not describe elements ({error}). Give `element_spec`, or save anew."
-        ) from None  # fmt: skip
+            None,
+            None,
+            f"{place} does not describe elements ({error}). Give `element_spec`, or save anew.",
+        ) from None
 
 
 def _to_json(spec: Any) -> Any:

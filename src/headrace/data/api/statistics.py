@@ -1,7 +1,7 @@
 """Where the time of a pipeline goes.
 
-Every iterator knows how long its user waited for elements and how long the user took between calls. With ``measure()`` the
-iterators that are made inside also time each stage.
+Every iterator knows how long its user waited for elements and how long the user took between calls.
+With ``measure()`` the iterators that are made inside also time each stage.
 
     with headrace.data.measure():
         iterator = iter(dataset)
@@ -9,8 +9,9 @@ iterators that are made inside also time each stage.
     headrace.data.stats(iterator)
     {'elements': 468, 'waiting_seconds': 0.4, 'between_seconds': 3.1, 'waiting_share': 0.11, 'stages': {...}}
 
-The stages are nested as in the pipeline. ``seconds`` of a stage includes the stages that it reads from on the same thread;
-``own_seconds`` does not; ``waiting_seconds`` is time without an element ready from a thread.
+The stages are nested as in the pipeline. ``seconds`` of a stage includes the stages that it reads
+from on the same thread; ``own_seconds`` does not; ``waiting_seconds`` is time without an element
+ready from a thread.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ def measure() -> Iterator[None]:
 
 
 def stats(iterator: Any, session: Any = None) -> dict[str, Any]:
-    """What was measured of an iterator; of a graph's iterator in ``session`` (or the default session)."""
+    """What was measured of an iterator.
+
+    Of a graph's iterator in ``session`` (or the default session).
+    """
     return _running(iterator, session).stats()
 
 
@@ -52,7 +56,8 @@ def _running(iterator: Any, session: Any) -> IteratorResource:
     if handle is None:
         raise TypeError(
             f"stats() is of an iterator that is being read: `it = iter(dataset)`, or what "
-            f"`tf.data.make_initializable_iterator(dataset)` gives; this is {type(iterator).__name__}."
+            "`tf.data.make_initializable_iterator(dataset)` gives; this is "
+            f"{type(iterator).__name__}."
         )
     found = session_for(session, handle.graph, "read the statistics with `stats()`").run(handle)
     return found  # type: ignore[no-any-return]

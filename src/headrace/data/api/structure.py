@@ -1,8 +1,9 @@
-"""The structure of elements: nested tuples, dicts and named tuples of tensors, and the plain tensors they travel as.
+"""The structure of elements: nested tuples, dicts and named tuples of tensors, and the plain
+tensors they travel as.
 
-An element is flattened to *components*. A dense tensor is one component; a SparseTensor is one, a variant vector of its
-three parts, which stacks and slices like any other; a dataset or an optional is one variant. Lists are not structure:
-TensorFlow's datasets take them for tensors.
+An element is flattened to *components*. A dense tensor is one component; a SparseTensor is one, a
+variant vector of its three parts, which stacks and slices like any other; a dataset or an optional
+is one variant. Lists are not structure: TensorFlow's datasets take them for tensors.
 
     spec = spec_of({"x": tf.constant([1, 2]), "y": 3.0})
     from_components(spec, to_components(spec, value))      # value again
@@ -23,9 +24,21 @@ from headrace.core.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 __all__ = [
-    "NoneSpec", "batched", "classes_of", "component_shapes", "component_types", "convert_legacy", "from_components",
-    "map_leaves", "normalize", "shapes_of", "spec_of", "to_components", "types_of", "unbatched",
-]  # fmt: skip
+    "NoneSpec",
+    "batched",
+    "classes_of",
+    "component_shapes",
+    "component_types",
+    "convert_legacy",
+    "from_components",
+    "map_leaves",
+    "normalize",
+    "shapes_of",
+    "spec_of",
+    "to_components",
+    "types_of",
+    "unbatched",
+]
 
 
 class NoneSpec(TypeSpec):
@@ -119,7 +132,8 @@ def _leaf_spec(value: Any) -> TypeSpec:
     return own if isinstance(own, TypeSpec) else type_spec_from_value(value)
 
 
-# components -----------------------------------------------------------------------------------------
+# components
+# -----------------------------------------------------------------------------------------
 
 
 def _component_specs(spec: TypeSpec) -> list[TensorSpec]:
@@ -189,7 +203,8 @@ def _sparse(spec: SparseTensorSpec, variant: Any) -> SparseTensor:
     return SparseTensor(indices, values, dense_shape)
 
 
-# types, shapes and classes, as TF 1 names them ---------------------------------------------------------
+# types, shapes and classes, as TF 1 names them
+# ---------------------------------------------------------
 
 
 def types_of(spec: Any) -> Any:
@@ -239,20 +254,23 @@ def _flat_shapes(types: Any, shapes: Any) -> list[TensorShape]:
     else:
         if isinstance(types, tuple) and not isinstance(shapes, tuple):
             raise TypeError(
-                "If shallow structure is a sequence, input must also be a sequence (a tuple beside a tuple). "
+                "If shallow structure is a sequence, input must also be a sequence (a "
+                "tuple beside a tuple). "
                 f"Input has type: {type(shapes)}."
             )
         shapes = tuple(shapes)
         if len(shapes) != len(types):
             raise ValueError(
-                f"The two structures don't have the same number of elements: {types} has {len(types)}, "
+                f"The two structures don't have the same number of elements: {types} has "
+                f"{len(types)}, "
                 f"{shapes} has {len(shapes)}"
             )
         pairs = list(zip(types, shapes))
     return [s for t, shape in pairs for s in _flat_shapes(t, shape)]
 
 
-# batches ------------------------------------------------------------------------------------------------
+# batches
+# ------------------------------------------------------------------------------------------------
 
 
 def batched(spec: Any, size: int | None) -> Any:

@@ -64,9 +64,12 @@ class Transformed:
         return self._unary("ShardDataset", num_shards, index, name=name)
 
     def shuffle(
-        self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None,
+        self,
+        buffer_size: Any,
+        seed: Any = None,
+        reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The elements in random order, drawn from ``buffer_size`` at a time."""
         size = convert_to_tensor(buffer_size, dtypes.int64, name="buffer_size")
         known = _known(size)
@@ -98,9 +101,13 @@ class Transformed:
             _wider, self.element_spec, dataset.element_spec, check_types=False
         )
         variant = apply_op(
-            "ConcatenateDataset", self._variant_tensor, dataset._variant_tensor, name=name,
-            output_types=structure.component_types(spec), output_shapes=structure.component_shapes(spec),
-        )  # fmt: skip
+            "ConcatenateDataset",
+            self._variant_tensor,
+            dataset._variant_tensor,
+            name=name,
+            output_types=structure.component_types(spec),
+            output_shapes=structure.component_shapes(spec),
+        )
         return self._new(variant, spec, dataset)
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Any:
@@ -118,19 +125,31 @@ class Transformed:
 
     # batches --------------------------------------------------------------------------------------
     def batch(
-        self, batch_size: Any, drop_remainder: Any = False, num_parallel_calls: Any = None,
-        deterministic: Any = None, name: str | None = None,
-    ) -> Any:  # fmt: skip
-        """Batches of ``batch_size`` elements; with ``num_parallel_calls`` a thread puts them together ahead."""
+        self,
+        batch_size: Any,
+        drop_remainder: Any = False,
+        num_parallel_calls: Any = None,
+        deterministic: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Batches of ``batch_size`` elements.
+
+        With ``num_parallel_calls`` a thread puts them together ahead.
+        """
         known = _known(batch_size)
         fixed = known if _known(drop_remainder) else None
         spec = structure.batched(self.element_spec, fixed)
         if num_parallel_calls is not None:
             ordered = "default" if deterministic is None else str(bool(deterministic)).lower()
             return self._unary(
-                "ParallelBatchDataset", batch_size, num_parallel_calls, drop_remainder, spec=spec,
-                deterministic=ordered, name=name,
-            )  # fmt: skip
+                "ParallelBatchDataset",
+                batch_size,
+                num_parallel_calls,
+                drop_remainder,
+                spec=spec,
+                deterministic=ordered,
+                name=name,
+            )
         return self._unary("BatchDatasetV2", batch_size, drop_remainder, spec=spec, name=name)
 
     def unbatch(self, name: str | None = None) -> Any:
@@ -141,9 +160,13 @@ class Transformed:
         return self._unary("UnbatchDataset", spec=structure.unbatched(self.element_spec), name=name)
 
     def window(
-        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False,
+        self,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
+        drop_remainder: Any = False,
         name: str | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Windows of ``size`` elements: nested datasets, one for each component."""
         from headrace.data.api.dataset import DatasetSpec
 
@@ -154,9 +177,13 @@ class Transformed:
         )
 
     def padded_batch(
-        self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None,
-        drop_remainder: Any = False, name: str | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: Any = False,
+        name: str | None = None,
+    ) -> Any:
         """Batches of elements that are filled up to one shape."""
         leaves = nest.flatten(self.element_spec)
         for leaf in leaves:
@@ -168,7 +195,8 @@ class Transformed:
             flat: list[Any] = [leaf.shape for leaf in leaves]
             if any(s.rank is None for s in flat):
                 raise ValueError(
-                    f"You must provide `padded_shapes` argument because component 0 has unknown rank: {flat}"
+                    "You must provide `padded_shapes` argument because component 0 has "
+                    f"unknown rank: {flat}"
                 )
         else:
             flat = _beside(self.element_spec, padded_shapes)
@@ -177,13 +205,21 @@ class Transformed:
         fixed = _known(batch_size) if _known(drop_remainder) else None
         spec = nest.pack_sequence_as(
             self.element_spec,
-            [TensorSpec(TensorShape([fixed]).concatenate(as_shape(partial_shape(s))), leaf.dtype)
-             for s, leaf in zip(shapes, leaves)],
-        )  # fmt: skip
+            [
+                TensorSpec(TensorShape([fixed]).concatenate(as_shape(partial_shape(s))), leaf.dtype)
+                for s, leaf in zip(shapes, leaves)
+            ],
+        )
         variant = apply_op(
-            "PaddedBatchDatasetV2", self._variant_tensor, batch_size, shapes, values, drop_remainder,
-            output_shapes=structure.component_shapes(spec), name=name,
-        )  # fmt: skip
+            "PaddedBatchDatasetV2",
+            self._variant_tensor,
+            batch_size,
+            shapes,
+            values,
+            drop_remainder,
+            output_shapes=structure.component_shapes(spec),
+            name=name,
+        )
         return self._new(variant, spec)
 
     def dense_to_sparse_batch(
@@ -228,12 +264,14 @@ def _beside(spec: Any, values: Any) -> list[Any]:
         return [leaf for k in sorted(spec) for leaf in _beside(spec[k], values[k])]
     if not isinstance(values, (tuple, list)):
         raise TypeError(
-            f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(values)}."
+            "If shallow structure is a sequence, input must also be a sequence. Input "
+            f"has type: {type(values)}."
         )
     if len(values) != len(spec):
         raise ValueError(
             "The two structures don't have the same sequence length. "
-            f"Input structure has length {len(values)}, while shallow structure has length {len(spec)}."
+            f"Input structure has length {len(values)}, while shallow structure has "
+            f"length {len(spec)}."
         )
     return [leaf for s, v in zip(spec, values) for leaf in _beside(s, v)]
 
@@ -244,18 +282,21 @@ def _shape_tensor(shape: Any, leaf: TensorSpec) -> Any:
         tensor = convert_to_tensor(shape)
         if tensor.shape.rank not in (None, 1):
             raise ValueError(
-                f"Padded shape {tensor} must be a 1-D tensor of tf.int64 values, but its shape was {tensor.shape}."
+                f"Padded shape {tensor} must be a 1-D tensor of tf.int64 values, but its "
+                f"shape was {tensor.shape}."
             )
         if tensor.dtype.base_dtype is not dtypes.int64:
             raise TypeError(
-                f"Padded shape {tensor} must be a 1-D tensor of tf.int64 values, but its element type was "
+                f"Padded shape {tensor} must be a 1-D tensor of tf.int64 values, but its "
+                "element type was "
                 f"{tensor.dtype.name}."
             )
         rank, given = leaf.shape.rank, tensor.shape.as_list() if tensor.shape.rank == 1 else [None]
         if rank is not None and given[0] not in (None, rank):
             unknown = ", ".join(["?"] * given[0])
             raise ValueError(
-                f"The padded shape ({unknown}) is not compatible with the corresponding input component "
+                f"The padded shape ({unknown}) is not compatible with the corresponding "
+                "input component "
                 f"shape {leaf.shape}."
             )
         return tensor
@@ -266,13 +307,15 @@ def _shape_tensor(shape: Any, leaf: TensorSpec) -> Any:
         raise ValueError(f"Padded shape {shape} must have a known rank.")
     if leaf.shape.rank is not None and leaf.shape.rank != plain.rank:
         raise ValueError(
-            f"The padded shape {tuple(plain.as_list())} is not compatible with the corresponding input component shape "
+            f"The padded shape {tuple(plain.as_list())} is not compatible with the "
+            "corresponding input component shape "
             f"{leaf.shape}."
         )
     for have, want in zip(leaf.shape.as_list() if leaf.shape.rank else [], plain.as_list()):
         if have is not None and want is not None and want < have:
             raise ValueError(
-                f"The padded shape {tuple(plain.as_list())} is not compatible with the corresponding input component "
+                f"The padded shape {tuple(plain.as_list())} is not compatible with the "
+                "corresponding input component "
                 f"shape {leaf.shape}."
             )
     dims = [-1 if d is None else d for d in plain.as_list()]

@@ -12,9 +12,15 @@ import numpy as np
 from headrace import errors
 
 __all__ = [
-    "Dataset", "Datasets", "load_boston", "load_csv_with_header", "load_csv_without_header", "load_iris",
-    "maybe_download", "shrink_csv",
-]  # fmt: skip
+    "Dataset",
+    "Datasets",
+    "load_boston",
+    "load_csv_with_header",
+    "load_csv_without_header",
+    "load_iris",
+    "maybe_download",
+    "shrink_csv",
+]
 
 Dataset = collections.namedtuple("Dataset", ["data", "target"])
 Datasets = collections.namedtuple("Datasets", ["train", "validation", "test"])
@@ -59,7 +65,10 @@ def shrink_csv(filename: str, ratio: int) -> None:
 
 
 def load_iris(data_path: str | None = None) -> Dataset:
-    """Fisher's iris data, in the order of TensorFlow's file: 150 samples of 4 features, classes 0 to 2."""
+    """Fisher's iris data, in the order of TensorFlow's file.
+
+    150 samples of 4 features, classes 0 to 2.
+    """
     if data_path is None:
         data_path = os.path.join(os.path.dirname(__file__), "iris.csv")
     return load_csv_with_header(data_path, target_dtype=int, features_dtype=float)
@@ -69,10 +78,12 @@ def load_boston(data_path: str | None = None) -> Dataset:
     """The Boston house prices, from ``data_path`` (TensorFlow's boston_house_prices.csv)."""
     if data_path is None:
         raise errors.NotFoundError(
-            None, None,
-            "Headrace does not come with the Boston data. Pass data_path=, the path of TensorFlow's "
+            None,
+            None,
+            "Headrace does not come with the Boston data. Pass data_path=, the path of "
+            "TensorFlow's "
             "boston_house_prices.csv.",
-        )  # fmt: skip
+        )
     return load_csv_with_header(data_path, target_dtype=float, features_dtype=float)
 
 
@@ -81,7 +92,9 @@ def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
     path = os.path.join(work_directory, filename)
     if not os.path.exists(path):
         raise errors.NotFoundError(
-            None, None,
-            f"{path} does not exist, and Headrace does not download. Get it from {source_url} and put it there.",
-        )  # fmt: skip
+            None,
+            None,
+            f"{path} does not exist, and Headrace does not download. Get it from "
+            f"{source_url} and put it there.",
+        )
     return path

@@ -1,10 +1,12 @@
-"""``tensorflow.examples.tutorials.mnist.input_data``: MNIST from its four files, in shuffled batches.
+"""``tensorflow.examples.tutorials.mnist.input_data``: MNIST from its four files, in shuffled
+batches.
 
 >>> mnist = input_data.read_data_sets("MNIST_data", one_hot=True)
 >>> images, labels = mnist.train.next_batch(100)
 
-Batches come in TensorFlow 1.15's order: the permutations are drawn from NumPy's global generator, which the seed sets.
-Headrace does not download: where a file is missing, the error says which one, and where to put it.
+Batches come in TensorFlow 1.15's order: the permutations are drawn from NumPy's global generator,
+which the seed sets. Headrace does not download: where a file is missing, the error says which one,
+and where to put it.
 """
 
 from __future__ import annotations
@@ -22,16 +24,23 @@ from headrace.core.seeds import get_seed
 from headrace.data.classic.csv_tables import Datasets
 
 __all__ = [
-    "DEFAULT_SOURCE_URL", "DataSet", "dense_to_one_hot", "extract_images", "extract_labels", "load_mnist",
+    "DEFAULT_SOURCE_URL",
+    "DataSet",
+    "dense_to_one_hot",
+    "extract_images",
+    "extract_labels",
+    "load_mnist",
     "read_data_sets",
-]  # fmt: skip
+]
 
 #: Where TensorFlow downloads the files from; it is named in the error for a missing file.
 DEFAULT_SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 FILES = (
-    "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz",
+    "train-images-idx3-ubyte.gz",
+    "train-labels-idx1-ubyte.gz",
+    "t10k-images-idx3-ubyte.gz",
     "t10k-labels-idx1-ubyte.gz",
-)  # fmt: skip
+)
 _IMAGES_MAGIC, _LABELS_MAGIC = 2051, 2049
 #: What a gzip file begins with; idx files begin with two zero bytes.
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -46,7 +55,10 @@ def extract_images(f: BinaryIO) -> np.ndarray:
 
 
 def extract_labels(f: BinaryIO, one_hot: bool = False, num_classes: int = 10) -> np.ndarray:
-    """The labels of an idx file: uint8 of shape [index], or one-hot rows (float64, as TensorFlow's)."""
+    """The labels of an idx file.
+
+    Uint8 of shape [index], or one-hot rows (float64, as TensorFlow's).
+    """
     count, data = _read_idx(f, _LABELS_MAGIC, "label")
     labels = np.frombuffer(data, np.uint8, count)
     return dense_to_one_hot(labels, num_classes) if one_hot else labels
@@ -75,8 +87,8 @@ def _read_idx(f: BinaryIO, magic: int, kind: str) -> tuple[int, bytes]:
 class DataSet:
     """Images and labels in memory, given out in batches.
 
-    ``dtype`` uint8 leaves pixels in [0, 255]; float32 scales them to [0, 1]. ``reshape`` makes rows of the images. ``one_hot`` is
-    used with ``fake_data`` only.
+    ``dtype`` uint8 leaves pixels in [0, 255]; float32 scales them to [0, 1]. ``reshape`` makes rows
+    of the images. ``one_hot`` is used with ``fake_data`` only.
     """
 
     def __init__(
@@ -175,8 +187,8 @@ def read_data_sets(
 ) -> Datasets:
     """Training, validation and test data from the four files in ``train_dir``.
 
-    The files may be as they are published (``.gz``) or unpacked. NotFoundError names the missing ones; ``source_url`` is only
-    named there as the place to get them from.
+    The files may be as they are published (``.gz``) or unpacked. NotFoundError names the missing
+    ones; ``source_url`` is only named there as the place to get them from.
     """
     if fake_data:
         sets = [
@@ -189,7 +201,8 @@ def read_data_sets(
     train_labels, test_labels = (_opened(p, extract_labels, one_hot=one_hot) for p in paths[1::2])
     if not 0 <= validation_size <= len(train_images):
         raise ValueError(
-            f"Validation size should be between 0 and {len(train_images)}. Received: {validation_size}."
+            f"Validation size should be between 0 and {len(train_images)}. Received: "
+            f"{validation_size}."
         )
     n = validation_size
     parts = (
@@ -222,8 +235,11 @@ def _local_files(train_dir: str, source_url: str) -> list[str]:
             found.append(here)
     if missing:
         raise errors.NotFoundError(
-            None, None,
-            f"MNIST: {', '.join(missing)} not found in {os.path.abspath(train_dir)}. Headrace does not download: get the "
-            f"files from {source_url} and put them there (packed or unpacked), or pass fake_data=True.",
-        )  # fmt: skip
+            None,
+            None,
+            f"MNIST: {', '.join(missing)} not found in {os.path.abspath(train_dir)}. "
+            "Headrace does not download: get the "
+            f"files from {source_url} and put them there (packed or unpacked), or pass "
+            "fake_data=True.",
+        )
     return found

@@ -1,12 +1,14 @@
-"""What an operation of a mapped function becomes when its arguments have one dimension more, in front.
+"""What an operation of a mapped function becomes when its arguments have one dimension more, in
+front.
 
-A rule is given the operation and makes, in the new graph, the operation that does the same for all elements of a batch at once
-and gives the same bits; it raises :class:`Unfit` where there is none. Operations without a rule make the whole function unfit.
+A rule is given the operation and makes, in the new graph, the operation that does the same for all
+elements of a batch at once and gives the same bits; it raises :class:`Unfit` where there is none.
+Operations without a rule make the whole function unfit.
 
     RULES["Transpose"]      perm=[1, 0] becomes perm=[0, 2, 1]
 
-Operations that compute something else for an array of another length (sums, products, exponentials by blocks of a vector) have no
-rule, nor have those with effects.
+Operations that compute something else for an array of another length (sums, products, exponentials
+by blocks of a vector) have no rule, nor have those with effects.
 """
 
 from __future__ import annotations
@@ -26,17 +28,52 @@ __all__ = ["RULES", "SURE", "Builder", "Unfit"]
 
 #: One operand's value, rounded exactly (or not at all), for each element.
 _EXACT = (
-    "Abs", "Add", "AddV2", "Cast", "Ceil", "ClipByValue", "Equal", "Floor", "Greater", "GreaterEqual", "IsFinite", "IsInf",
-    "IsNan", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "Mul", "Neg", "NotEqual",
-    "RealDiv", "Rint", "Round", "SelectV2", "Sign", "Sqrt", "Square", "SquaredDifference", "Sub",
-)  # fmt: skip
+    "Abs",
+    "Add",
+    "AddV2",
+    "Cast",
+    "Ceil",
+    "ClipByValue",
+    "Equal",
+    "Floor",
+    "Greater",
+    "GreaterEqual",
+    "IsFinite",
+    "IsInf",
+    "IsNan",
+    "Less",
+    "LessEqual",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "Maximum",
+    "Minimum",
+    "Mul",
+    "Neg",
+    "NotEqual",
+    "RealDiv",
+    "Rint",
+    "Round",
+    "SelectV2",
+    "Sign",
+    "Sqrt",
+    "Square",
+    "SquaredDifference",
+    "Sub",
+)
 #: The same, but some values are errors.
 _DIVIDING = ("FloorDiv", "FloorMod")
 #: Of strings.
 _TEXTS = (
-    "AsString", "DecodeRaw", "StringLength", "StringLower", "StringStrip", "StringToHashBucketFast", "StringToNumber",
+    "AsString",
+    "DecodeRaw",
+    "StringLength",
+    "StringLower",
+    "StringStrip",
+    "StringToHashBucketFast",
+    "StringToNumber",
     "StringUpper",
-)  # fmt: skip
+)
 #: The same whatever the shape is.
 _SAME = ("Identity", "OnesLike", "StopGradient", "ZerosLike")
 _NUMBERS = "biuf"
@@ -64,7 +101,9 @@ class Builder:
         """The same operation, of other inputs and attributes."""
         found = self.all(op._inputs) if inputs is None else inputs
         attrs = {**op._attrs, **changed}
-        return list(self.graph._add_op(op._opdef, tuple(found), attrs, self.graph._unique(op.name))._outputs)  # fmt: skip
+        return list(
+            self.graph._add_op(op._opdef, tuple(found), attrs, self.graph._unique(op.name))._outputs
+        )
 
     def all(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         return [self.new[id(t)] for t in tensors]
@@ -77,7 +116,10 @@ class Builder:
         return self._count
 
     def result(self, tensor: Tensor) -> Tensor:
-        """A result of the function: one that is the same for all elements is there for each of them."""
+        """A result of the function.
+
+        One that is the same for all elements is there for each of them.
+        """
         found = self.new[id(tensor)]
         if self.depends(tensor):
             return found
@@ -100,7 +142,9 @@ class Builder:
                 raise Unfit
 
     def raised(self, tensor: Tensor, rank: int) -> Tensor:
-        """With dimensions of size one between the batch's and its own, so that it has ``rank`` beside the batch's."""
+        """With dimensions of size one between the batch's and its own, so that it has ``rank``
+        beside the batch's.
+        """
         found = self.new[id(tensor)]
         for _ in range(rank - len(tensor._shape)):  # type: ignore[arg-type]
             found = apply_op("ExpandDims", found, np.int32(1))
@@ -177,7 +221,10 @@ def _ensure_shape(b: Builder, op: Operation) -> Sequence[Tensor]:
 
 
 def _reshape(b: Builder, op: Operation) -> Sequence[Tensor]:
-    """A row that does not have the right number of values may not take some of the next row's: the batch size is given."""
+    """A row that does not have the right number of values may not take some of the next row's.
+
+    The batch size is given.
+    """
     tensor, shape = op._inputs
     b.needs(tensor)
     dims = b.value(shape).astype(np.int32)
@@ -246,10 +293,14 @@ def _slice(b: Builder, op: Operation) -> Sequence[Tensor]:
     tensor, begin, size = op._inputs
     b.needs(tensor)
     first, sizes = b.value(begin), b.value(size)
-    return b.again(op, [
-        b.new[id(tensor)], _constant(np.concatenate([np.zeros(1, first.dtype), first])),
-        _constant(np.concatenate([np.full(1, -1, sizes.dtype), sizes])),
-    ])  # fmt: skip
+    return b.again(
+        op,
+        [
+            b.new[id(tensor)],
+            _constant(np.concatenate([np.zeros(1, first.dtype), first])),
+            _constant(np.concatenate([np.full(1, -1, sizes.dtype), sizes])),
+        ],
+    )
 
 
 def _strided_slice(b: Builder, op: Operation) -> Sequence[Tensor]:
@@ -270,7 +321,11 @@ def _gather(b: Builder, op: Operation) -> Sequence[Tensor]:
         raise Unfit
     if b.depends(params):
         b.needs(params)
-        return b.again(op, [*b.all([params, indices]), _constant(np.array(_shifted(at), np.int32))], Taxis=dtypes.int32)  # fmt: skip
+        return b.again(
+            op,
+            [*b.all([params, indices]), _constant(np.array(_shifted(at), np.int32))],
+            Taxis=dtypes.int32,
+        )
     b.needs(indices)
     if at:
         raise Unfit
@@ -313,9 +368,15 @@ def _parse_single_example(b: Builder, op: Operation) -> Sequence[Tensor]:
     if any(b.depends(t) for t in defaults):
         raise Unfit
     found = apply_op(
-        "ParseExample", b.new[id(serialized)], _constant(np.empty(0, object)), [], list(op._attrs["dense_keys"]),
-        b.all(defaults), sparse_types=[], dense_shapes=list(shapes),
-    )  # fmt: skip
+        "ParseExample",
+        b.new[id(serialized)],
+        _constant(np.empty(0, object)),
+        [],
+        list(op._attrs["dense_keys"]),
+        b.all(defaults),
+        sparse_types=[],
+        dense_shapes=list(shapes),
+    )
     tensor = found
     while not isinstance(tensor, Tensor):
         tensor = next(part for part in tensor if isinstance(part, Tensor) or part)

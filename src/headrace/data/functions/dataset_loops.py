@@ -1,7 +1,7 @@
 """``for x in dataset`` in a function that AutoGraph converts: a loop of the graph over an iterator.
 
-The iterator's next element is a loop variable, an optional; the loop goes on while it has a value. Where the loop can end early
-(``break``), the next element is read only if it goes on.
+The iterator's next element is a loop variable, an optional; the loop goes on while it has a value.
+Where the loop can end early (``break``), the next element is read only if it goes on.
 """
 
 from __future__ import annotations
@@ -32,9 +32,14 @@ def _python_for(items: Any, extra_test: Thunk | None, body: Callable[[Any], None
 
 
 def dataset_for(
-    iterated: Any, extra_test: Thunk | None, body: Callable[[Any], None], get_state: Thunk,
-    set_state: Callable[[Any], None], names: tuple[str, ...], options: dict[str, Any],
-) -> None:  # fmt: skip
+    iterated: Any,
+    extra_test: Thunk | None,
+    body: Callable[[Any], None],
+    get_state: Thunk,
+    set_state: Callable[[Any], None],
+    names: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
     """The loop over a dataset or an iterator."""
     if get_default_graph()._is_eager:
         _python_for(iterated, extra_test, body)

@@ -2,9 +2,10 @@
 
     dataset.map(lambda x, y: (tf.ensure_shape(tf.numpy_function(f, [x], tf.float32), (8,)), y))
 
-The mapped function's graph has a single operation that computes, ``PyFunc`` (or ``EagerPyFunc``, of ``tf.py_function``), on its
-arguments and constants; its results may be checked or reshaped, and arguments may be passed on beside them. Running such a
-graph would cost several times what a small function takes. Results, checks and errors are the same as those of the operations.
+The mapped function's graph has a single operation that computes, ``PyFunc`` (or ``EagerPyFunc``, of
+``tf.py_function``), on its arguments and constants; its results may be checked or reshaped, and
+arguments may be passed on beside them. Running such a graph would cost several times what a small
+function takes. Results, checks and errors are the same as those of the operations.
 """
 
 from __future__ import annotations
@@ -59,12 +60,16 @@ class _Given(NamedTuple):
 
 
 class _Route(NamedTuple):
-    """A result of the mapped function: the number of an argument or of the Python function's result, and what is done to it."""
+    """A result of the mapped function.
+
+    The number of an argument or of the Python function's result, and what is done to it.
+    """
 
     argument: bool
     number: int
     steps: tuple[_Step, ...]
-    #: The only shape that passes the steps, and is not changed by them; None if there may be others.
+    #: The only shape that passes the steps, and is not changed by them; None if there may be
+    #: others.
     shape: tuple[int, ...] | None
 
 
@@ -169,7 +174,10 @@ def _numpy(op: Operation, python: Callable[..., Any]) -> Call:
 
 
 def _eager(op: Operation, python: Callable[..., Any]) -> Call:
-    """The Python function of eager tensors. Tensors that it keeps are not the ones that are handed on."""
+    """The Python function of eager tensors.
+
+    Tensors that it keeps are not the ones that are handed on.
+    """
     types = tuple(op._attrs["Tin"])
 
     def call(*arrays: Any) -> tuple[Any, ...]:
@@ -238,8 +246,13 @@ def _one_result(
             result = python(x if isinstance(x, np.generic) else for_user(x))
         except Exception as error:
             raise _failed(error, op, (x,)) from error
-        # the function may keep the array (a NumPy type is one object: that it is the same is quicker found than that it equals)
-        if type(result) is array and result.dtype is dtype and (shape is None or result.shape == shape):  # fmt: skip
+        # the function may keep the array (a NumPy type is one object: that it is the same is
+        # quicker found than that it equals)
+        if (
+            type(result) is array
+            and result.dtype is dtype
+            and (shape is None or result.shape == shape)
+        ):
             return (result.copy(),)
         return accept(result, (x,))
 
@@ -252,8 +265,9 @@ def _one_result(
         return (value,)
 
     def fill(elements: deque[Any], rows: Any) -> tuple[int, Any]:
-        """Results of as many elements as there are rows, each into its row: their number, and an element or error of another
-        kind that came after them."""
+        """Results of as many elements as there are rows, each into its row: their number, and an
+        element or error of another kind that came after them.
+        """
         take = elements.popleft
         for i in range(min(len(rows), len(elements))):
             x = take()[0]

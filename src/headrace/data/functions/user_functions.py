@@ -4,8 +4,8 @@
     function.output_spec          # structure of what it returns
     function.captured             # tensors from outside: the op's ``other_arguments``
 
-``bound(function, rt, captured)`` is what a kernel makes of it: arrays in, tuple of arrays out. It holds the state weakly: a
-dropped session ends its iterators, whatever threads they have.
+``bound(function, rt, captured)`` is what a kernel makes of it: arrays in, tuple of arrays out. It
+holds the state weakly: a dropped session ends its iterators, whatever threads they have.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ __all__ = ["DataFunction", "bound", "bound_batches", "call_with", "traced"]
 
 
 class DataGraph(FuncGraph):
-    """The graph of such a function. TF 1's variables are read anew in every call, as resource variables are."""
+    """The graph of such a function.
+
+    TF 1's variables are read anew in every call, as resource variables are.
+    """
 
     def __init__(self, name: str, outer: Graph | None) -> None:
         super().__init__(name, outer)
@@ -110,7 +113,9 @@ class DataFunction:
 
     @property
     def live(self) -> bool:
-        """Whether datasets that it makes may have elements of the user's code, or of a dataset from outside."""
+        """Whether datasets that it makes may have elements of the user's code, or of a dataset
+        from outside.
+        """
         graph = self.traced.graph
         inner = [v for op in graph._ops for v in op._attrs.values() if isinstance(v, DataFunction)]
         outside = any(t._dtype is dtypes.variant for t in graph.internal_captures)
@@ -137,7 +142,10 @@ def traced(
     convert: Callable[[Any], Any] | None = None,
     several: bool = False,
 ) -> DataFunction:
-    """Trace ``fn`` on elements of ``specs`` (``several``: a tuple of structures, one for each argument)."""
+    """Trace ``fn`` on elements of ``specs`` (``several``.
+
+    A tuple of structures, one for each argument).
+    """
     if not callable(fn):
         raise TypeError(f"The function passed to {what} must be callable, not {type(fn).__name__}")
     function = converted(fn)
@@ -193,7 +201,9 @@ def bound(
 
 
 def _restart_random_ops(function: DataFunction, resources: dict[Any, Any]) -> None:
-    """A function begins its random numbers anew with every initialization of an iterator, as TensorFlow's new instances do."""
+    """A function begins its random numbers anew with every initialization of an iterator, as
+    TensorFlow's new instances do.
+    """
     graph = function.traced.graph
     for op in graph._ops:
         resources.pop(("random", KernelNode(op.name, op.type, op._attrs, op).key), None)
@@ -216,7 +226,10 @@ def _over_state(
 def bound_batches(
     function: DataFunction, rt: Any, captured: Sequence[Any]
 ) -> Callable[[], Together | None]:
-    """What gives the function on batches, for a pass that wants it; None if the function has no such form."""
+    """What gives the function on batches, for a pass that wants it.
+
+    None if the function has no such form.
+    """
     state_of, extra = weakref.ref(rt.state), tuple(captured)
 
     def make() -> Together | None:

@@ -2,10 +2,11 @@
 
     dataset.map(lambda x, y: (tf.cast(x, tf.float32) / 255.0, y)).batch(128)
 
-Arithmetic that is done element by element, and rounded exactly, has one result however many elements an array has; reshaping,
-slicing and parsing do not depend on it either. If a function consists of nothing else (:mod:`headrace.data.functions.batch_rules`), it is
-made once more with a batch dimension in front of its arguments, and a batch is one call. If such a call fails, the elements are
-gone through one by one: the error is that of the element that it belongs to.
+Arithmetic that is done element by element, and rounded exactly, has one result however many
+elements an array has; reshaping, slicing and parsing do not depend on it either. If a function
+consists of nothing else (:mod:`headrace.data.functions.batch_rules`), it is made once more with a
+batch dimension in front of its arguments, and a batch is one call. If such a call fails, the
+elements are gone through one by one: the error is that of the element that it belongs to.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class OverBatches(NamedTuple):
 
 
 def over_batches(graph: FuncGraph, outputs: list[Tensor]) -> OverBatches | None:
-    """The function with a batch dimension before every argument and result; None if it may not be done so."""
+    """The function with a batch dimension before every argument and result.
+
+    None if it may not be done so.
+    """
     if not graph.inputs or graph.control_outputs or not outputs:
         return None
     try:

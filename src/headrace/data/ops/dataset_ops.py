@@ -1,4 +1,8 @@
-"""Dataset ops: TensorFlow's names and attributes, each computing a stage (runtime/base.py), which is the value of a variant."""
+"""Dataset ops.
+
+TensorFlow's names and attributes, each computing a stage (runtime/base.py), which is the value of a
+variant.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +62,19 @@ def stage_of(variant: Any) -> Stage:
 def dataset_op(
     name: str, inputs: str, kernel: Callable[..., Any], attrs: str = OUT, out: str = "handle"
 ) -> OpDef:
-    """Define an op that makes a dataset. It is never folded: each run of it is a dataset of its own."""
+    """Define an op that makes a dataset.
+
+    It is never folded: each run of it is a dataset of its own.
+    """
     return define(
-        name, f"{inputs} -> {out}: variant; {attrs}", shape=lambda c: [()], kernel=kernel,
-        grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-    )  # fmt: skip
+        name,
+        f"{inputs} -> {out}: variant; {attrs}",
+        shape=lambda c: [()],
+        kernel=kernel,
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        host_only=True,
+    )
 
 
 def text(value: Any) -> str:
@@ -93,9 +105,11 @@ dataset_op(
     "TensorSliceDataset", "components: *Toutput_types", _slices, "output_shapes: list(shape)"
 )
 dataset_op(
-    "SparseTensorSliceDataset", "indices: int64, values: Tvalues, dense_shape: int64",
-    lambda xp, *parts: SparseSliceStage(*parts), "",
-)  # fmt: skip
+    "SparseTensorSliceDataset",
+    "indices: int64, values: Tvalues, dense_shape: int64",
+    lambda xp, *parts: SparseSliceStage(*parts),
+    "",
+)
 
 
 def _range(xp: Any, start: Any, stop: Any, step: Any, *, output_types: Any) -> Stage:
@@ -106,7 +120,8 @@ dataset_op("RangeDataset", "start: int64, stop: int64, step: int64", _range)
 for _name in ("RandomDataset", "ExperimentalRandomDataset"):
     dataset_op(_name, "seed: int64, seed2: int64", lambda xp, a, b: RandomStage(int(a), int(b)))
 
-# elements passed on ---------------------------------------------------------------------------------
+# elements passed on
+# ---------------------------------------------------------------------------------
 
 ONE = "input_dataset: variant"
 
@@ -159,13 +174,16 @@ def _shuffle(
 
 
 dataset_op(
-    "ShuffleDataset", f"{ONE}, buffer_size: int64, seed: int64, seed2: int64", _shuffle,
+    "ShuffleDataset",
+    f"{ONE}, buffer_size: int64, seed: int64, seed2: int64",
+    _shuffle,
     f"reshuffle_each_iteration: bool=True, {OUT}",
-)  # fmt: skip
+)
 dataset_op(
-    "ConcatenateDataset", f"{ONE}, another_dataset: variant",
+    "ConcatenateDataset",
+    f"{ONE}, another_dataset: variant",
     lambda xp, a, b: ConcatenateStage([stage_of(a), stage_of(b)]),
-)  # fmt: skip
+)
 dataset_op(
     "ZipDataset",
     "input_datasets: N*variant",
@@ -173,11 +191,12 @@ dataset_op(
 )
 for _name in ("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset"):
     dataset_op(
-        _name, "selector_input_dataset: variant, data_input_datasets: N*variant",
+        _name,
+        "selector_input_dataset: variant, data_input_datasets: N*variant",
         lambda xp, selector, *parts: DirectedInterleaveStage(
             stage_of(selector), list(map(stage_of, parts))
         ),
-    )  # fmt: skip
+    )
 
 
 def parts_of(output_types: Any, output_shapes: Any) -> list[PartSpec]:
@@ -213,7 +232,8 @@ for _name in ("PrivateThreadPoolDataset", "ExperimentalPrivateThreadPoolDataset"
 for _name in ("MaxIntraOpParallelismDataset", "ExperimentalMaxIntraOpParallelismDataset"):
     _unary(_name, "max_intra_op_parallelism: int64", lambda s, n: s)
 
-# batches ----------------------------------------------------------------------------------------------
+# batches
+# ----------------------------------------------------------------------------------------------
 
 
 def _batch(xp: Any, source: Any, batch_size: Any, drop_remainder: Any) -> Stage:
@@ -221,9 +241,11 @@ def _batch(xp: Any, source: Any, batch_size: Any, drop_remainder: Any) -> Stage:
 
 
 dataset_op(
-    "BatchDatasetV2", f"{ONE}, batch_size: int64, drop_remainder: bool", _batch,
+    "BatchDatasetV2",
+    f"{ONE}, batch_size: int64, drop_remainder: bool",
+    _batch,
     f"parallel_copy: bool=False, {OUT}",
-)  # fmt: skip
+)
 
 
 def _padded_batch(xp: Any, source: Any, batch_size: Any, *rest: Any, N: int) -> Stage:
@@ -238,9 +260,11 @@ def _padded_batch_v1(xp: Any, source: Any, batch_size: Any, *rest: Any, N: int) 
 _PADDED = f"{ONE}, batch_size: int64, padded_shapes: N*int64, padding_values: *Toutput_types"
 dataset_op("PaddedBatchDataset", _PADDED, _padded_batch_v1, "output_shapes: list(shape)")
 dataset_op(
-    "PaddedBatchDatasetV2", f"{_PADDED}, drop_remainder: bool", _padded_batch,
+    "PaddedBatchDatasetV2",
+    f"{_PADDED}, drop_remainder: bool",
+    _padded_batch,
     "parallel_copy: bool=False, output_shapes: list(shape)",
-)  # fmt: skip
+)
 
 
 def _window(xp: Any, source: Any, size: Any, shift: Any, stride: Any, drop: Any) -> Stage:
@@ -254,11 +278,13 @@ dataset_op(
 )
 for _name in ("DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDataset"):
     dataset_op(
-        _name, f"{ONE}, batch_size: int64, row_shape: int64",
+        _name,
+        f"{ONE}, batch_size: int64, row_shape: int64",
         lambda xp, s, n, row: DenseToSparseBatchStage(stage_of(s), int(n), row.tolist()),
-    )  # fmt: skip
+    )
 
-# files ------------------------------------------------------------------------------------------------
+# files
+# ------------------------------------------------------------------------------------------------
 
 
 def _files(filenames: Any) -> list[bytes]:
@@ -302,7 +328,10 @@ def _fixed(
 
 
 _FILES = "filenames: string, compression_type: string, buffer_size: int64"
-_FIXED = "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64"
+_FIXED = (
+    "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, "
+    "buffer_size: int64"
+)
 dataset_op("TFRecordDataset", _FILES, _records, "")
 dataset_op("TextLineDataset", _FILES, _lines, "")
 dataset_op("FixedLengthRecordDataset", _FIXED, _fixed, "")
@@ -318,7 +347,8 @@ def _matching(xp: Any, patterns: Any) -> Stage:
 for _name in ("MatchingFilesDataset", "ExperimentalMatchingFilesDataset"):
     dataset_op(_name, "patterns: string", _matching, "")
 
-# what is known of a dataset -----------------------------------------------------------------------------
+# what is known of a dataset
+# -----------------------------------------------------------------------------
 
 
 def _cardinality(xp: Any, source: Any) -> Any:
@@ -327,9 +357,14 @@ def _cardinality(xp: Any, source: Any) -> Any:
 
 for _name in ("DatasetCardinality", "ExperimentalDatasetCardinality"):
     define(
-        _name, "input_dataset: variant -> cardinality: int64", shape=lambda c: [()], kernel=_cardinality,
-        grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-    )  # fmt: skip
+        _name,
+        "input_dataset: variant -> cardinality: int64",
+        shape=lambda c: [()],
+        kernel=_cardinality,
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        host_only=True,
+    )
 
 
 def _single(xp: Any, source: Any) -> Any:
@@ -348,7 +383,12 @@ def _single(xp: Any, source: Any) -> Any:
 
 
 define(
-    "DatasetToSingleElement", f"dataset: variant -> components: *output_types; {OUT}",
-    shape=lambda c: list(c.attr("output_shapes")), kernel=_single, grad=NOT_DIFFERENTIABLE,
-    stateful=True, host_only=True, view=True,
-)  # fmt: skip
+    "DatasetToSingleElement",
+    f"dataset: variant -> components: *output_types; {OUT}",
+    shape=lambda c: list(c.attr("output_shapes")),
+    kernel=_single,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+    view=True,
+)

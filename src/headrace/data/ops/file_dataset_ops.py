@@ -18,16 +18,28 @@ __all__: list[str] = []
 
 
 def _csv(
-    xp: Any, filenames: Any, compression: Any, buffer_size: Any, header: Any, delimiter: Any, quotes: Any,
-    missing: Any, columns: Any, *defaults: Any, output_types: Any,
-) -> Stage:  # fmt: skip
+    xp: Any,
+    filenames: Any,
+    compression: Any,
+    buffer_size: Any,
+    header: Any,
+    delimiter: Any,
+    quotes: Any,
+    missing: Any,
+    columns: Any,
+    *defaults: Any,
+    output_types: Any,
+) -> Stage:
     mark = text(delimiter).encode()
     if len(mark) != 1:
         raise errors.InvalidArgumentError(None, None, "field_delim should be only 1 char")
     form = CsvFormat(
-        mark, bool(quotes), bool(header), text(missing).encode(),
+        mark,
+        bool(quotes),
+        bool(header),
+        text(missing).encode(),
         tuple(np.asarray(columns).reshape(-1).tolist()),
-    )  # fmt: skip
+    )
     return CsvStage(
         _files(filenames), text(compression), int(buffer_size) or None, form, defaults, output_types
     )
@@ -36,10 +48,13 @@ def _csv(
 for _name in ("CSVDataset", "ExperimentalCSVDataset"):
     dataset_op(
         _name,
-        "filenames: string, compression_type: string, buffer_size: int64, header: bool, field_delim: string, "
-        "use_quote_delim: bool, na_value: string, select_cols: int64, record_defaults: *output_types",
-        _csv, "output_shapes: list(shape)",
-    )  # fmt: skip
+        "filenames: string, compression_type: string, buffer_size: int64, header: bool, "
+        "field_delim: string, "
+        "use_quote_delim: bool, na_value: string, select_cols: int64, record_defaults: "
+        "*output_types",
+        _csv,
+        "output_shapes: list(shape)",
+    )
 
 
 def _write_records(xp: Any, source: Any, filename: Any, compression: Any) -> tuple[()]:
@@ -58,9 +73,14 @@ def _write_records(xp: Any, source: Any, filename: Any, compression: Any) -> tup
 
 for _name in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
     define(
-        _name, "input_dataset: variant, filename: string, compression_type: string -> ",
-        shape=lambda c: [], kernel=_write_records, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-    )  # fmt: skip
+        _name,
+        "input_dataset: variant, filename: string, compression_type: string -> ",
+        shape=lambda c: [],
+        kernel=_write_records,
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        host_only=True,
+    )
 
 
 def _snapshot(
@@ -71,37 +91,63 @@ def _snapshot(
 
 
 dataset_op(
-    "SnapshotDataset", f"{ONE}, path: string", _snapshot,
+    "SnapshotDataset",
+    f"{ONE}, path: string",
+    _snapshot,
     f"{OUT}, compression: str='', reader_path_prefix: str='', writer_path_prefix: str='', "
     "shard_size_bytes: int=10737418240, pending_snapshot_expiry_seconds: int=86400, "
-    "num_reader_threads: int=1, reader_buffer_size: int=1, num_writer_threads: int=1, writer_buffer_size: int=1",
-)  # fmt: skip
+    "num_reader_threads: int=1, reader_buffer_size: int=1, num_writer_threads: int=1, "
+    "writer_buffer_size: int=1",
+)
 
 
 def _sharded_snapshot(
-    xp: Any, source: Any, path: Any, *args: Any, compression: str, reader_func: Any, shard_func: Any,
-    Treader_func_args: Any, output_types: Any, output_shapes: Any, rt: Any,
-) -> Stage:  # fmt: skip
+    xp: Any,
+    source: Any,
+    path: Any,
+    *args: Any,
+    compression: str,
+    reader_func: Any,
+    shard_func: Any,
+    Treader_func_args: Any,
+    output_types: Any,
+    output_shapes: Any,
+    rt: Any,
+) -> Stage:
     n = len(Treader_func_args)
     return SnapshotStage(
-        stage_of(source), text(path), compression, parts_of(output_types, output_shapes),
-        bound(shard_func, rt, args[n:]), bound(reader_func, rt, args[:n]),
-    )  # fmt: skip
+        stage_of(source),
+        text(path),
+        compression,
+        parts_of(output_types, output_shapes),
+        bound(shard_func, rt, args[n:]),
+        bound(reader_func, rt, args[:n]),
+    )
 
 
 _READER = "reader_func_other_args: *Treader_func_args"
 _SHARD = "shard_func_other_args: *Tshard_func_args"
 dataset_op(
-    "SnapshotDatasetV2", f"{ONE}, path: string, {_READER}, {_SHARD}", _sharded_snapshot,
-    f"{OUT}, compression: str='', reader_prefix: str='', writer_prefix: str='', hash_valid: bool=False, hash: int=0, "
+    "SnapshotDatasetV2",
+    f"{ONE}, path: string, {_READER}, {_SHARD}",
+    _sharded_snapshot,
+    f"{OUT}, compression: str='', reader_prefix: str='', writer_prefix: str='', "
+    "hash_valid: bool=False, hash: int=0, "
     "reader_func: func, shard_func: func",
-)  # fmt: skip
+)
 
 
 def _save(
-    xp: Any, source: Any, path: Any, *args: Any, compression: str, shard_func: Any, use_shard_func: bool,
-    element_spec: str, rt: Any,
-) -> tuple[()]:  # fmt: skip
+    xp: Any,
+    source: Any,
+    path: Any,
+    *args: Any,
+    compression: str,
+    shard_func: Any,
+    use_shard_func: bool,
+    element_spec: str,
+    rt: Any,
+) -> tuple[()]:
     a_pass = Context().start(stage_of(source))
     shard = bound(shard_func, rt, args) if use_shard_func else None
     try:
@@ -113,19 +159,33 @@ def _save(
 
 define(
     "_SaveDataset",
-    f"{ONE}, path: string, {_SHARD} -> ; compression: str='', shard_func: func, use_shard_func: bool=True, element_spec: str",
-    shape=lambda c: [], kernel=_save, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    f"{ONE}, path: string, {_SHARD} -> ; compression: str='', shard_func: func, "
+    "use_shard_func: bool=True, element_spec: str",
+    shape=lambda c: [],
+    kernel=_save,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 
 
 def _load(
-    xp: Any, path: Any, *args: Any, compression: str, reader_func: Any, output_types: Any,
-    output_shapes: Any, rt: Any,
-) -> Stage:  # fmt: skip
+    xp: Any,
+    path: Any,
+    *args: Any,
+    compression: str,
+    reader_func: Any,
+    output_types: Any,
+    output_shapes: Any,
+    rt: Any,
+) -> Stage:
     parts = parts_of(output_types, output_shapes)
     return SavedStage(text(path), compression, parts, bound(reader_func, rt, args))
 
 
 dataset_op(
-    "LoadDataset", f"path: string, {_READER}", _load, f"{OUT}, compression: str='', reader_func: func"
-)  # fmt: skip
+    "LoadDataset",
+    f"path: string, {_READER}",
+    _load,
+    f"{OUT}, compression: str='', reader_func: func",
+)

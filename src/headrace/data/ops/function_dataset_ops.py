@@ -1,6 +1,8 @@
-"""Dataset ops with functions: map, filter, flat_map, interleave, scan, grouping, reduce, generators.
+"""Dataset ops with functions: map, filter, flat_map, interleave, scan, grouping, reduce,
+generators.
 
-A function attribute is a :class:`~headrace.data.functions.user_functions.DataFunction`; what it captured are the op's further inputs.
+A function attribute is a :class:`~headrace.data.functions.user_functions.DataFunction`; what it
+captured are the op's further inputs.
 """
 
 from __future__ import annotations
@@ -49,15 +51,24 @@ def _parallel_map(
 ) -> Stage:
     *captured, calls = args
     return ParallelMapStage(
-        stage_of(source), bound(f, rt, captured), int(calls), False if sloppy else None, preserve_cardinality,
-        bound_batches(f, rt, captured), f.learned, f.runs_python,
-    )  # fmt: skip
+        stage_of(source),
+        bound(f, rt, captured),
+        int(calls),
+        False if sloppy else None,
+        preserve_cardinality,
+        bound_batches(f, rt, captured),
+        f.learned,
+        f.runs_python,
+    )
 
 
 dataset_op(
-    "ParallelMapDataset", f"{ARGS}, num_parallel_calls: int32", _parallel_map,
-    f"f: func, {OUT}, use_inter_op_parallelism: bool=True, sloppy: bool=False, preserve_cardinality: bool=False",
-)  # fmt: skip
+    "ParallelMapDataset",
+    f"{ARGS}, num_parallel_calls: int32",
+    _parallel_map,
+    f"f: func, {OUT}, use_inter_op_parallelism: bool=True, sloppy: bool=False, "
+    "preserve_cardinality: bool=False",
+)
 
 
 def _map_and_batch(
@@ -65,17 +76,25 @@ def _map_and_batch(
 ) -> Stage:
     *captured, batch_size, calls, drop = args
     mapped = ParallelMapStage(
-        stage_of(source), bound(f, rt, captured), int(calls), None, preserve_cardinality,
-        bound_batches(f, rt, captured), f.learned, f.runs_python,
-    )  # fmt: skip
+        stage_of(source),
+        bound(f, rt, captured),
+        int(calls),
+        None,
+        preserve_cardinality,
+        bound_batches(f, rt, captured),
+        f.learned,
+        f.runs_python,
+    )
     return BatchStage(mapped, int(batch_size), bool(drop))
 
 
 for _name in ("MapAndBatchDataset", "ExperimentalMapAndBatchDataset"):
     dataset_op(
-        _name, f"{ARGS}, batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",
-        _map_and_batch, f"f: func, {OUT}, preserve_cardinality: bool=False",
-    )  # fmt: skip
+        _name,
+        f"{ARGS}, batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",
+        _map_and_batch,
+        f"f: func, {OUT}, preserve_cardinality: bool=False",
+    )
 
 
 def _filter(xp: Any, source: Any, *args: Any, predicate: Any, rt: Any) -> Stage:
@@ -104,31 +123,45 @@ def _interleave(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
 def _parallel_interleave(xp: Any, source: Any, *args: Any, f: Any, sloppy: bool, rt: Any) -> Stage:
     *captured, cycle, block, calls = args
     return ParallelInterleaveStage(
-        stage_of(source), bound(f, rt, captured), int(cycle), int(block), int(calls),
+        stage_of(source),
+        bound(f, rt, captured),
+        int(cycle),
+        int(block),
+        int(calls),
         False if sloppy else None,
-    )  # fmt: skip
+    )
 
 
 def _legacy_interleave(xp: Any, source: Any, *args: Any, f: Any, rt: Any) -> Stage:
     *captured, cycle, block, sloppy, buffered, ahead = args
     return ParallelInterleaveStage(
-        stage_of(source), bound(f, rt, captured), int(cycle), int(block), int(cycle), not sloppy,
-        max(1, int(ahead)), max(1, int(buffered)),
-    )  # fmt: skip
+        stage_of(source),
+        bound(f, rt, captured),
+        int(cycle),
+        int(block),
+        int(cycle),
+        not sloppy,
+        max(1, int(ahead)),
+        max(1, int(buffered)),
+    )
 
 
 _CYCLE = "cycle_length: int64, block_length: int64"
 dataset_op("InterleaveDataset", f"{ARGS}, {_CYCLE}", _interleave, f"f: func, {OUT}")
 dataset_op(
-    "ParallelInterleaveDatasetV2", f"{ARGS}, {_CYCLE}, num_parallel_calls: int64", _parallel_interleave,
+    "ParallelInterleaveDatasetV2",
+    f"{ARGS}, {_CYCLE}, num_parallel_calls: int64",
+    _parallel_interleave,
     f"f: func, {OUT}, sloppy: bool=False",
-)  # fmt: skip
+)
 for _name in ("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset"):
     dataset_op(
         _name,
-        f"{ARGS}, {_CYCLE}, sloppy: bool, buffer_output_elements: int64, prefetch_input_elements: int64",
-        _legacy_interleave, f"f: func, {OUT}",
-    )  # fmt: skip
+        f"{ARGS}, {_CYCLE}, sloppy: bool, buffer_output_elements: int64, "
+        "prefetch_input_elements: int64",
+        _legacy_interleave,
+        f"f: func, {OUT}",
+    )
 
 
 def _scan(xp: Any, source: Any, *args: Any, f: Any, Tstate: Any, rt: Any) -> Stage:
@@ -138,9 +171,11 @@ def _scan(xp: Any, source: Any, *args: Any, f: Any, Tstate: Any, rt: Any) -> Sta
 
 for _name in ("ScanDataset", "ExperimentalScanDataset"):
     dataset_op(
-        _name, f"{ONE}, initial_state: *Tstate, other_arguments: *Targuments", _scan,
+        _name,
+        f"{ONE}, initial_state: *Tstate, other_arguments: *Targuments",
+        _scan,
         f"f: func, {OUT}, preserve_cardinality: bool=False",
-    )  # fmt: skip
+    )
 
 
 def _reduce(xp: Any, source: Any, *args: Any, f: Any, Tstate: Any, rt: Any) -> Any:
@@ -153,21 +188,34 @@ define(
     "ReduceDataset",
     f"{ONE}, initial_state: *Tstate, other_arguments: *Targuments -> components: *output_types; "
     f"f: func, {OUT}, use_inter_op_parallelism: bool=True",
-    shape=lambda c: list(c.attr("output_shapes")), kernel=_reduce, grad=NOT_DIFFERENTIABLE,
-    stateful=True, host_only=True, view=True,
-)  # fmt: skip
+    shape=lambda c: list(c.attr("output_shapes")),
+    kernel=_reduce,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+    view=True,
+)
 
 
 def _group_by_window(
-    xp: Any, source: Any, *args: Any, key_func: Any, reduce_func: Any, window_size_func: Any,
-    Tkey_func_other_arguments: Any, Treduce_func_other_arguments: Any, rt: Any,
-) -> Stage:  # fmt: skip
+    xp: Any,
+    source: Any,
+    *args: Any,
+    key_func: Any,
+    reduce_func: Any,
+    window_size_func: Any,
+    Tkey_func_other_arguments: Any,
+    Treduce_func_other_arguments: Any,
+    rt: Any,
+) -> Stage:
     a = len(Tkey_func_other_arguments)
     b = a + len(Treduce_func_other_arguments)
     return GroupByWindowStage(
-        stage_of(source), bound(key_func, rt, args[:a]), bound(reduce_func, rt, args[a:b]),
+        stage_of(source),
+        bound(key_func, rt, args[:a]),
+        bound(reduce_func, rt, args[a:b]),
         bound(window_size_func, rt, args[b:]),
-    )  # fmt: skip
+    )
 
 
 _GROUP = (
@@ -177,15 +225,23 @@ _GROUP = (
 )
 for _name in ("GroupByWindowDataset", "ExperimentalGroupByWindowDataset"):
     dataset_op(
-        _name, _GROUP, _group_by_window,
+        _name,
+        _GROUP,
+        _group_by_window,
         f"key_func: func, reduce_func: func, window_size_func: func, {OUT}",
-    )  # fmt: skip
+    )
 
 
 def _group_by_reducer(
-    xp: Any, source: Any, *args: Any, key_func: Any, init_func: Any, reduce_func: Any, finalize_func: Any,
+    xp: Any,
+    source: Any,
+    *args: Any,
+    key_func: Any,
+    init_func: Any,
+    reduce_func: Any,
+    finalize_func: Any,
     rt: Any,
-) -> Stage:  # fmt: skip
+) -> Stage:
     functions = []
     rest = list(args)
     for f in (key_func, init_func, reduce_func, finalize_func):
@@ -198,17 +254,21 @@ def _group_by_reducer(
 for _name in ("GroupByReducerDataset", "ExperimentalGroupByReducerDataset"):
     dataset_op(
         _name,
-        f"{ONE}, " + ", ".join(
+        f"{ONE}, "
+        + ", ".join(
             f"{f}_func_other_arguments: *T{f}_func_other_arguments"
             for f in ("key", "init", "reduce", "finalize")
         ),
         _group_by_reducer,
         f"key_func: func, init_func: func, reduce_func: func, finalize_func: func, {OUT}",
-    )  # fmt: skip
+    )
 
 
 def _generator(xp: Any, *args: Any, init_func: Any, next_func: Any) -> Stage:
-    """The functions are Python's own: (the start of an iterator, the conversion of what it yields)."""
+    """The functions are Python's own.
+
+    (the start of an iterator, the conversion of what it yields).
+    """
     return GeneratorStage(init_func.call, next_func.call, args)
 
 
@@ -216,5 +276,6 @@ dataset_op(
     "GeneratorDataset",
     "init_func_other_args: *Tinit_func_args, next_func_other_args: *Tnext_func_args, "
     "finalize_func_other_args: *Tfinalize_func_args",
-    _generator, f"init_func: func, next_func: func, finalize_func: func, {OUT}",
-)  # fmt: skip
+    _generator,
+    f"init_func: func, next_func: func, finalize_func: func, {OUT}",
+)

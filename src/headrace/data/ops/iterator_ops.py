@@ -63,9 +63,11 @@ def _anonymous(xp: Any, *, node: KernelNode) -> Any:
 
 _op("AnonymousIterator", f"-> handle: resource; {OUT}", lambda xp, *, node: _made(node))
 _op(
-    "AnonymousIteratorV2", f"-> handle: resource, deleter: variant; {OUT}", _anonymous,
+    "AnonymousIteratorV2",
+    f"-> handle: resource, deleter: variant; {OUT}",
+    _anonymous,
     lambda c: [(), ()],
-)  # fmt: skip
+)
 
 
 def _one_shot(xp: Any, *, dataset_factory: Any, node: KernelNode, rt: Any) -> IteratorResource:
@@ -76,8 +78,9 @@ def _one_shot(xp: Any, *, dataset_factory: Any, node: KernelNode, rt: Any) -> It
 
 _op(
     "OneShotIterator",
-    f"-> handle: resource; dataset_factory: func, {OUT}, container: str='', shared_name: str=''", _one_shot,
-)  # fmt: skip
+    f"-> handle: resource; dataset_factory: func, {OUT}, container: str='', shared_name: str=''",
+    _one_shot,
+)
 
 
 def _make(xp: Any, dataset: Any, iterator: Any) -> Any:
@@ -119,10 +122,11 @@ def _from_string(xp: Any, handle: Any, *, output_types: Any, rt: Any) -> Iterato
     found = rt.state.resources.get(("iterator handle", name))
     if found is None:
         raise errors.InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"The string handle {name!r} does not name an iterator of this session. Get one with "
             "sess.run(iterator.string_handle()).",
-        )  # fmt: skip
+        )
     if output_types and found.types and tuple(output_types) != tuple(found.types):
         theirs, ours = ([t.name for t in ts] for ts in (found.types, output_types))
         raise errors.InvalidArgumentError(
@@ -137,11 +141,13 @@ _op("IteratorToStringHandle", "resource_handle: resource -> string_handle: strin
 for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):
     _op(
         _name,
-        "string_handle: string -> resource_handle: resource; output_types: list(type)=[], output_shapes: list(shape)=[]",
+        "string_handle: string -> resource_handle: resource; output_types: list(type)=[], "
+        "output_shapes: list(shape)=[]",
         _from_string,
     )
 
-# optionals --------------------------------------------------------------------------------------------
+# optionals
+# --------------------------------------------------------------------------------------------
 
 
 class OptionalValue:
@@ -179,10 +185,17 @@ _op(
 )
 _op("OptionalNone", "-> optional: variant", lambda xp: OptionalValue(None))
 _op(
-    "OptionalHasValue", "optional: variant -> has_value: bool",
+    "OptionalHasValue",
+    "optional: variant -> has_value: bool",
     lambda xp, optional: np.bool_(optional.components is not None),
-)  # fmt: skip
+)
 define(
-    "OptionalGetValue", f"optional: variant -> components: *output_types; {OUT}", shape=_output_shapes,
-    kernel=_value, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True, view=True,
-)  # fmt: skip
+    "OptionalGetValue",
+    f"optional: variant -> components: *output_types; {OUT}",
+    shape=_output_shapes,
+    kernel=_value,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+    view=True,
+)

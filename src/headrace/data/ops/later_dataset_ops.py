@@ -1,4 +1,6 @@
-"""Dataset ops of TensorFlow 2 (not in 1.15), and of Headrace's own, for what its methods can say and 1.15's ops cannot."""
+"""Dataset ops of TensorFlow 2 (not in 1.15), and of Headrace's own, for what its methods can say
+and 1.15's ops cannot.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,12 @@ def _parallel_map(
 
 
 dataset_op(
-    "ParallelMapDatasetV2", f"{ARGS}, num_parallel_calls: int64", _parallel_map,
-    f"f: func, {OUT}, use_inter_op_parallelism: bool=True, deterministic: str='default', preserve_cardinality: bool=False",
-)  # fmt: skip
+    "ParallelMapDatasetV2",
+    f"{ARGS}, num_parallel_calls: int64",
+    _parallel_map,
+    f"f: func, {OUT}, use_inter_op_parallelism: bool=True, deterministic: str='default', "
+    "preserve_cardinality: bool=False",
+)
 
 
 def _parallel_interleave(
@@ -58,17 +63,24 @@ def _parallel_interleave(
 ) -> Stage:
     *captured, cycle, block, buffered, ahead, calls = args
     return ParallelInterleaveStage(
-        stage_of(source), bound(f, rt, captured), int(cycle), int(block), int(calls), _ordered(deterministic),
-        max(1, int(ahead)), max(0, int(buffered)),
-    )  # fmt: skip
+        stage_of(source),
+        bound(f, rt, captured),
+        int(cycle),
+        int(block),
+        int(calls),
+        _ordered(deterministic),
+        max(1, int(ahead)),
+        max(0, int(buffered)),
+    )
 
 
 dataset_op(
     "ParallelInterleaveDatasetV4",
     f"{ARGS}, cycle_length: int64, block_length: int64, buffer_output_elements: int64, "
     "prefetch_input_elements: int64, num_parallel_calls: int64",
-    _parallel_interleave, f"f: func, {OUT}, deterministic: str='default'",
-)  # fmt: skip
+    _parallel_interleave,
+    f"f: func, {OUT}, deterministic: str='default'",
+)
 
 
 def _parallel_batch(
@@ -80,20 +92,25 @@ def _parallel_batch(
 
 
 dataset_op(
-    "ParallelBatchDataset", f"{ONE}, batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",
-    _parallel_batch, f"parallel_copy: bool=False, {OUT}, deterministic: str='default'",
-)  # fmt: skip
+    "ParallelBatchDataset",
+    f"{ONE}, batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",
+    _parallel_batch,
+    f"parallel_copy: bool=False, {OUT}, deterministic: str='default'",
+)
 dataset_op(
-    "AssertCardinalityDataset", f"{ONE}, cardinality: int64",
+    "AssertCardinalityDataset",
+    f"{ONE}, cardinality: int64",
     lambda xp, source, n: AssertCardinalityStage(stage_of(source), int(n)),
-)  # fmt: skip
+)
 dataset_op(
-    "_StoppingInterleaveDataset", "selector_input_dataset: variant, data_input_datasets: N*variant",
+    "_StoppingInterleaveDataset",
+    "selector_input_dataset: variant, data_input_datasets: N*variant",
     lambda xp, selector, *parts: DirectedInterleaveStage(
         stage_of(selector), list(map(stage_of, parts)), stop_on_empty=True
     ),
-)  # fmt: skip
+)
 dataset_op(
-    "_RerandomDataset", "seed: int64, seed2: int64",
+    "_RerandomDataset",
+    "seed: int64, seed2: int64",
     lambda xp, a, b: RandomStage(int(a), int(b), again=True),
-)  # fmt: skip
+)

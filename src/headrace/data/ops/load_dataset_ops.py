@@ -1,4 +1,6 @@
-"""Defines the dataset ops, for whoever looks an op up by its name (an imported graph, the table of ops)."""
+"""Defines the dataset ops, for whoever looks an op up by its name (an imported graph, the table of
+ops).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sparse tensors on their way through datasets: three parts in a variant vector that stacks and slices like any array."""
+"""Sparse tensors on their way through datasets.
+
+Three parts in a variant vector that stacks and slices like any array.
+"""
 
 from __future__ import annotations
 
@@ -66,16 +69,30 @@ def _parts_shape(c: Inference) -> list[Any]:
 
 
 define(
-    "SerializeSparse", f"{_INPUTS} -> serialized_sparse: out_type; out_type: type=string, T: type",
-    shape=lambda c: [(3,)], kernel=_serialize, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=False,
-)  # fmt: skip
+    "SerializeSparse",
+    f"{_INPUTS} -> serialized_sparse: out_type; out_type: type=string, T: type",
+    shape=lambda c: [(3,)],
+    kernel=_serialize,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=False,
+)
 define(
-    "SerializeManySparse", f"{_INPUTS} -> serialized_sparse: out_type; out_type: type=string, T: type",
-    shape=lambda c: [(None, 3)], kernel=_serialize_many, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "SerializeManySparse",
+    f"{_INPUTS} -> serialized_sparse: out_type; out_type: type=string, T: type",
+    shape=lambda c: [(None, 3)],
+    kernel=_serialize_many,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 define(
     "DeserializeSparse",
-    "serialized_sparse: Tserialized -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64; "
+    "serialized_sparse: Tserialized -> sparse_indices: int64, sparse_values: dtype, "
+    "sparse_shape: int64; "
     "dtype: type, Tserialized: type=string",
-    shape=_parts_shape, kernel=_deserialize, grad=NOT_DIFFERENTIABLE, host_only=True, view=True,
-)  # fmt: skip
+    shape=_parts_shape,
+    kernel=_deserialize,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    view=True,
+)

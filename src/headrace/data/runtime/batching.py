@@ -15,9 +15,14 @@ from headrace.data.runtime.stacking import pad_stack, stack
 from headrace.data.runtime.stages import UNKNOWN, Context, Element, Pass, Stage, unmeasured
 
 __all__ = [
-    "BatchStage", "DenseToSparseBatchStage", "ElementsStage", "PaddedBatchStage", "SparseParts", "UnbatchStage",
+    "BatchStage",
+    "DenseToSparseBatchStage",
+    "ElementsStage",
+    "PaddedBatchStage",
+    "SparseParts",
+    "UnbatchStage",
     "WindowStage",
-]  # fmt: skip
+]
 
 
 def check_batch_size(batch_size: int) -> int:
@@ -168,10 +173,12 @@ def _common_length(element: Element) -> int:
             raise errors.InvalidArgumentError(None, None, "Cannot unbatch scalar components.")
         if len(part) != len(element[0]):
             raise errors.InvalidArgumentError(
-                None, None,
-                f"Input element must have the same batch size in each component. Component 0 had size "
+                None,
+                None,
+                "Input element must have the same batch size in each component. "
+                "Component 0 had size "
                 f"{len(element[0])} but component {element.index(part)} had size, {len(part)}.",
-            )  # fmt: skip
+            )
     return len(element[0])
 
 
@@ -287,9 +294,9 @@ class DenseToSparseBatchPass(OnePass):
                 max(w, s) if k < 0 else k for w, s, k in zip(shape, row.shape, self.stage.row_shape)
             ]
         at = [np.indices(r.shape).reshape(r.ndim, -1).T for r in rows]
-        indices = np.concatenate([
-            np.insert(a, 0, i, axis=1).astype(np.int64) for i, a in enumerate(at)
-        ])  # fmt: skip
+        indices = np.concatenate(
+            [np.insert(a, 0, i, axis=1).astype(np.int64) for i, a in enumerate(at)]
+        )
         values = np.concatenate([r.reshape(-1) for r in rows])
         return (SparseParts.vector(indices, values, np.array([len(rows), *shape], np.int64)),)
 
@@ -297,12 +304,16 @@ class DenseToSparseBatchPass(OnePass):
         wanted = self.stage.row_shape
         if row.ndim != len(wanted):
             raise errors.InvalidArgumentError(
-                None, None,
-                f"Input element had shape ({list(row.shape)}) that is incompatible with the row shape ({list(wanted)}).",
-            )  # fmt: skip
+                None,
+                None,
+                f"Input element had shape ({list(row.shape)}) that is incompatible with "
+                f"the row shape ({list(wanted)}).",
+            )
         for size, limit in zip(row.shape, wanted):
             if 0 <= limit < size:
                 raise errors.DataLossError(
-                    None, None,
-                    f"Input element had shape ({list(row.shape)}) that is larger than the row shape ({list(wanted)}).",
-                )  # fmt: skip
+                    None,
+                    None,
+                    f"Input element had shape ({list(row.shape)}) that is larger than the "
+                    f"row shape ({list(wanted)}).",
+                )

@@ -1,7 +1,8 @@
 """``cache``: the elements of the first complete pass, in memory or in a file.
 
-In memory, elements of one shape are stacked when they are all there, so that shuffling and batching them afterwards works
-on row numbers (indexed.py). In a file they are one after the other (wire/elements.py).
+In memory, elements of one shape are stacked when they are all there, so that shuffling and batching
+them afterwards works on row numbers (indexed.py). In a file they are one after the other
+(wire/elements.py).
 """
 
 from __future__ import annotations
@@ -92,7 +93,10 @@ class MemoryCachePass(OnePass):
 
 
 class FileCacheStage(Stage):
-    """``parts`` is what is known of the elements; a file that has others is damaged or of another dataset."""
+    """``parts`` is what is known of the elements.
+
+    A file that has others is damaged or of another dataset.
+    """
 
     def __init__(self, source: Stage, filename: str, parts: Sequence[PartSpec]) -> None:
         self.inputs = (source,)
@@ -123,11 +127,14 @@ class FileCachePass(OnePass):
                 pass
         except FileExistsError:
             raise errors.AlreadyExistsError(
-                None, None,
-                f"There appears to be a concurrent caching iterator running - cache lockfile already exists "
-                f"('{self.lock}'). If you are sure no other running TF computations are using this cache prefix, "
+                None,
+                None,
+                "There appears to be a concurrent caching iterator running - cache "
+                "lockfile already exists "
+                f"('{self.lock}'). If you are sure no other running TF computations are "
+                "using this cache prefix, "
                 f"delete the lockfile and re-initialize the iterator.",
-            ) from None  # fmt: skip
+            ) from None
         except OSError as error:
             raise errors.os_error(self.lock, error) from None
         self.writer = ElementWriter(self.lock)
@@ -135,7 +142,11 @@ class FileCachePass(OnePass):
     def __next__(self) -> Element:
         for element in self.source:
             if self.writer is None:
-                raise errors.FailedPreconditionError(None, None, f"{self.lock}: an element could not be written; the cache was given up.")  # fmt: skip
+                raise errors.FailedPreconditionError(
+                    None,
+                    None,
+                    f"{self.lock}: an element could not be written; the cache was given up.",
+                )
             try:
                 self.writer.write(element)
             except errors.OpError:

@@ -1,7 +1,8 @@
 """CSV files as elements: one component for each column that is asked for.
 
-A record ends with a line feed, a carriage return or both; inside quotes neither ends it, and two quotes stand for one. A record
-that is wrong is an error of its own: the next one starts on the next line. Batches are converted column by column.
+A record ends with a line feed, a carriage return or both; inside quotes neither ends it, and two
+quotes stand for one. A record that is wrong is an error of its own: the next one starts on the next
+line. Batches are converted column by column.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class CsvFormat(NamedTuple):
     columns: tuple[int, ...]
 
 
-# records --------------------------------------------------------------------------------------------
+# records
+# --------------------------------------------------------------------------------------------
 
 
 def csv_records(pieces: Iterator[bytes], delimiter: bytes, quotes: bool) -> Iterator[Record]:
@@ -70,7 +72,10 @@ def csv_records(pieces: Iterator[bytes], delimiter: bytes, quotes: bool) -> Iter
 def _record(
     text: bytes, at: int, delimiter: bytes, quotes: bool, last: bool
 ) -> tuple[Record, int] | None:
-    """The record at ``at`` and the place after it; None if the text may end before the record does."""
+    """The record at ``at`` and the place after it.
+
+    None if the text may end before the record does.
+    """
     line = _line(text, at, last)
     if line is None:
         return None
@@ -145,16 +150,25 @@ def _field_end(delimiter: bytes) -> re.Pattern[bytes]:
     return re.compile(b'[\r\n"' + re.escape(delimiter) + b"]")
 
 
-# the stage ------------------------------------------------------------------------------------------
+# the stage
+# ------------------------------------------------------------------------------------------
 
 
 class CsvStage(Stage):
-    """``defaults`` and ``types`` have one entry for each column that is read; an empty default: the value must be there."""
+    """``defaults`` and ``types`` have one entry for each column that is read.
+
+    An empty default: the value must be there.
+    """
 
     def __init__(
-        self, paths: Sequence[bytes], compression: str, buffer_size: int | None, form: CsvFormat,
-        defaults: Sequence[Any], types: Sequence[Any],
-    ) -> None:  # fmt: skip
+        self,
+        paths: Sequence[bytes],
+        compression: str,
+        buffer_size: int | None,
+        form: CsvFormat,
+        defaults: Sequence[Any],
+        types: Sequence[Any],
+    ) -> None:
         self.paths = [os.fsdecode(p) for p in paths]
         self.compression = compression
         self.buffer_size = buffer_size

@@ -1,7 +1,7 @@
 """``from_generator`` at run time: a Python iterator behind a pass.
 
-Where a batch follows, each value is written into its row of the batch as it is yielded (a generator may use its arrays
-again), so that it is copied once.
+Where a batch follows, each value is written into its row of the batch as it is yielded (a generator
+may use its arrays again), so that it is copied once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class Converter(Protocol):
 
 
 class GeneratorStage(Stage):
-    """``from_generator``: ``make`` starts a Python iterator, ``convert`` makes an element of what it yields."""
+    """``from_generator``.
+
+    ``make`` starts a Python iterator, ``convert`` makes an element of what it yields.
+    """
 
     def __init__(self, make: Callable[..., Any], convert: Converter, args: Sequence[Any]) -> None:
         self.make = make

@@ -1,7 +1,8 @@
 """Passes over rows of arrays: work on row numbers, gather once per batch.
 
-A stage whose elements can be reached by number has ``rows()``. A pass over it is a *stream* of row numbers: slicing,
-shuffling, repeating and sharding change the stream only, and a batch is one ``take`` for each component.
+A stage whose elements can be reached by number has ``rows()``. A pass over it is a *stream* of row
+numbers: slicing, shuffling, repeating and sharding change the stream only, and a batch is one
+``take`` for each component.
 
     stream.more(n)     up to n further numbers: a ``range`` or an int64 array; empty at the end
 
@@ -18,9 +19,19 @@ import numpy as np
 from headrace.data.runtime.stages import Element, Pass
 
 __all__ = [
-    "ArrayRows", "IndexPass", "PartRows", "RangeRows", "Repeated", "Rows", "Sharded", "Skipped", "Span",
-    "Stream", "Taken", "ZipRows",
-]  # fmt: skip
+    "ArrayRows",
+    "IndexPass",
+    "PartRows",
+    "RangeRows",
+    "Repeated",
+    "Rows",
+    "Sharded",
+    "Skipped",
+    "Span",
+    "Stream",
+    "Taken",
+    "ZipRows",
+]
 
 Numbers = Any  # a range or an int64 array
 #: Row numbers asked for ahead where elements are taken one by one.
@@ -69,9 +80,13 @@ class ArrayRows(Rows):
     def columns(self, numbers: Numbers) -> list[Any]:
         plain = _plain(numbers)
         return [
-            [a[i, ...] for i in plain] if keep else a.take(numbers) if a.ndim == 1 else [a[i] for i in plain]
+            [a[i, ...] for i in plain]
+            if keep
+            else a.take(numbers)
+            if a.ndim == 1
+            else [a[i] for i in plain]
             for a, keep in self.at
-        ]  # fmt: skip
+        ]
 
 
 def _plain(numbers: Numbers) -> Any:

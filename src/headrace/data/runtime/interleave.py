@@ -1,7 +1,9 @@
-"""``interleave`` with threads: the datasets of a cycle are read at once, their elements come in the usual order.
+"""``interleave`` with threads: the datasets of a cycle are read at once, their elements come in the
+usual order.
 
-Every dataset of the cycle has a thread that reads ahead, and the next ones are opened before their turn. ``calls`` bounds how
-many of the threads read at the same moment. Without determinism a dataset that has nothing ready is passed over.
+Every dataset of the cycle has a thread that reads ahead, and the next ones are opened before their
+turn. ``calls`` bounds how many of the threads read at the same moment. Without determinism a
+dataset that has nothing ready is passed over.
 """
 
 from __future__ import annotations
@@ -26,9 +28,16 @@ class ParallelInterleaveStage(InterleaveStage):
     """``ahead``: datasets opened before their turn; ``buffer``: elements read ahead of each."""
 
     def __init__(
-        self, source: Stage, function: Function, cycle_length: int, block_length: int, calls: int,
-        deterministic: bool | None, ahead: int = 1, buffer: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        source: Stage,
+        function: Function,
+        cycle_length: int,
+        block_length: int,
+        calls: int,
+        deterministic: bool | None,
+        ahead: int = 1,
+        buffer: int = 0,
+    ) -> None:
         if cycle_length == AUTOTUNE:
             cycle_length = min(max(2, 2 * cpu_count()), 10)
         super().__init__(source, function, cycle_length, block_length)

@@ -23,9 +23,20 @@ class IteratorResource:
     """Goes through datasets, one after the other, as it is (re)initialized."""
 
     __slots__ = (
-        "__weakref__", "_last", "_lock", "_pass", "between_seconds", "elements", "ended", "name", "own_seeds",
-        "shapes", "string_handle", "types", "waiting_seconds",
-    )  # fmt: skip
+        "__weakref__",
+        "_last",
+        "_lock",
+        "_pass",
+        "between_seconds",
+        "elements",
+        "ended",
+        "name",
+        "own_seeds",
+        "shapes",
+        "string_handle",
+        "types",
+        "waiting_seconds",
+    )
 
     def __init__(
         self, name: str, types: Any = (), shapes: Any = (), own_seeds: bool = True
@@ -83,10 +94,12 @@ class IteratorResource:
         a_pass = self._pass
         if a_pass is None:
             raise errors.FailedPreconditionError(
-                None, None,
-                "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
+                None,
+                None,
+                "GetNext() failed because the iterator has not been initialized. Ensure "
+                "that you have run the "
                 "initializer operation for this iterator before getting the next element.",
-            )  # fmt: skip
+            )
         if self.ended:
             raise errors.OutOfRangeError(None, None, "End of sequence")
         start = time.perf_counter()
@@ -111,7 +124,9 @@ class IteratorResource:
         return element
 
     def stats(self) -> dict[str, Any]:
-        """Elements, seconds spent waiting for them, seconds between the calls, and the stages if they were measured."""
+        """Elements, seconds spent waiting for them, seconds between the calls, and the stages if
+        they were measured.
+        """
         total = self.waiting_seconds + self.between_seconds
         out: dict[str, Any] = {
             "elements": self.elements,

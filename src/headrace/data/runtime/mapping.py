@@ -1,7 +1,8 @@
-"""Stages that call a function for each element: map, filter, flat_map, interleave, scan, take_while, grouping, reduce.
+"""Stages that call a function for each element: map, filter, flat_map, interleave, scan,
+take_while, grouping, reduce.
 
-A function takes the arrays of an element and returns a tuple of arrays; a function that makes a dataset returns a tuple
-with its stage.
+A function takes the arrays of an element and returns a tuple of arrays; a function that makes a
+dataset returns a tuple with its stage.
 """
 
 from __future__ import annotations
@@ -21,28 +22,42 @@ from headrace.data.runtime.stages import Context, Element, Pass, Stage
 from headrace.data.runtime.together import Failure, Together, pulled, rows_of, stacked, taken_block
 
 __all__ = [
-    "FilterStage", "FlatMapStage", "GroupByReducerStage", "GroupByWindowStage", "InterleaveStage", "MapStage",
-    "ScanStage", "TakeWhileStage", "reduce_stage",
-]  # fmt: skip
+    "FilterStage",
+    "FlatMapStage",
+    "GroupByReducerStage",
+    "GroupByWindowStage",
+    "InterleaveStage",
+    "MapStage",
+    "ScanStage",
+    "TakeWhileStage",
+    "reduce_stage",
+]
 
 Function = Callable[..., Element]
 
 
 def cardinality_kept(error: errors.OutOfRangeError) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(
-        None, error._op,
-        f"Function invocation produced OutOfRangeError: {error.message}. A mapped function may not end its dataset.",
-    )  # fmt: skip
+        None,
+        error._op,
+        f"Function invocation produced OutOfRangeError: {error.message}. A mapped "
+        "function may not end its dataset.",
+    )
 
 
 class MapStage(Stage):
-    """``preserve``: the function may not end the dataset with an OutOfRangeError; ``batches`` gives the function on
-    blocks of elements, or None; ``live``: the function is the user's code."""
+    """``preserve``: the function may not end the dataset with an OutOfRangeError; ``batches`` gives
+    the function on blocks of elements, or None; ``live``: the function is the user's code.
+    """
 
     def __init__(
-        self, source: Stage, function: Function, preserve: bool,
-        batches: Callable[[], Together | None] = lambda: None, live: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        source: Stage,
+        function: Function,
+        preserve: bool,
+        batches: Callable[[], Together | None] = lambda: None,
+        live: bool = False,
+    ) -> None:
         self.inputs = (source,)
         self.function = function
         self.preserve = preserve
@@ -104,7 +119,10 @@ class MapPass(OnePass):
 
 
 class BatchMapPass(MapPass):
-    """With a function that is the same on a block of elements. No more elements are read than were asked for."""
+    """With a function that is the same on a block of elements.
+
+    No more elements are read than were asked for.
+    """
 
     def __init__(self, source: Pass, function: Function, together: Together) -> None:
         super().__init__(source, function, True)
@@ -129,7 +147,10 @@ class BatchMapPass(MapPass):
         return taken_block(self._done, n)
 
     def _pulled(self, n: int) -> Element | None:
-        """The next elements stacked; None if they are in ``_held``, because they cannot be stacked or one is an error."""
+        """The next elements stacked.
+
+        None if they are in ``_held``, because they cannot be stacked or one is an error.
+        """
         if self.source.block is not None:
             return self.source.block(n)
         elements = pulled(self.source, n)
@@ -163,7 +184,10 @@ class BatchMapPass(MapPass):
 
 
 class RowsMapPass(MapPass):
-    """Of a Python function with results of one shape: each goes into its row of a block (data/functions/direct.py)."""
+    """Of a Python function with results of one shape.
+
+    Each goes into its row of a block (data/functions/direct.py).
+    """
 
     def __init__(self, source: Pass, function: Function, preserve: bool) -> None:
         super().__init__(source, function, preserve)
@@ -323,7 +347,10 @@ class FlatMapPass(OnePass):
 
 
 class InterleaveStage(Stage):
-    """``open_element`` makes a pass of an element's dataset; the parallel form puts a thread behind it."""
+    """``open_element`` makes a pass of an element's dataset.
+
+    The parallel form puts a thread behind it.
+    """
 
     def __init__(
         self, source: Stage, function: Function, cycle_length: int, block_length: int
@@ -345,7 +372,10 @@ class InterleaveStage(Stage):
 
 
 class InterleavePass(OnePass):
-    """TensorFlow's order: a place in the cycle keeps its dataset until that ends, then takes the next input."""
+    """TensorFlow's order.
+
+    A place in the cycle keeps its dataset until that ends, then takes the next input.
+    """
 
     def __init__(
         self, stage: InterleaveStage, source: Pass, opener: Callable[[Element], Pass]
@@ -443,7 +473,9 @@ def reduce_stage(ctx: Context, stage: Stage, initial: Sequence[Any], function: F
 
 
 class GroupByWindowStage(Stage):
-    """Elements by key; a full group, or what is left at the end, becomes a dataset by ``reduce``."""
+    """Elements by key; a full group, or what is left at the end, becomes a dataset by
+    ``reduce``.
+    """
 
     def __init__(self, source: Stage, key: Function, reduce: Function, window: Function) -> None:
         self.inputs = (source,)
@@ -477,7 +509,10 @@ class GroupByWindowPass(OnePass):
             self.current = self._reduced(key)
 
     def _full_group(self) -> Any:
-        """Read on until a group is full; at the end the groups that are left come in the order of their keys."""
+        """Read on until a group is full.
+
+        At the end the groups that are left come in the order of their keys.
+        """
         for element in () if self.ended else self.source:
             key = self.stage.key(*element)[0]
             number = int(key)
@@ -512,7 +547,10 @@ class GroupByWindowPass(OnePass):
 
 
 class GroupByReducerStage(Stage):
-    """Elements by key, each group reduced to one element; the groups come at the end, in the order of their keys."""
+    """Elements by key, each group reduced to one element.
+
+    The groups come at the end, in the order of their keys.
+    """
 
     def __init__(
         self, source: Stage, key: Function, init: Function, reduce: Function, finalize: Function

@@ -1,15 +1,17 @@
 """``map`` with several calls under way at once.
 
-Workers take turns at the source: under a lock, one pulls a few elements and puts a *job* for them into the queue of the
-reader, so that the order is the source's; then it computes, outside the lock, while the next one pulls. The reader takes
-jobs in order and waits for each to be done. Without determinism a job goes into the queue when it is done.
+Workers take turns at the source: under a lock, one pulls a few elements and puts a *job* for them
+into the queue of the reader, so that the order is the source's; then it computes, outside the lock,
+while the next one pulls. The reader takes jobs in order and waits for each to be done. Without
+determinism a job goes into the queue when it is done.
 
-A job has as many elements as take a few milliseconds, so that cheap functions do not pay for a change of threads each.
-A function that is the same on a block of elements is called once for a job, whose results stay a block: a following ``batch``
-takes rows of it, and joins no small arrays.
+A job has as many elements as take a few milliseconds, so that cheap functions do not pay for a
+change of threads each. A function that is the same on a block of elements is called once for a job,
+whose results stay a block: a following ``batch`` takes rows of it, and joins no small arrays.
 
-With AUTOTUNE there is one worker at first; while the reader waits for a share of its time, another is added, and it stays
-if more elements came through with it. The next pass with this function begins with as many as were found useful.
+With AUTOTUNE there is one worker at first; while the reader waits for a share of its time, another
+is added, and it stays if more elements came through with it. The next pass with this function
+begins with as many as were found useful.
 """
 
 from __future__ import annotations
@@ -67,7 +69,11 @@ class ParallelMapStage(Stage):
         learned: Learned | None = None,
         python: bool = False,
     ) -> None:
-        """``python``: the function calls the user's code, which may wait for something: no element waits for a later one."""
+        """``python``.
+
+        The function calls the user's code, which may wait for something: no element waits for a
+        later one.
+        """
         if calls != AUTOTUNE and calls <= 0:
             raise errors.InvalidArgumentError(
                 None, None, "num_parallel_calls must be greater than zero."
@@ -91,7 +97,9 @@ class ParallelMapStage(Stage):
 
 
 class Job:
-    """Some elements and, later, what became of them: a list of results, or all of them as a block."""
+    """Some elements and, later, what became of them: a list of results, or all of them as a
+    block.
+    """
 
     __slots__ = ("block", "done", "following", "results")
 
@@ -117,9 +125,15 @@ class Crew:
     """What the workers share. It does not refer to the pass that reads from it."""
 
     def __init__(
-        self, source: Pass, function: Function, together: Together | None, ordered: bool, preserve: bool,
-        room: int, python: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        source: Pass,
+        function: Function,
+        together: Together | None,
+        ordered: bool,
+        preserve: bool,
+        room: int,
+        python: bool = False,
+    ) -> None:
         self.source = source
         self.python = python
         self.function = function
@@ -244,7 +258,10 @@ def _computed_together(together: Together, elements: list[Any] | Element) -> Ele
 
 
 def _compute_one_by_one(crew: Crew, elements: Sequence[Any], job: Job) -> Job:
-    """Gives each result to the reader before the next call; the last job of the chain is left to be finished."""
+    """Gives each result to the reader before the next call.
+
+    The last job of the chain is left to be finished.
+    """
     for element in elements:
         results: list[Any] = []
         _compute_each(crew, [element], results)
@@ -370,9 +387,12 @@ class Tuner:
     """Decides how many workers there are, from what the reader saw."""
 
     def __init__(
-        self, crew: Crew, most: int = MAX_WORKERS, clock: Callable[[], float] = time.perf_counter,
+        self,
+        crew: Crew,
+        most: int = MAX_WORKERS,
+        clock: Callable[[], float] = time.perf_counter,
         learned: Learned | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.crew = crew
         self.clock = clock
         self.most = max(1, min(cpu_count(), most))

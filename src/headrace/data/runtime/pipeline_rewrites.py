@@ -1,7 +1,8 @@
 """Changes to a pipeline before it runs.
 
-TensorFlow 1.15 turns ``shuffle`` followed by ``repeat`` into one step, which gives another order from the second round on
-(and, for seeds that are given, in the first); TensorFlow 2 does not. Programs written for either get its order.
+TensorFlow 1.15 turns ``shuffle`` followed by ``repeat`` into one step, which gives another order
+from the second round on (and, for seeds that are given, in the first); TensorFlow 2 does not.
+Programs written for either get its order.
 """
 
 from __future__ import annotations

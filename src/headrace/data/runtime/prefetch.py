@@ -1,8 +1,9 @@
 """``prefetch``: a thread produces ahead of the reader.
 
-With AUTOTUNE the number of elements ahead grows from measured waits: when the reader found nothing ready for a share of its
-time although the thread had been held up for want of room before, bursts are longer than the buffer, and the buffer
-doubles, up to a number of elements and a number of bytes.
+With AUTOTUNE the number of elements ahead grows from measured waits: when the reader found nothing
+ready for a share of its time although the thread had been held up for want of room before, bursts
+are longer than the buffer, and the buffer doubles, up to a number of elements and a number of
+bytes.
 """
 
 from __future__ import annotations

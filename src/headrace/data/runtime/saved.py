@@ -1,8 +1,9 @@
 """Elements in a directory: ``Dataset.save``, ``Dataset.load`` and ``Dataset.snapshot``.
 
-``elements`` is a folder with a file for each shard (wire/elements.py): ``shard-0`` holds those elements for which the shard
-function gave 0. It is written under another name and renamed when it is complete, so that what is there is whole. A reader is
-given a dataset of datasets, one for each shard, and makes a dataset of elements of them.
+``elements`` is a folder with a file for each shard (wire/elements.py): ``shard-0`` holds those
+elements for which the shard function gave 0. It is written under another name and renamed when it
+is complete, so that what is there is whole. A reader is given a dataset of datasets, one for each
+shard, and makes a dataset of elements of them.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ def spec_path(path: str) -> str:
 
 
 class _ShardsWriter:
-    """Writes beside the final name. ``finish`` replaces what was there; ``abandon`` leaves nothing behind."""
+    """Writes beside the final name.
+
+    ``finish`` replaces what was there; ``abandon`` leaves nothing behind.
+    """
 
     def __init__(self, path: str, compression: str, shard: ShardFunction | None) -> None:
         self.path = path
@@ -75,8 +79,11 @@ class _ShardsWriter:
     def _new_writer(self, number: int) -> ElementWriter:
         if number < 0 or len(self.writers) == MAX_SHARDS:
             raise errors.InvalidArgumentError(
-                None, None, f"shard_func gave {number}: shards are numbered from 0 on, and at most {MAX_SHARDS} are written at once."
-            )  # fmt: skip
+                None,
+                None,
+                f"shard_func gave {number}: shards are numbered from 0 on, and at most "
+                f"{MAX_SHARDS} are written at once.",
+            )
         assert self.unfinished is not None
         return ElementWriter(os.path.join(self.unfinished, f"{_PREFIX}{number}"), self.compression)
 
@@ -118,7 +125,9 @@ class _ShardsWriter:
         self.unfinished = None
 
     def abandon(self) -> None:
-        """Nothing if it is finished. Never fails: a full disk is no reason to leave files behind."""
+        """Nothing if it is finished. Never fails: a full disk is no reason to leave files
+        behind.
+        """
         unfinished, self.unfinished = self.unfinished, None
         if unfinished is None:
             return
@@ -181,7 +190,9 @@ class ShardsStage(Stage):
         except OSError as error:
             raise errors.os_error(folder, error) from None
         except ValueError:
-            raise errors.DataLossError(None, None, f"{folder} has files that no dataset was saved in") from None  # fmt: skip
+            raise errors.DataLossError(
+                None, None, f"{folder} has files that no dataset was saved in"
+            ) from None
         kind = _compression(compression)
         self.shards = [
             ShardStage(os.path.join(folder, f"{_PREFIX}{n}"), kind, parts) for n in numbers
@@ -195,15 +206,21 @@ class ShardsStage(Stage):
 
 
 def _read(
-    ctx: Context, path: str, compression: str, parts: Sequence[PartSpec], reader: ReaderFunction | None
-) -> Pass:  # fmt: skip
+    ctx: Context,
+    path: str,
+    compression: str,
+    parts: Sequence[PartSpec],
+    reader: ReaderFunction | None,
+) -> Pass:
     shards = ShardsStage(path, compression, parts)
     if reader is None and len(shards.shards) == 1:
         return ctx.start(shards.shards[0])
     if reader is None:
         raise errors.InvalidArgumentError(
-            None, None, f"{path} has {len(shards.shards)} shards: it takes a reader_func to read them."
-        )  # fmt: skip
+            None,
+            None,
+            f"{path} has {len(shards.shards)} shards: it takes a reader_func to read them.",
+        )
     return ctx.start(reader(shards)[0])
 
 
@@ -227,9 +244,14 @@ class SnapshotStage(Stage):
     """The first complete pass is saved; passes that begin after that read what was saved."""
 
     def __init__(
-        self, source: Stage, path: str, compression: str, parts: Sequence[PartSpec],
-        shard: ShardFunction | None, reader: ReaderFunction | None,
-    ) -> None:  # fmt: skip
+        self,
+        source: Stage,
+        path: str,
+        compression: str,
+        parts: Sequence[PartSpec],
+        shard: ShardFunction | None,
+        reader: ReaderFunction | None,
+    ) -> None:
         self.inputs = (source,)
         self.path = path
         self.compression = compression

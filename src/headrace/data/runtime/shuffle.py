@@ -1,12 +1,13 @@
 """Shuffling, in TensorFlow's order.
 
-TensorFlow keeps a ring of ``buffer_size`` elements, fills it, draws one of those that are left with a random word modulo
-their number, and moves the first element into the gap. With the same seeds the same order results. Repeating may be
-part of it (``shuffle_and_repeat``): the ring then holds elements of the next round while the current one is drawn from,
-but a draw only ever takes from the oldest round.
+TensorFlow keeps a ring of ``buffer_size`` elements, fills it, draws one of those that are left with
+a random word modulo their number, and moves the first element into the gap. With the same seeds the
+same order results. Repeating may be part of it (``shuffle_and_repeat``): the ring then holds
+elements of the next round while the current one is drawn from, but a draw only ever takes from the
+oldest round.
 
-Over rows the ring holds row numbers, so that a batch is gathered at once (:class:`Shuffled`); any other source goes
-element by element (:class:`ShufflePass`). Both give the same order.
+Over rows the ring holds row numbers, so that a batch is gathered at once (:class:`Shuffled`); any
+other source goes element by element (:class:`ShufflePass`). Both give the same order.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ class Rounds:
         self.got_any = True
 
     def begin(self) -> bool:
-        """Start the next round; False if there is none (or the source is empty, however often repeated)."""
+        """Start the next round.
+
+        False if there is none (or the source is empty, however often repeated).
+        """
         if not self.left or not self.got_any:
             self.current = None
             return False
@@ -244,7 +248,10 @@ def _shuffled(source: Stage, ctx: Context, count: int, size: int, words: Words) 
 
 
 def check_buffer_size(buffer_size: int) -> int:
-    """The number of elements in the ring. An unknown cardinality stands for all elements, as in TensorFlow 2."""
+    """The number of elements in the ring.
+
+    An unknown cardinality stands for all elements, as in TensorFlow 2.
+    """
     if buffer_size == UNKNOWN:
         return sys.maxsize
     if buffer_size <= 0:
@@ -285,7 +292,10 @@ class ShuffleStage(Stage):
 
 
 class ShuffleAndRepeatStage(Stage):
-    """``shuffle`` and ``repeat`` in one: the ring is filled from the next round before the last is drawn empty."""
+    """``shuffle`` and ``repeat`` in one.
+
+    The ring is filled from the next round before the last is drawn empty.
+    """
 
     def __init__(self, source: Stage, buffer_size: int, seed: int, seed2: int, count: int) -> None:
         self.inputs = (source,)

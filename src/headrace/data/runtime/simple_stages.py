@@ -1,4 +1,7 @@
-"""Stages that pass elements on as they are: take, skip, shard, repeat, concatenate, zip, and a few more."""
+"""Stages that pass elements on as they are.
+
+Take, skip, shard, repeat, concatenate, zip, and a few more.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,17 @@ from headrace.data.runtime.stages import (
 )
 
 __all__ = [
-    "AssertCardinalityStage", "ConcatenateStage", "DirectedInterleaveStage", "IgnoreErrorsStage", "RepeatStage", "ShardStage", "SkipStage",
-    "TakeStage", "UniqueStage", "ZipStage",
-]  # fmt: skip
+    "AssertCardinalityStage",
+    "ConcatenateStage",
+    "DirectedInterleaveStage",
+    "IgnoreErrorsStage",
+    "RepeatStage",
+    "ShardStage",
+    "SkipStage",
+    "TakeStage",
+    "UniqueStage",
+    "ZipStage",
+]
 
 
 class OnePass(Pass):
@@ -141,9 +152,10 @@ class SkipPass(OnePass):
 def check_shard(shards: int, index: int) -> None:
     if shards < 1:
         raise errors.InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Number of shards must be greater than zero (currently num_shards = {shards}).",
-        )  # fmt: skip
+        )
     if not 0 <= index < shards:
         raise errors.InvalidArgumentError(
             None, None, f"Index must be between 0 and {shards - 1} (currently index = {index})."
@@ -366,7 +378,10 @@ class ZipPass(Pass):
 
 
 def exactly(source: Pass, n: int) -> Element:
-    """n elements stacked, fewer only at the end of the source (where there may be none: StopIteration)."""
+    """n elements stacked, fewer only at the end of the source (where there may be none.
+
+    StopIteration).
+    """
     assert source.block is not None
     got = source.block(n)
     have = len(got[0])
@@ -388,7 +403,10 @@ def exactly(source: Pass, n: int) -> Element:
 
 
 class DirectedInterleaveStage(Stage):
-    """Elements of several datasets in the order that a selector gives; an empty one is passed over, or is the end."""
+    """Elements of several datasets in the order that a selector gives.
+
+    An empty one is passed over, or is the end.
+    """
 
     def __init__(
         self, selector: Stage, parts: Sequence[Stage], stop_on_empty: bool = False
@@ -480,7 +498,9 @@ class IgnoreErrorsPass(OnePass):
 
 
 class AssertCardinalityStage(Stage):
-    """An error at the end if there were fewer elements than was said, and at the first that is too many."""
+    """An error at the end if there were fewer elements than was said, and at the first that is too
+    many.
+    """
 
     def __init__(self, source: Stage, expected: int) -> None:
         self.inputs = (source,)
@@ -512,9 +532,10 @@ class AssertCardinalityPass(OnePass):
     def _wrong(self, found: str) -> errors.FailedPreconditionError:
         plural = "" if self.expected == 1 else "s"
         wanted = (
-            "an infinite number of elements" if self.expected == INFINITE
+            "an infinite number of elements"
+            if self.expected == INFINITE
             else f"{self.expected} element{plural}"
-        )  # fmt: skip
+        )
         return errors.FailedPreconditionError(
             None, None, f"Input dataset was expected to contain {wanted} but contained {found}."
         )

@@ -1,4 +1,6 @@
-"""Where elements come from: tensors, slices of tensors, ranges, Python generators, random numbers."""
+"""Where elements come from: tensors, slices of tensors, ranges, Python generators, random
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -66,10 +68,12 @@ class SliceStage(RowsStage):
         for i, c in enumerate(components):
             if len(c) != length:
                 raise errors.InvalidArgumentError(
-                    None, None,
-                    f"All components must have the same size in the 0th dimension: component 0 has {length}, "
+                    None,
+                    None,
+                    "All components must have the same size in the 0th dimension: "
+                    f"component 0 has {length}, "
                     f"component {i} has {len(c)}",
-                )  # fmt: skip
+                )
         self._rows = ArrayRows(components)
 
     def rows(self) -> Rows:
@@ -96,10 +100,12 @@ class SparseSliceStage(Stage):
         if (np.diff(at) < 0).any():
             i = int(np.argmax(np.diff(at) < 0)) + 1
             raise errors.UnimplementedError(
-                None, None,
-                f"The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered input is not "
+                None,
+                None,
+                "The SparseTensor must be ordered in the batch dimension; handling "
+                "arbitrarily ordered input is not "
                 f"currently supported (entry {i} is out of order).",
-            )  # fmt: skip
+            )
         self.indices, self.values, self.dense_shape = indices, values, np.asarray(dense_shape)
         self.bounds = np.searchsorted(at, np.arange(int(self.dense_shape[0]) + 1))
 

@@ -1,7 +1,7 @@
 """Elements to batches: stacking, padding, joining of columns.
 
-A value of rank 0 is a NumPy scalar or an array of rank 0; strings are object arrays; a dataset in an element is any other
-object.
+A value of rank 0 is a NumPy scalar or an array of rank 0; strings are object arrays; a dataset in
+an element is any other object.
 """
 
 from __future__ import annotations
@@ -49,10 +49,12 @@ def _unlike(
     component: int, first: tuple[int, ...], i: int, shape: tuple[int, ...]
 ) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(
-        None, None,
-        f"Cannot batch tensors with different shapes in component {component}. First element had shape "
+        None,
+        None,
+        f"Cannot batch tensors with different shapes in component {component}. First "
+        "element had shape "
         f"{_text(first)} and element {i} had shape {_text(shape)}.",
-    )  # fmt: skip
+    )
 
 
 def _text(shape: tuple[int, ...]) -> str:
@@ -72,11 +74,16 @@ def concatenate(parts: Sequence[Any], component: int = 0) -> Any:
 def pad_stack(
     elements: Sequence[Element], shapes: Sequence[Sequence[int]], values: Sequence[Any]
 ) -> Element:
-    """A batch of elements that are padded to one shape; -1 in a shape means the longest of the batch."""
-    return tuple([
-        _padded(column, tuple(shape), value, i)
-        for i, (column, shape, value) in enumerate(zip(zip(*elements), shapes, values))
-    ])  # fmt: skip
+    """A batch of elements that are padded to one shape.
+
+    -1 in a shape means the longest of the batch.
+    """
+    return tuple(
+        [
+            _padded(column, tuple(shape), value, i)
+            for i, (column, shape, value) in enumerate(zip(zip(*elements), shapes, values))
+        ]
+    )
 
 
 def _padded(column: tuple[Any, ...], wanted: tuple[int, ...], value: Any, component: int) -> Any:
@@ -85,19 +92,23 @@ def _padded(column: tuple[Any, ...], wanted: tuple[int, ...], value: Any, compon
     for item in column:
         if item.ndim != rank:
             raise errors.InvalidArgumentError(
-                None, None,
-                f"All elements in a batch must have the same rank as the padded shape for component{component}: "
+                None,
+                None,
+                "All elements in a batch must have the same rank as the padded shape for "
+                f"component{component}: "
                 f"expected rank {rank} but got element with rank {item.ndim}",
-            )  # fmt: skip
+            )
         for d, size in enumerate(item.shape):
             if wanted[d] < 0:
                 longest[d] = max(longest[d], size)
             elif size > wanted[d]:
                 raise errors.DataLossError(
-                    None, None,
-                    f"Attempted to pad to a smaller size than the input element: dimension {d} of component "
+                    None,
+                    None,
+                    "Attempted to pad to a smaller size than the input element: "
+                    f"dimension {d} of component "
                     f"{component} is {size}, the padded shape has {wanted[d]}.",
-                )  # fmt: skip
+                )
     out = np.empty((len(column), *longest), column[0].dtype)
     if any(item.shape != tuple(longest) for item in column):
         out[...] = value

@@ -1,9 +1,10 @@
 """Threads behind a pass: a channel with one producer, and what stops all of them.
 
-A channel is two queues: ``free`` holds one token for each element that may be waiting, ``ready`` the elements. Both are
-C queues, so that passing an element costs no lock in Python. The thread holds the channel and the pass that it reads,
-never the pass that reads from it: when that one is dropped or closed, the channel is told to stop, and the thread closes
-its own source and ends. What is left when the interpreter ends is told to stop as well.
+A channel is two queues: ``free`` holds one token for each element that may be waiting, ``ready``
+the elements. Both are C queues, so that passing an element costs no lock in Python. The thread
+holds the channel and the pass that it reads, never the pass that reads from it: when that one is
+dropped or closed, the channel is told to stop, and the thread closes its own source and ends. What
+is left when the interpreter ends is told to stop as well.
 
 Threads do not survive a fork: in the child, a channel says so at its next element.
 """
@@ -123,11 +124,17 @@ def _stop_all() -> None:
             thread.join(max(0.0, deadline - time.monotonic()))
 
 
-_LOST = "This iterator has threads, which a forked process does not inherit. Make the iterator in the process that uses it."
+_LOST = (
+    "This iterator has threads, which a forked process does not inherit. Make the iterator in "
+    "the process that uses it."
+)
 
 
 def _after_fork() -> None:
-    """The threads are gone, and a queue may have been in use at that moment: neither is touched again."""
+    """The threads are gone, and a queue may have been in use at that moment.
+
+    Neither is touched again.
+    """
     for channel in list(_channels):
         channel.ready, channel.free = SimpleQueue(), SimpleQueue()
         channel.ready.put(Failure(errors.FailedPreconditionError(None, None, _LOST)))

@@ -1,21 +1,24 @@
 """Stages and passes.
 
-A *stage* is what a dataset op computes: a description with its arrays and functions bound, which may be gone through
-any number of times. ``ctx.start(stage)`` gives a *pass*: a Python iterator of elements, each a tuple of arrays.
+A *stage* is what a dataset op computes: a description with its arrays and functions bound, which
+may be gone through any number of times. ``ctx.start(stage)`` gives a *pass*: a Python iterator of
+elements, each a tuple of arrays.
 
     >>> stage = RangeStage(0, 3, 1)
     >>> list(Context().start(stage))
     [(0,), (1,), (2,)]
 
-A pass ends with StopIteration. Any other exception is the error of one element: the next call goes on with the element
-after it. ``close`` gives threads and files back; dropping a pass does the same.
+A pass ends with StopIteration. Any other exception is the error of one element: the next call goes
+on with the element after it. ``close`` gives threads and files back; dropping a pass does the same.
 
 Three things let whole batches go by without Python work for each element:
 
-* ``block(n)`` of a pass gives up to n elements at once, stacked (StopIteration if there is none left); passes that
-  cannot have ``block = None``. The error of an element comes alone, after the elements before it;
+* ``block(n)`` of a pass gives up to n elements at once, stacked (StopIteration if there is none
+  left); passes that cannot have ``block = None``. The error of an element comes alone, after the
+  elements before it;
 * an :class:`~headrace.data.runtime.indexed.IndexPass` is a sequence of row numbers over arrays;
-* ``fresh`` says that nobody else holds the arrays of an element, so that they need no copy for the user.
+* ``fresh`` says that nobody else holds the arrays of an element, so that they need no copy for the
+  user.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ class Pass:
     block: Callable[[int], Element] | None = None
     #: Reading ahead costs nothing, has no effects and cannot fail.
     instant = False
-    #: Elements come from the user's code: reading further than was asked for would be seen, and may block.
+    #: Elements come from the user's code: reading further than was asked for would be seen, and may
+    #: block.
     live = False
 
     def __iter__(self) -> Iterator[Element]:
@@ -52,7 +56,10 @@ class Pass:
         raise NotImplementedError
 
     def many(self, n: int) -> list[Element]:
-        """Up to n elements, fewer only at the end. The error of an element drops those that were read before it."""
+        """Up to n elements, fewer only at the end.
+
+        The error of an element drops those that were read before it.
+        """
         return list(islice(self, n))
 
     def waits(self) -> float | None:
@@ -86,7 +93,10 @@ class Stage:
 
 
 class StageStats:
-    """What was measured of one stage during a pass: its time includes that of the stages it reads from."""
+    """What was measured of one stage during a pass.
+
+    Its time includes that of the stages it reads from.
+    """
 
     __slots__ = ("elements", "inputs", "label", "seconds", "waits_of")
 
@@ -111,10 +121,13 @@ class StageStats:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "stage": self.label, "elements": self.elements, "seconds": self.seconds,
-            "own_seconds": self.own_seconds, "waiting_seconds": self.waits,
+            "stage": self.label,
+            "elements": self.elements,
+            "seconds": self.seconds,
+            "own_seconds": self.own_seconds,
+            "waiting_seconds": self.waits,
             "inputs": [i.as_dict() for i in self.inputs],
-        }  # fmt: skip
+        }
 
 
 class Context:
@@ -129,7 +142,8 @@ class Context:
         deterministic: bool = True,
         threads: int = 0,
     ) -> None:
-        #: by stage, for iterators whose shuffles all begin alike (TF 1); None: the stage keeps its generator (TF 2)
+        #: by stage, for iterators whose shuffles all begin alike (TF 1); None: the stage keeps its
+        #: generator (TF 2)
         self.generators: WeakKeyDictionary[Stage, Any] | None = (
             WeakKeyDictionary() if own_seeds else None
         )
@@ -197,12 +211,18 @@ class Measured(Pass):
 
 
 def unmeasured(a_pass: Pass) -> Pass:
-    """The pass itself, without the clock: for stages that look at what kind of pass they read from."""
+    """The pass itself, without the clock.
+
+    For stages that look at what kind of pass they read from.
+    """
     return a_pass.inner if isinstance(a_pass, Measured) else a_pass
 
 
 def counted(count: int, of: int) -> int:
-    """How many of ``of`` elements (a cardinality) ``count`` of them are; a negative count means all."""
+    """How many of ``of`` elements (a cardinality) ``count`` of them are.
+
+    A negative count means all.
+    """
     if count < 0 or of == UNKNOWN:
         return of
     return count if of == INFINITE else min(count, of)

@@ -1,7 +1,8 @@
 """Functions that are called once for a block of elements, and blocks as elements.
 
-A *block* is some elements stacked: a tuple of arrays with one length. ``Together`` is a function of blocks that may fail (values
-that an operation refuses, rows of unequal lengths): then the elements of the block are gone through one by one.
+A *block* is some elements stacked: a tuple of arrays with one length. ``Together`` is a function of
+blocks that may fail (values that an operation refuses, rows of unequal lengths): then the elements
+of the block are gone through one by one.
 
     found = together(block)              # None: it failed, or failed too often to be tried
     rows_of(block)                       # its elements, each with arrays of its own
@@ -78,7 +79,10 @@ def stacked(elements: Sequence[Element]) -> Element | None:
 
 
 def taken_block(items: deque[Any], n: int) -> Element:
-    """Up to n elements from the front, stacked, as far as their shapes are equal. An error comes alone."""
+    """Up to n elements from the front, stacked, as far as their shapes are equal.
+
+    An error comes alone.
+    """
     first = items.popleft()
     if type(first) is Failure:
         raise first.error
@@ -93,7 +97,9 @@ def _shapes(element: Element) -> list[tuple[int, ...]]:
 
 
 def pulled(source: Pass, n: int) -> list[Any]:
-    """Up to n elements one by one, fewer at the end, or before an error, which is the last item then."""
+    """Up to n elements one by one, fewer at the end, or before an error, which is the last item
+    then.
+    """
     found: list[Any] = []
     try:
         found.extend(islice(source, n))  # what came before an error is in it

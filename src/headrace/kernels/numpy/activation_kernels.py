@@ -56,18 +56,27 @@ def _gelu_tanh(x: Any) -> None:
     x *= t
 
 
-#: exp(z^2) erfc(z) = t P(t) with t = 1 / (1 + 0.35 z), for z >= 0: a least-squares fit, relative error below 5e-8.
+#: exp(z^2) erfc(z) = t P(t) with t = 1 / (1 + 0.35 z), for z >= 0: a least-squares fit, relative
+#: error below 5e-8.
 _TAIL = (
-    0.1974663448, 0.1974686782, 0.1852780922, 0.1626201667, 0.1160231003,
-    0.1360758314, -0.0772475283, 0.2108309414, -0.1678885886, 0.0393729142,
-)  # fmt: skip
+    0.1974663448,
+    0.1974686782,
+    0.1852780922,
+    0.1626201667,
+    0.1160231003,
+    0.1360758314,
+    -0.0772475283,
+    0.2108309414,
+    -0.1678885886,
+    0.0393729142,
+)
 
 
 def _gelu_erf(x: Any) -> None:
     """x/2 * (1 + erf(x / sqrt(2))).
 
-    In single precision as max(x, 0) - |x|/2 * erfc(|x| / sqrt(2)): ten times as fast as SciPy's erf, and without the loss
-    of figures in ``1 + erf`` for negative x.
+    In single precision as max(x, 0) - |x|/2 * erfc(|x| / sqrt(2)): ten times as fast as SciPy's
+    erf, and without the loss of figures in ``1 + erf`` for negative x.
     """
     if x.dtype != np.float32 or not math.isfinite(np.vdot(x, x)):
         from scipy.special import erf
@@ -101,9 +110,13 @@ def _gelu_erf(x: Any) -> None:
 
 #: By the name that stands in ``fused_ops``.
 IN_PLACE: dict[str, Callable[[Any], None]] = {
-    "Relu": _relu, "Relu6": _relu6, "Tanh": _tanh, "Sigmoid": _sigmoid, "GeluApproximate": _gelu_tanh,
+    "Relu": _relu,
+    "Relu6": _relu6,
+    "Tanh": _tanh,
+    "Sigmoid": _sigmoid,
+    "GeluApproximate": _gelu_tanh,
     "GeluExact": _gelu_erf,
-}  # fmt: skip
+}
 
 #: Those that a kernel library computes several times as fast, by its name.
 IN_LIBRARY = {

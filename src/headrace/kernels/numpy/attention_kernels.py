@@ -1,6 +1,8 @@
-"""Row-wise work of attention models on NumPy arrays: layer normalisation and attention, in pieces that stay in the cache.
+"""Row-wise work of attention models on NumPy arrays: layer normalisation and attention, in pieces
+that stay in the cache.
 
-The pieces depend on shapes alone, and each row is computed as it would be by itself: the number of threads changes nothing.
+The pieces depend on shapes alone, and each row is computed as it would be by itself: the number of
+threads changes nothing.
 
     >>> attention(q, k, v, [("Mul", scale), ("Add", mask)])   # softmax(q k^T * scale + mask) v
 """
@@ -29,17 +31,23 @@ PIECE = 128 * 1024
 ROWS = 32 * 1024
 #: Scores below which whole arrays are as good as pieces.
 SMALL = 64 * 1024
-#: The kernel library is asked from so many scores on; heads with more in each are better done in pieces.
+#: The kernel library is asked from so many scores on; heads with more in each are better done in
+#: pieces.
 MANY, IN_EACH = 1 << 13, 1 << 21
-#: Examples with so many scores are computed one after the other: the library takes what is done to scores only then.
+#: Examples with so many scores are computed one after the other: the library takes what is done to
+#: scores only then.
 IN_EXAMPLE = 1 << 19
 
 Steps = Sequence[tuple[str, Any]]
 
 #: What may be done to scores before the softmax, over them.
 STEPS: dict[str, Callable[..., Any]] = {
-    "Mul": np.multiply, "Add": np.add, "AddV2": np.add, "Sub": np.subtract, "RealDiv": np.divide,
-}  # fmt: skip
+    "Mul": np.multiply,
+    "Add": np.add,
+    "AddV2": np.add,
+    "Sub": np.subtract,
+    "RealDiv": np.divide,
+}
 
 
 def layer_norm(x: Any, scale: Any, offset: Any, epsilon: float) -> Any:
@@ -55,7 +63,10 @@ def softmax_rows(x: Any) -> None:
 
 
 def attention(q: Any, k: Any, v: Any, steps: Steps, turned: bool = True) -> Any:
-    """``softmax(steps(q k^T)) v`` for arrays (…, rows, depth); ``turned`` False: k is (…, depth, rows) already."""
+    """``softmax(steps(q k^T)) v`` for arrays (…, rows, depth).
+
+    ``turned`` False: k is (…, depth, rows) already.
+    """
     keys = k.swapaxes(-1, -2) if turned else k
     rows, width = q.shape[-2], keys.shape[-1]
     lead = q.shape[:-2]
@@ -91,7 +102,10 @@ def _result(lead: tuple[int, ...], rows: int, v: Any) -> Any:
 
 
 def room_for(empty: Callable[..., Any], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Room for a result. With one axis of heads that lies behind the rows: they are put side by side next."""
+    """Room for a result.
+
+    With one axis of heads that lies behind the rows: they are put side by side next.
+    """
     if len(shape) != 4:
         return empty(shape, dtype)
     examples, heads, rows, depth = shape
@@ -106,9 +120,14 @@ def _spread(arg: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _pieces(
-    q: Any, keys: Any, v: Any, steps: list[tuple[Any, Any]], out: Any, at_once: int,
+    q: Any,
+    keys: Any,
+    v: Any,
+    steps: list[tuple[Any, Any]],
+    out: Any,
+    at_once: int,
     pieces: list[tuple[tuple[int, ...], int, int]],
-) -> None:  # fmt: skip
+) -> None:
     room = np.empty((at_once, keys.shape[-1]), q.dtype)
     for i, lo, hi in pieces:
         scores = room[: hi - lo]
@@ -132,7 +151,10 @@ def _by_library(q: Any, keys: Any, v: Any, steps: Steps) -> Any:
 
 
 def for_library(q: Any, keys: Any, v: Any, steps: Steps) -> list[tuple[Any, Steps]] | None:
-    """What the kernel library computes at once: examples, with what is done to their scores. None: nothing of it."""
+    """What the kernel library computes at once.
+
+    Examples, with what is done to their scores. None: nothing of it.
+    """
     shape = (*q.shape[:-1], keys.shape[-1])
     rows, width = shape[-2:]
     alike = keys.shape[:-2] == q.shape[:-2] == v.shape[:-2] and width > 0

@@ -1,7 +1,8 @@
 """Large element-wise work in cache-sized blocks over threads.
 
-``over_blocks(f, arrays)`` calls ``f(*views)`` for matching flat blocks of the arrays, on all cores when they are large.
-Element-wise functions give the same bits however the blocks fall, so results do not depend on the number of threads.
+``over_blocks(f, arrays)`` calls ``f(*views)`` for matching flat blocks of the arrays, on all cores
+when they are large. Element-wise functions give the same bits however the blocks fall, so results
+do not depend on the number of threads.
 
     >>> over_blocks(lambda x, out: np.tanh(x, out=out), [x, y])
 """
@@ -22,7 +23,9 @@ BLOCK = 64 * 1024
 
 
 def over_blocks(function: Callable[..., None], arrays: Sequence[Any], block: int = BLOCK) -> None:
-    """Call ``function`` on matching blocks of C-contiguous arrays of one size (arrays of size 1 are passed whole)."""
+    """Call ``function`` on matching blocks of C-contiguous arrays of one size (arrays of size 1
+    are passed whole).
+    """
     size = max(a.size for a in arrays)
     if size <= block:
         function(*arrays)
@@ -46,8 +49,9 @@ def over_rows(
 def over_matching_rows(
     function: Callable[..., None], arrays: Sequence[Any], columns: int, block: int = BLOCK
 ) -> None:
-    """Likewise for arrays with as many rows as the first, whatever a row of them is: all are cut. ``columns`` says how much work a
-    row is."""
+    """Likewise for arrays with as many rows as the first, whatever a row of them is: all are cut.
+    ``columns`` says how much work a row is.
+    """
     count = len(arrays[0])
     if count:
         _spread(function, arrays, [True] * len(arrays), count, max(1, block // max(1, columns)))

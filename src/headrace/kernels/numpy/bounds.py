@@ -1,7 +1,8 @@
 """Whether sums of products are certainly finite, told from the norms of what is multiplied.
 
-No sum of products is larger than the product of the norms (Cauchy-Schwarz), and neither is a part of one. The kernel library's
-relu turns NaN into 0: a convolution that may give NaN is computed without, and relu afterwards.
+No sum of products is larger than the product of the norms (Cauchy-Schwarz), and neither is a part
+of one. The kernel library's relu turns NaN into 0: a convolution that may give NaN is computed
+without, and relu afterwards.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def squared_norm(array: Any) -> float:
 
 
 def is_bounded(x: Any, w: Any, added: Sequence[Any]) -> bool:
-    """Whether sums of products of elements of ``x`` and ``w``, plus elements of ``added``, are certainly finite."""
+    """Whether sums of products of elements of ``x`` and ``w``, plus elements of ``added``, are
+    certainly finite.
+    """
     if not squared_norm(x) * squared_norm(w) < LARGEST_SQUARE:
         return False
     return all(squared_norm(a) < LARGEST_SQUARE for a in added)

@@ -1,8 +1,8 @@
 """Connectionist temporal classification: the loss with its gradient, and decoders.
 
 Inputs are (time, batch, classes); the last class is the blank. A target l of length n is widened to
-``blank l1 blank l2 … blank`` (2n + 1 states); all items of a batch go through the forward and the backward recursion
-together, in log space and float64.
+``blank l1 blank l2 … blank`` (2n + 1 states); all items of a batch go through the forward and the
+backward recursion together, in log space and float64.
 
     >>> loss, gradient = loss_and_gradient(logits, [[0, 1], [2]], lengths, merge=True)
 """
@@ -121,7 +121,9 @@ def _subtract_occupancy(gradient: Array, both: Array, log_p: Array, states: Arra
 
 
 def greedy(logits: Array, lengths: Array, merge: bool) -> tuple[list[list[int]], Array]:
-    """The best class at each step, without blanks; the score is minus the sum of the best logits."""
+    """The best class at each step, without blanks; the score is minus the sum of the best
+    logits.
+    """
     best = logits.argmax(-1)
     inside = np.arange(len(logits))[:, None] < lengths
     score = -np.where(inside, logits.max(-1), 0).sum(0, dtype=logits.dtype)
@@ -134,7 +136,10 @@ def greedy(logits: Array, lengths: Array, merge: bool) -> tuple[list[list[int]],
 
 
 class _Beam:
-    """The prefixes that are followed: nodes of a tree, with the log probabilities of ending in a blank or not."""
+    """The prefixes that are followed.
+
+    Nodes of a tree, with the log probabilities of ending in a blank or not.
+    """
 
     def __init__(self) -> None:
         self.children: dict[tuple[int, int], int] = {}

@@ -1,9 +1,10 @@
 """Matrix products over Headrace's own threads.
 
-Large float32 products go to the kernel library where there is one (accel.py). Otherwise, while a run computes large
-products, OpenBLAS is held to one thread (see blas.py) and the product is cut into as many
-parts as there are cores, on the pool that element-wise work uses too. The cut depends on the shapes and the number of threads
-alone, so the same program gives the same bits. Where NumPy has another BLAS, ``matmul`` is ``np.matmul``.
+Large float32 products go to the kernel library where there is one (accel.py). Otherwise, while a
+run computes large products, OpenBLAS is held to one thread (see blas.py) and the product is cut
+into as many parts as there are cores, on the pool that element-wise work uses too. The cut depends
+on the shapes and the number of threads alone, so the same program gives the same bits. Where NumPy
+has another BLAS, ``matmul`` is ``np.matmul``.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _many(a: Any, b: Any, out: Any) -> Any:
-    """A batch of products by the kernel library; one product if all share a right side. None where there is none."""
+    """A batch of products by the kernel library.
+
+    One product if all share a right side. None where there is none.
+    """
     shared = b.size == b.shape[-1] * b.shape[-2] and a.ndim >= b.ndim
     if shared and a.flags.c_contiguous and (out is None or out.flags.c_contiguous):
         flat = None if out is None else out.reshape(-1, out.shape[-1])
@@ -95,7 +99,10 @@ def _many(a: Any, b: Any, out: Any) -> Any:
 
 
 def matmul_bias(a: Any, b: Any, bias: Any) -> Any:
-    """``a @ b + bias`` for a vector ``bias``: a library that can adds the product to rows that hold the bias already."""
+    """``a @ b + bias`` for a vector ``bias``.
+
+    A library that can adds the product to rows that hold the bias already.
+    """
     if a.size < _TINY and b.size < _TINY:
         out = a.dot(b)
         out += bias
@@ -129,7 +136,9 @@ def add_product(a: Any, b: Any, out: Any) -> None:
 
 
 def column_sums(x: Any) -> Any:
-    """The sum of a matrix over its first axis, as a product: NumPy adds short rows one at a time."""
+    """The sum of a matrix over its first axis, as a product: NumPy adds short rows one at a
+    time.
+    """
     if x.size >= HOLD_FROM:
         hold_blas()
     n = len(x)
@@ -137,7 +146,10 @@ def column_sums(x: Any) -> Any:
 
 
 def vector_sum(x: Any) -> Any:
-    """The sum of a vector; short ones as a product, too, for which NumPy does less around the work."""
+    """The sum of a vector.
+
+    Short ones as a product, too, for which NumPy does less around the work.
+    """
     n = len(x)
     return _few_ones(n, x.dtype).dot(x) if n < FEW else np.add.reduce(x)
 

@@ -1,8 +1,9 @@
 """Convolutions as matrix products, for NumPy.
 
-Everything here is channels-last, ``(batch, *spatial, channels)``, with any number of spatial dimensions; filters are
-``(*kernel, in, out)``. The windows of some images are laid out as rows (im2col), a few images at a time so that they
-stay in cache, and one product per chunk does the arithmetic. 16-bit floats are computed in float32.
+Everything here is channels-last, ``(batch, *spatial, channels)``, with any number of spatial
+dimensions; filters are ``(*kernel, in, out)``. The windows of some images are laid out as rows
+(im2col), a few images at a time so that they stay in cache, and one product per chunk does the
+arithmetic. 16-bit floats are computed in float32.
 
     >>> g = geometry((28, 28), (5, 5), (1, 1), (1, 1), "SAME")
     >>> g.pads, g.out
@@ -24,9 +25,15 @@ import numpy as np
 from headrace.kernels.numpy.gemm import matmul
 
 __all__ = [
-    "Geometry", "conv", "conv_filter_grad", "conv_input_grad", "depthwise", "depthwise_filter_grad",
-    "depthwise_input_grad", "geometry",
-]  # fmt: skip
+    "Geometry",
+    "conv",
+    "conv_filter_grad",
+    "conv_input_grad",
+    "depthwise",
+    "depthwise_filter_grad",
+    "depthwise_input_grad",
+    "geometry",
+]
 
 Array = np.ndarray[Any, Any]
 Pads = tuple[tuple[int, int], ...]
@@ -80,9 +87,13 @@ def out_size(
 
 @lru_cache(512)
 def geometry(
-    size: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...], padding: str,
+    size: tuple[int, ...],
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    padding: str,
     explicit: Pads = (),
-) -> Geometry:  # fmt: skip
+) -> Geometry:
     """TensorFlow's rules for SAME, VALID and EXPLICIT padding."""
     pads = list(explicit) if padding == "EXPLICIT" else [(0, 0)] * len(size)
     out = []
@@ -112,7 +123,10 @@ def _padded_shape(g: Geometry, n: int, channels: int) -> tuple[int, ...]:
 
 
 def padded_chunks(x: Array, g: Geometry, step: int) -> Iterator[tuple[int, int, Array]]:
-    """``(first, last, images)`` for a few images at a time, padded; the memory is used again for the next ones."""
+    """``(first, last, images)`` for a few images at a time, padded.
+
+    The memory is used again for the next ones.
+    """
     n = x.shape[0]
     if not g.padded:
         x = np.ascontiguousarray(x)
@@ -144,13 +158,19 @@ def _per_chunk(g: Geometry, n: int, depth: int) -> int:
 
 
 def _columns_first(g: Geometry, channels: int) -> bool:
-    """Whether windows are copied along image rows: longer runs than along the kernel when there are few channels."""
+    """Whether windows are copied along image rows.
+
+    Longer runs than along the kernel when there are few channels.
+    """
     run = channels * (g.kernel[-1] if g.dilations[-1] == 1 else 1)
     return run < g.out[-1]
 
 
 def _columns(x: Array, g: Geometry) -> Iterator[tuple[int, int, Array]]:
-    """``(first, last, rows)``: the windows of some images, one per row, perhaps as a transposed view."""
+    """``(first, last, rows)``.
+
+    The windows of some images, one per row, perhaps as a transposed view.
+    """
     channels = x.shape[-1]
     depth = math.prod(g.kernel) * channels
     nd = len(g.kernel)
@@ -230,7 +250,9 @@ def conv_input_grad(x_shape: Sequence[int], w: Array, gradient: Array, g: Geomet
 
 
 def _full_geometry(g: Geometry) -> Geometry | None:
-    """With stride 1 the input's gradient is a convolution of the output's with the flipped filter."""
+    """With stride 1 the input's gradient is a convolution of the output's with the flipped
+    filter.
+    """
     pads = []
     for size, k, d, (before, _), n in zip(g.size, g.kernel, g.dilations, g.pads, g.out):
         reach = (k - 1) * d
@@ -241,7 +263,8 @@ def _full_geometry(g: Geometry) -> Geometry | None:
 
 
 def _fold(x_shape: Sequence[int], w: Array, gradient: Array, g: Geometry) -> Array:
-    """One product gives what each window adds to its pixels; they are added up per place in the kernel (col2im).
+    """One product gives what each window adds to its pixels; they are added up per place in the
+    kernel (col2im).
 
     With few channels this is done channels-first, so that the inner loops run along image rows.
     """
@@ -281,13 +304,19 @@ def _per_depthwise_chunk(g: Geometry, n: int, channels: int) -> int:
 
 
 def _rows_of_weights(w: Array, g: Geometry) -> Array:
-    """(*kernel, out width, channels): repeated along an image row, so that inner loops are a row long."""
+    """(*kernel, out width, channels).
+
+    Repeated along an image row, so that inner loops are a row long.
+    """
     flat = w.reshape(*g.kernel, 1, -1)
     return np.ascontiguousarray(np.broadcast_to(flat, (*g.kernel, g.out[-1], flat.shape[-1])))
 
 
 def depthwise(x: Array, w: Array, g: Geometry) -> Array:
-    """Filters (*kernel, in, multiplier), each on its own channel: gives (n, *g.out, in * multiplier)."""
+    """Filters (*kernel, in, multiplier), each on its own channel.
+
+    Gives (n, *g.out, in * multiplier).
+    """
     dtype = x.dtype
     x, w = _precise(x, w)
     x = _repeated(x, w.shape[-1])

@@ -1,7 +1,7 @@
 """The element-wise part of an LSTM cell, and its gradient, over whole rows of gates.
 
-A sigmoid is a tanh, ``sigmoid(x) = tanh(x/2)/2 + 1/2``: so all four gates are one tanh over the matrix that the cell's product
-made, between two products with a row of factors.
+A sigmoid is a tanh, ``sigmoid(x) = tanh(x/2)/2 + 1/2``: so all four gates are one tanh over the
+matrix that the cell's product made, between two products with a row of factors.
 
     >>> h, c_new, gates, tanh_c = cell(product, c, (0, 2, 1, 3), 1.0)     # i, j, f, o: TF's BasicLSTMCell
     >>> dproduct, dc = cell_grad(dh, dc_new, c, gates, tanh_c, (0, 2, 1, 3))
@@ -37,7 +37,10 @@ _MOST_KEPT = 64
 
 
 def _factors(width: int, order: Order, forget_bias: float, dtype: Any) -> tuple[Any, Any, Any]:
-    """For each column: the factor, what is added before tanh (None: nothing), what is added after it."""
+    """For each column.
+
+    The factor, what is added before tanh (None: nothing), what is added after it.
+    """
     key = (width, order, forget_bias, dtype)
     found = _rows.get(key)
     if found is None:
@@ -61,7 +64,9 @@ def _parts(a: Any, order: Order) -> list[Any]:
 
 
 def cell(product: Any, c: Any, order: Order, forget_bias: float) -> tuple[Any, Any, Any, Any]:
-    """What the cell puts out, its new state, its gates after their functions, and tanh of the state."""
+    """What the cell puts out, its new state, its gates after their functions, and tanh of the
+    state.
+    """
     rows, width = product.shape[0], product.shape[1] // 4
     factors = _factors(width, order, forget_bias, product.dtype)
     if product.size < LARGE or c.shape != (rows, width):
@@ -128,16 +133,25 @@ def _cell_grad(dh: Any, dc_new: Any, c: Any, gates: Any, tanh_c: Any, order: Ord
     return out, d
 
 
-# all steps of a layer -------------------------------------------------------------------------------
+# all steps of a layer
+# -------------------------------------------------------------------------------
 
 
 def layer(
-    inputs: Sequence[Any], h: Any, c: Any, kernel: Any, bias: Any, order: Order, forget_bias: float,
+    inputs: Sequence[Any],
+    h: Any,
+    c: Any,
+    kernel: Any,
+    bias: Any,
+    order: Order,
+    forget_bias: float,
     training: bool = True,
-) -> tuple[list[Any], Any, Any, Any]:  # fmt: skip
-    """What each step puts out; and of all steps the states, the gates and tanh of the states, if in ``training``.
+) -> tuple[list[Any], Any, Any, Any]:
+    """What each step puts out; and of all steps the states, the gates and tanh of the states, if in
+    ``training``.
 
-    The products with the inputs of many steps are one; each step adds its product with what the step before put out.
+    The products with the inputs of many steps are one; each step adds its product with what the
+    step before put out.
     """
     rows = max(x.shape[0] for x in inputs)
     width, wide = kernel.shape[1] // 4, inputs[0].shape[1]
@@ -170,7 +184,10 @@ def held_layer(
     order: Order,
     forget_bias: float,
 ) -> tuple[list[Any], Any]:
-    """What each step puts out and the last state; ``held`` (packed.Held) keeps the kernel as a library wants it."""
+    """What each step puts out and the last state.
+
+    ``held`` (packed.Held) keeps the kernel as a library wants it.
+    """
     found = library() if kernel.dtype == np.float32 else None
     rows, wide = max(x.shape[0] for x in inputs), inputs[0].shape[1]
     if found is not None and rows:
@@ -230,9 +247,18 @@ def _step(gates: Any, c: Any, order: Order, new: Any, tanh_c: Any, h: Any, t: An
 
 
 def layer_grad(
-    dh: Sequence[Any], dc: Any, inputs: Sequence[Any], h: Any, c: Any, kernel: Any, outputs: Sequence[Any],
-    states: Any, gates: Any, tanhs: Any, order: Order,
-) -> tuple[list[Any], Any, Any, Any, Any]:  # fmt: skip
+    dh: Sequence[Any],
+    dc: Any,
+    inputs: Sequence[Any],
+    h: Any,
+    c: Any,
+    kernel: Any,
+    outputs: Sequence[Any],
+    states: Any,
+    gates: Any,
+    tanhs: Any,
+    order: Order,
+) -> tuple[list[Any], Any, Any, Any, Any]:
     """The gradients of the inputs, of the first output and state, of the kernel and of the bias."""
     steps, rows, width = states.shape
     wide = inputs[0].shape[1]

@@ -1,7 +1,8 @@
-"""NumPy as an array namespace: everything of ``numpy`` plus the functions that kernels need and NumPy lacks.
+"""NumPy as an array namespace: everything of ``numpy`` plus the functions that kernels need and
+NumPy lacks.
 
-Kernels are written against such a namespace (``xp``), so that jax.numpy can stand in its place. Special functions come
-from SciPy, which is loaded when the first of them is used.
+Kernels are written against such a namespace (``xp``), so that jax.numpy can stand in its place.
+Special functions come from SciPy, which is loaded when the first of them is used.
 """
 
 from __future__ import annotations
@@ -16,10 +17,24 @@ from headrace.kernels.numpy.gemm import matmul as matmul
 name = "numpy"
 
 _SPECIAL = {
-    "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "gammaln": "gammaln", "digamma": "digamma", "ndtri": "ndtri",
-    "gammainc": "gammainc", "gammaincc": "gammaincc", "betainc": "betainc", "zeta": "zeta", "polygamma": "polygamma",
-    "i0e": "i0e", "i1e": "i1e", "expit": "expit", "xlogy": "xlogy", "log_ndtr": "log_ndtr", "ndtr": "ndtr",
-}  # fmt: skip
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "gammaln": "gammaln",
+    "digamma": "digamma",
+    "ndtri": "ndtri",
+    "gammainc": "gammainc",
+    "gammaincc": "gammaincc",
+    "betainc": "betainc",
+    "zeta": "zeta",
+    "polygamma": "polygamma",
+    "i0e": "i0e",
+    "i1e": "i1e",
+    "expit": "expit",
+    "xlogy": "xlogy",
+    "log_ndtr": "log_ndtr",
+    "ndtr": "ndtr",
+}
 
 
 def index_add(array: Any, index: Any, values: Any) -> Any:

@@ -1,11 +1,13 @@
-"""NumPy's own OpenBLAS, found and used directly: its thread setting, and the vector updates that NumPy does not expose.
+"""NumPy's own OpenBLAS, found and used directly: its thread setting, and the vector updates that
+NumPy does not expose.
 
-OpenBLAS brings a pool of its own, whose workers spin while they wait: beside other threads, or other processes, each large
-product then takes many times as long. ``hold_blas`` keeps it to one thread while a run works with Headrace's pool;
-``release_blas`` puts the setting back when the run ends.
+OpenBLAS brings a pool of its own, whose workers spin while they wait: beside other threads, or
+other processes, each large product then takes many times as long. ``hold_blas`` keeps it to one
+thread while a run works with Headrace's pool; ``release_blas`` puts the setting back when the run
+ends.
 
-``axpby`` and ``axpy`` update a vector in one pass over memory, where NumPy's functions take three. Without OpenBLAS
-they are those functions.
+``axpby`` and ``axpy`` update a vector in one pass over memory, where NumPy's functions take three.
+Without OpenBLAS they are those functions.
 """
 
 from __future__ import annotations
@@ -98,9 +100,11 @@ def _library() -> _Blas:
 
 
 def hold_blas() -> bool:
-    """Keep BLAS to one thread until ``release_blas`` on this thread. False if there is nothing to hold.
+    """Keep BLAS to one thread until ``release_blas`` on this thread. False if there is nothing to
+    hold.
 
-    That a run computes with large arrays is known from here on: numbers that are not normal count as zero until then, too.
+    That a run computes with large arrays is known from here on: numbers that are not normal count
+    as zero until then, too.
     """
     if getattr(_holding, "on", False):
         return True

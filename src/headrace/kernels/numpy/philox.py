@@ -30,10 +30,21 @@ import numpy as np
 from headrace.runtime import thread_pool as pool
 
 __all__ = [
-    "PER_NUMBER", "Guarded", "Philox", "box_muller_double", "groups", "groups_at", "into_range",
-    "normal", "stateless", "truncated_normal", "uniform", "uniform_double", "uniform_float",
+    "PER_NUMBER",
+    "Guarded",
+    "Philox",
+    "box_muller_double",
+    "groups",
+    "groups_at",
+    "into_range",
+    "normal",
+    "stateless",
+    "truncated_normal",
+    "uniform",
+    "uniform_double",
+    "uniform_float",
     "words",
-]  # fmt: skip
+]
 
 Array = np.ndarray[Any, Any]
 #: ``(start, count, dtype, runs, stride)`` to the numbers of runs whose starts are ``stride`` apart.

@@ -1,9 +1,9 @@
 """Maximum and average over windows, for NumPy.
 
-Windows are products of intervals, so maxima and sums are taken one axis at a time, over strided views of the input:
-``k`` passes per axis instead of a window per output. Any axes may be pooled; nothing is padded, windows that reach over
-the border are shortened instead. The gradient of a maximum goes to the first largest element of a window, in row-major
-order, as in TensorFlow.
+Windows are products of intervals, so maxima and sums are taken one axis at a time, over strided
+views of the input: ``k`` passes per axis instead of a window per output. Any axes may be pooled;
+nothing is padded, windows that reach over the border are shortened instead. The gradient of a
+maximum goes to the first largest element of a window, in row-major order, as in TensorFlow.
 
     >>> axes = windows((1, 4, 4, 1), (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
     >>> maximum(x, axes).shape
@@ -22,9 +22,16 @@ import numpy as np
 from headrace.kernels.numpy.im2col import geometry
 
 __all__ = [
-    "Axis", "average", "average_grad", "first_maxima", "maximum", "maximum_grad", "maximum_grad_grad", "out_shape",
+    "Axis",
+    "average",
+    "average_grad",
+    "first_maxima",
+    "maximum",
+    "maximum_grad",
+    "maximum_grad_grad",
+    "out_shape",
     "windows",
-]  # fmt: skip
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +50,10 @@ class Axis(NamedTuple):
     out: int
 
     def under(self, k: int) -> tuple[slice, slice] | None:
-        """For place k of the window: which windows have it inside the array, and which elements those are."""
+        """For place k of the window.
+
+        Which windows have it inside the array, and which elements those are.
+        """
         lo = max(0, -((k - self.before) // self.stride))
         hi = min(self.out, (self.size - 1 + self.before - k) // self.stride + 1)
         if hi <= lo:
@@ -123,8 +133,9 @@ _LOWEST_BFLOAT16 = -3.3895313892515355e38
 
 
 def maximum(x: Array, axes: Axes) -> Array:
-    """A NaN is passed over. Where there is no number the lowest finite one stands in two dimensions, minus infinity
-    in three, as in TensorFlow."""
+    """A NaN is passed over. Where there is no number the lowest finite one stands in two
+    dimensions, minus infinity in three, as in TensorFlow.
+    """
     least = lowest(x.dtype) if x.ndim < 5 or x.dtype.kind in "iu" else x.dtype.type(-np.inf)
     out = x
     for a in axes:
@@ -201,7 +212,8 @@ def _places(
 def maximum_grad(x: Array, y: Array, g: Array, axes: Axes) -> Array:
     """What is left of a window's gradient goes to the first element that equals the maximum.
 
-    In two dimensions TensorFlow looks for that element by going through the window: see :func:`_scanned`.
+    In two dimensions TensorFlow looks for that element by going through the window: see
+    :func:`_scanned`.
     """
     out = np.zeros(x.shape, g.dtype)
     if x.ndim < 5 and x.dtype.kind not in "iu" and not np.isfinite(x).all():
@@ -268,7 +280,8 @@ def _indices(x: Array, with_batch: bool) -> Array:
 
 
 def _scanned(x: Array, axes: Axes, with_batch: bool) -> tuple[Array, Array]:
-    """Maxima and their places as a walk through the window finds them: the first element, then any that is larger.
+    """Maxima and their places as a walk through the window finds them: the first element, then any
+    that is larger.
 
     So a NaN is kept where it comes first and passed over where it does not.
     """

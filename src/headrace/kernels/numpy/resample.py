@@ -1,8 +1,8 @@
 """Resizing images (batch x height x width x channels) along both axes, one axis at a time.
 
-For every output position an axis has the input positions that it is mixed from, and their weights: two for bilinear, four
-for bicubic, a run of them for area. The arithmetic is TensorFlow's, in float32. A gradient is the transposed mixing, done
-as a product with the matrix of weights.
+For every output position an axis has the input positions that it is mixed from, and their weights:
+two for bilinear, four for bicubic, a run of them for area. The arithmetic is TensorFlow's, in
+float32. A gradient is the transposed mixing, done as a product with the matrix of weights.
 
     >>> bilinear(images, (224, 224), align_corners=False, half_pixel=False).shape
     (8, 224, 224, 3)
@@ -19,8 +19,14 @@ import numpy as np
 from headrace.runtime.thread_pool import parallel, thread_count
 
 __all__ = [
-    "area", "bicubic", "bicubic_grad", "bilinear", "bilinear_grad", "nearest", "nearest_grad",
-]  # fmt: skip
+    "area",
+    "bicubic",
+    "bicubic_grad",
+    "bilinear",
+    "bilinear_grad",
+    "nearest",
+    "nearest_grad",
+]
 
 _F4 = np.float32
 #: Elements of an output block: the arrays of a block fit into a core's L2 cache.
@@ -61,7 +67,10 @@ def _pairs(
 def _flat_pairs(
     size_in: int, size_out: int, channels: int, align_corners: bool, half_pixel: bool
 ) -> tuple[Any, Any, Any]:
-    """The same for rows whose pixels' channels lie side by side: short inner loops would cost ten times as much."""
+    """The same for rows whose pixels' channels lie side by side.
+
+    Short inner loops would cost ten times as much.
+    """
     lower, upper, weight = _pairs(size_in, size_out, align_corners, half_pixel)
     each = np.arange(channels)
     spread = [(i[:, None] * channels + each).reshape(-1) for i in (lower, upper)]
@@ -90,22 +99,29 @@ def _row_blocks(
     weight = weight[:, None]
     if size_out <= step:  # few enough to have them for each value, which is quicker
         weight = np.repeat(weight, width, axis=1)
-    return tuple([
-        _row_block(lo, low[lo : lo + step], high[lo : lo + step], weight[lo : lo + step])
-        for lo in range(0, size_out, step)
-    ])  # fmt: skip
+    return tuple(
+        [
+            _row_block(lo, low[lo : lo + step], high[lo : lo + step], weight[lo : lo + step])
+            for lo in range(0, size_out, step)
+        ]
+    )
 
 
 def _row_block(lo: int, low: Any, high: Any, weight: Any) -> _RowBlock:
     first, last, hi = int(low[0]), int(high[-1]) + 1, lo + len(low)
     if last - first <= 2 * len(low):
-        return _RowBlock(lo, hi, slice(first, last), last - first, low - first, high - first, weight)  # fmt: skip
+        return _RowBlock(
+            lo, hi, slice(first, last), last - first, low - first, high - first, weight
+        )
     used, places = np.unique(np.concatenate([low, high]), return_inverse=True)
     return _RowBlock(lo, hi, used, len(used), places[: len(low)], places[len(low) :], weight)
 
 
 def bilinear(x: Any, size: tuple[int, int], align_corners: bool, half_pixel: bool) -> Any:
-    """Columns first, then rows, as TensorFlow's kernel does it for each pixel; a block of output rows at a time."""
+    """Columns first, then rows, as TensorFlow's kernel does it for each pixel.
+
+    A block of output rows at a time.
+    """
     batch, height, width, channels = x.shape
     rows = _row_blocks(height, size[0], size[1] * channels, align_corners, half_pixel)
     columns = _flat_pairs(width, size[1], channels, align_corners, half_pixel)
@@ -147,8 +163,9 @@ def _bilinear_rows(x: Any, rows: _RowBlock, columns: tuple[Any, ...], out: Any) 
 
 
 class _Scratch(threading.local):
-    """Arrays that a thread's next call may use again: images of a pipeline have few sizes, and the workers take turns at the
-    interpreter, so that every step between two calls of NumPy counts."""
+    """Arrays that a thread's next call may use again: images of a pipeline have few sizes, and the
+    workers take turns at the interpreter, so that every step between two calls of NumPy counts.
+    """
 
     rows: _RowBlock | None = None
     dtype: Any = None
@@ -212,7 +229,8 @@ def _quadruples(
 ) -> tuple[Any, Any]:
     """Indices and weights of the four neighbours: output x 4.
 
-    With half-pixel centres the curve is Keys' (a = -0.5), and neighbours outside the image do not count.
+    With half-pixel centres the curve is Keys' (a = -0.5), and neighbours outside the image do not
+    count.
     """
     at = _positions(size_in, size_out, align_corners, half_pixel)
     floor = np.floor(at)

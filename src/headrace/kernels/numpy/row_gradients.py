@@ -1,7 +1,8 @@
 """Gradients of layer normalisation, softmax and gelu in one pass over the arrays.
 
-A kernel library is asked first; otherwise rows or blocks that stay in the cache, over threads. The pieces depend on shapes
-alone, and sums over rows are joined in their order: the number of threads changes nothing.
+A kernel library is asked first; otherwise rows or blocks that stay in the cache, over threads. The
+pieces depend on shapes alone, and sums over rows are joined in their order: the number of threads
+changes nothing.
 
     >>> y, mean, variance = layer_norm_training(x, scale, offset, 1e-5)
     >>> dx, dscale, doffset = layer_norm_grad(dy, x, scale, mean, variance, 1e-5)
@@ -29,7 +30,10 @@ _CUBIC = 0.044715
 
 
 def _asked(function: str, like: Any, *args: Any) -> Any:
-    """What a kernel library answers, for arrays of the size and type of ``like``; None where it is not asked."""
+    """What a kernel library answers, for arrays of the size and type of ``like``.
+
+    None where it is not asked.
+    """
     if like.size < ASK_FROM or like.dtype != np.float32:
         return None
     return ask(function, *args)

@@ -1,7 +1,8 @@
-"""The cross entropy of two classes, in few NumPy calls over vectors: half the time of the general way at any size.
+"""The cross entropy of two classes, in few NumPy calls over vectors: half the time of the general
+way at any size.
 
-With t, by how much the other class's logit exceeds the label's, the loss is log(1 + e^t), and its derivative by the other
-class's logit is e^t / (1 + e^t), by the label's minus that.
+With t, by how much the other class's logit exceeds the label's, the loss is log(1 + e^t), and its
+derivative by the other class's logit is e^t / (1 + e^t), by the label's minus that.
 
     >>> loss, backprop = cross_entropy_of_two(np.zeros((1, 2), np.float32), np.ones(1, np.int32))
     >>> loss, backprop
@@ -30,10 +31,11 @@ _NUMBERS = {
 
 
 def cross_entropy_of_two(features: Any, labels: Any) -> tuple[Any, Any] | None:
-    """Losses, and their derivatives by the logits ``features``, a matrix of two columns of float32 or float64.
+    """Losses, and their derivatives by the logits ``features``, a matrix of two columns of float32
+    or float64.
 
-    None if a logit is infinite or NaN, or e^t is infinite: that is left to the general way. An int32 label that is neither
-    0 nor 1 is an IndexError.
+    None if a logit is infinite or NaN, or e^t is infinite: that is left to the general way. An
+    int32 label that is neither 0 nor 1 is an IndexError.
     """
     dtype = features.dtype
     signs, second, one = _NUMBERS[dtype]

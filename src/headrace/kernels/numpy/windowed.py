@@ -1,6 +1,8 @@
-"""Convolution and pooling as the ops call them: by the kernel library where it wants the case, else by NumPy.
+"""Convolution and pooling as the ops call them: by the kernel library where it wants the case, else
+by NumPy.
 
-The functions are those of :mod:`headrace.kernels.numpy.im2col` and :mod:`headrace.kernels.numpy.pooling_kernels`, which are the definition.
+The functions are those of :mod:`headrace.kernels.numpy.im2col` and
+:mod:`headrace.kernels.numpy.pooling_kernels`, which are the definition.
 
     >>> y = conv(images, filters, geometry)
 """
@@ -19,9 +21,20 @@ from headrace.kernels.numpy.im2col import Geometry
 from headrace.kernels.numpy.pooling_kernels import Axes, first_maxima, maximum_grad_grad
 
 __all__ = [
-    "average", "average_grad", "conv", "conv_filter_grad", "conv_fused", "conv_input_grad", "depthwise", "depthwise_filter_grad",
-    "depthwise_input_grad", "first_maxima", "maximum", "maximum_grad", "maximum_grad_grad",
-]  # fmt: skip
+    "average",
+    "average_grad",
+    "conv",
+    "conv_filter_grad",
+    "conv_fused",
+    "conv_input_grad",
+    "depthwise",
+    "depthwise_filter_grad",
+    "depthwise_input_grad",
+    "first_maxima",
+    "maximum",
+    "maximum_grad",
+    "maximum_grad_grad",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -49,10 +62,16 @@ def conv(x: Array, w: Array, g: Geometry) -> Array:
 
 
 def conv_fused(
-    x: Array, w: Array, g: Geometry, bias: Array | None = None, add: Array | None = None,
-    relu: bool = False, held: Any = None,
-) -> Array:  # fmt: skip
-    """``conv(x, w) + bias + add``, then ``max(0, …)`` if asked for; the library does it in one pass over memory.
+    x: Array,
+    w: Array,
+    g: Geometry,
+    bias: Array | None = None,
+    add: Array | None = None,
+    relu: bool = False,
+    held: Any = None,
+) -> Array:
+    """``conv(x, w) + bias + add``, then ``max(0, …)`` if asked for; the library does it in one pass
+    over memory.
 
     ``held`` (packed.Held) keeps the filter as the library wants it.
     """
@@ -103,7 +122,9 @@ def _only_read_pixels(x: Array, g: Geometry) -> tuple[Array, Geometry]:
 
 
 def _grouped(w_shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a depthwise filter (*kernel, in, multiplier) as that of a filter with a group per channel."""
+    """The shape of a depthwise filter (*kernel, in, multiplier) as that of a filter with a group
+    per channel.
+    """
     return (*w_shape[:-2], 1, w_shape[-2] * w_shape[-1])
 
 

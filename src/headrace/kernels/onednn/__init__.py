@@ -1,7 +1,9 @@
-"""oneDNN through cffi: products, convolutions, normalisation, softmax, LSTM layers, element-wise functions, updates.
+"""oneDNN through cffi: products, convolutions, normalisation, softmax, LSTM layers, element-wise
+functions, updates.
 
-Arrays are used where they lie; results are the same as NumPy's within rounding. A single matrix product needs no preparation,
-so a new shape costs nothing; everything else has a primitive for each shape, in bounded caches.
+Arrays are used where they lie; results are the same as NumPy's within rounding. A single matrix
+product needs no preparation, so a new shape costs nothing; everything else has a primitive for each
+shape, in bounded caches.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     v   = beta2*v + (1-beta2)*g*g
     var = var - rate * m / (sqrt(v) + epsilon)
 
-The primitives belong to a size and to the betas and epsilon, which do not change while a program trains; the rate does and
-is an argument. Each thread has its own.
+The primitives belong to a size and to the betas and epsilon, which do not change while a program
+trains; the rate does and is an argument. Each thread has its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Primitives for arrays that stay where they are: everything about a call is settled before the first one is made.
+"""Primitives for arrays that stay where they are: everything about a call is settled before the
+first one is made.
 
-A plan whose shapes have settled (lower/settled.py) keeps its values in the same memory from run to run. Each of its steps
-then is a primitive with its arguments, and running it is one call of C. The calls that are made here belong to their caller
-alone; ``aim`` says where an argument lies, and is called again only for weights that have changed.
+A plan whose shapes have settled (lower/settled.py) keeps its values in the same memory from run to
+run. Each of its steps then is a primitive with its arguments, and running it is one call of C. The
+calls that are made here belong to their caller alone; ``aim`` says where an argument lies, and is
+called again only for weights that have changed.
 
     >>> call = fixed.product(x, w, y, bias=True, activation=None, add=None, packed=packed)
     >>> for place, array in enumerate((x, packed.data, y, bias)): call.aim(place, array)
@@ -73,7 +75,10 @@ class Fixed:
         return call.primitive, self.api.stream, len(call.arguments), call.arguments
 
     def give_scratch(self, calls: Iterable[Call]) -> Any:
-        """One block of scratch memory for calls that run one after the other; to be held as long as they are."""
+        """One block of scratch memory for calls that run one after the other.
+
+        To be held as long as they are.
+        """
         wanting = [c for c in calls if c.scratch_size]
         block = aligned(max([c.scratch_size for c in wanting], default=0))
         for call in wanting:
@@ -83,7 +88,10 @@ class Fixed:
     def product(
         self, x: Any, w: Any, out: Any, bias: bool, activation: str | None, add: bool, packed: Any
     ) -> Call | None:
-        """``activation(x @ w + bias) + add``; places: x, weights, out, add, bias. ``packed`` is what ``pack`` gave for w, or None."""
+        """``activation(x @ w + bias) + add``.
+
+        Places: x, weights, out, add, bias. ``packed`` is what ``pack`` gave for w, or None.
+        """
         if x.dtype is not FLOAT32 or (packed is None and w.dtype is not FLOAT32):
             return None
         after = (("binary", ADD, out.shape),) if add else ()
@@ -109,14 +117,18 @@ class Fixed:
     def batch_product(
         self, a: Any, b: Any, out: Any = None, after: tuple[Any, ...] = ()
     ) -> tuple[Call, tuple[int, ...]] | None:
-        """``a @ b`` over leading axes, and the result's shape; places: a, b, out, and arrays of ``after``."""
+        """``a @ b`` over leading axes, and the result's shape.
+
+        Places: a, b, out, and arrays of ``after``.
+        """
         into = None if out is None else (out.shape, out.strides)
         return self.products._make_batch((a.shape, a.strides, b.shape, b.strides, into, after))
 
     def masked(
         self, shape: tuple[int, ...], steps: Sequence[tuple[str, Any]]
     ) -> tuple[tuple[Any, ...], Call, list[Any]] | None:
-        """Steps over scores of many examples, with arrays that are the same for each: what the product does, and the call for the rest.
+        """Steps over scores of many examples, with arrays that are the same for each: what the
+        product does, and the call for the rest.
 
         Places: scores, the first array, scores, further arrays (which are given too).
         """
@@ -153,7 +165,10 @@ class Fixed:
     def conv(
         self, x: Any, w: Any, g: Geometry, bias: bool, add: bool, relu: bool
     ) -> conv.Step | None:
-        """Places: x, filter, out, bias, add; ``enter`` and ``leave`` say which of them have to be brought into another order."""
+        """Places: x, filter, out, bias, add.
+
+        ``enter`` and ``leave`` say which of them have to be brought into another order.
+        """
         case = conv.forward_case(x.shape, w, g, 1, bias, add, relu)
         try:
             return conv.Step(self.api, case) if case.large else None
@@ -161,7 +176,10 @@ class Fixed:
             return None
 
     def pool(self, kind: str, x: Any, axes: Axes) -> tuple[Call, tuple[int, ...]] | None:
-        """Maximum ("max") or average ("avg") of a channels-last array, and the result's shape; places: x, out."""
+        """Maximum ("max") or average ("avg") of a channels-last array, and the result's shape.
+
+        Places: x, out.
+        """
         try:
             return pool.forward_of(self.api, kind, x, axes)
         except RuntimeError:
@@ -172,9 +190,15 @@ class Fixed:
         api = self.api
         desc, vector = api.tensor((rows, columns)), api.vector(columns)
         description = api.description(
-            "layer_normalization_forward", INFERENCE, desc, desc, api.vector(rows), epsilon, AFFINE,
+            "layer_normalization_forward",
+            INFERENCE,
+            desc,
+            desc,
+            api.vector(rows),
+            epsilon,
+            AFFINE,
             api.attributes(),
-        )  # fmt: skip
+        )
         return Call(api, description, [(SRC, desc), (DST, desc), (SCALE, vector), (SHIFT, vector)])
 
     def softmax(self, rows: int, columns: int) -> Call:
@@ -197,6 +221,8 @@ class Fixed:
         return Reorder(api, *ends)
 
     def lstm(self, steps: int, rows: int, inputs: int, hidden: int) -> tuple[Call, int] | None:
-        """Places: x, h, c, weights of the input, of the state, bias, outputs, last h, last c, and so many bytes more."""
+        """Places: x, h, c, weights of the input, of the state, bias, outputs, last h, last c, and
+        so many bytes more.
+        """
         made = self.layers._make(lstm._Key(steps, rows, inputs, hidden))
         return None if made is None else (made.call, made.notes_size)

@@ -1,8 +1,9 @@
 """Convolutions of float32 arrays and their gradients, in any number of dimensions, with groups.
 
-Images lie channels-last as NumPy has them; only filters are packed, into the order that the primitive asks for. A filter is
-``(*kernel, in / groups, out)``; with as many groups as channels it is a depthwise one. A transposed convolution is the gradient by
-the input. Everything answers None where oneDNN has no fast code or where the work is too small to gain.
+Images lie channels-last as NumPy has them; only filters are packed, into the order that the
+primitive asks for. A filter is ``(*kernel, in / groups, out)``; with as many groups as channels it
+is a depthwise one. A transposed convolution is the gradient by the input. Everything answers None
+where oneDNN has no fast code or where the work is too small to gain.
 
     >>> y = convolutions.conv(x, w, geometry, bias=b, relu=True)     # max(0, conv(x, w) + b), one pass
 """
@@ -48,7 +49,8 @@ __all__ = ["Convolutions", "Step", "forward_case"]
 
 #: Primitives that a thread keeps.
 MAX_KEPT = 256
-#: Multiply-adds below which NumPy is as fast; windows of one pixel are a plain matrix product there.
+#: Multiply-adds below which NumPy is as fast; windows of one pixel are a plain matrix product
+#: there.
 MIN_WORK, MIN_POINTWISE = 1 << 16, 1 << 21
 _DIRECT = 1
 
@@ -81,7 +83,9 @@ class _Case(NamedTuple):
 
 
 def wants_blocks(case: _Case, cpu: str) -> bool:
-    """Whether a convolution is faster with channels in blocks, copies to and fro included (conv_layouts.py)."""
+    """Whether a convolution is faster with channels in blocks, copies to and fro included
+    (conv_layouts.py).
+    """
     g = case.geometry
     if case.what == "filter" or case.groups != 1 or g.pointwise or len(g.out) != 2:
         return False
@@ -93,8 +97,9 @@ def wants_blocks(case: _Case, cpu: str) -> bool:
 class Step:
     """The primitive for a case; its filter's own order, and the way there or back.
 
-    Arrays that the primitive wants in another order than channels last are brought into it (``enter``) and back (``leave``):
-    their place among the arguments, the way, and how many bytes they take there.
+    Arrays that the primitive wants in another order than channels last are brought into it
+    (``enter``) and back (``leave``): their place among the arguments, the way, and how many bytes
+    they take there.
     """
 
     def __init__(self, api: Api, case: _Case) -> None:
@@ -175,18 +180,35 @@ class _Parts:
         api = self.api
         free = [api.free_tensor(channels_last(s)[0]) for s in (self.case.images, self.case.results)]
         self.chosen = api.description(
-            "convolution_forward", TRAINING, _DIRECT, free[0], self.weights, api.ffi.NULL, free[1],
-            *self.windows, api.attributes(),
-        )  # fmt: skip
+            "convolution_forward",
+            TRAINING,
+            _DIRECT,
+            free[0],
+            self.weights,
+            api.ffi.NULL,
+            free[1],
+            *self.windows,
+            api.attributes(),
+        )
         self.src, self.dst = (api.query(self.chosen, what) for what in (SRC_DESC, DST_DESC))
 
     def description(self) -> tuple[Any, list[tuple[int, Any]]]:
-        """The primitive's description, and its places: (argument, memory description), None for the packed filter."""
+        """The primitive's description, and its places.
+
+        (argument, memory description), None for the packed filter.
+        """
         make, windows, attr = self.api.description, self.windows, self.attributes
         forward = make(
-            "convolution_forward", TRAINING, _DIRECT, self.src, self.weights,
-            self.bias if self.case.what == "forward" else self.api.ffi.NULL, self.dst, *windows, attr,
-        )  # fmt: skip
+            "convolution_forward",
+            TRAINING,
+            _DIRECT,
+            self.src,
+            self.weights,
+            self.bias if self.case.what == "forward" else self.api.ffi.NULL,
+            self.dst,
+            *windows,
+            attr,
+        )
         if self.case.what == "forward":
             more = [(BIAS, self.bias)] if self.case.bias else []
             if self.case.add:
@@ -205,9 +227,16 @@ class _Parts:
             )
             return backward, [(DIFF_SRC, self.src), (WEIGHTS, None), (DIFF_DST, self.dst)]
         backward = make(
-            "convolution_backward_weights", _DIRECT, self.src, self.weights, self.bias, self.dst, *windows, forward,
+            "convolution_backward_weights",
+            _DIRECT,
+            self.src,
+            self.weights,
+            self.bias,
+            self.dst,
+            *windows,
+            forward,
             attr,
-        )  # fmt: skip
+        )
         more = [(DIFF_BIAS, self.bias)] if self.case.bias else []
         return backward, [(SRC, self.src), (DIFF_WEIGHTS, None), (DIFF_DST, self.dst), *more]
 
@@ -219,7 +248,9 @@ def forward_case(
 
 
 def _filter_order(case: _Case) -> tuple[list[int], list[int]]:
-    """Dimensions and strides of (*kernel, in, out) in oneDNN's order: (groups), out, in, *kernel."""
+    """Dimensions and strides of (*kernel, in, out) in oneDNN's order: (groups), out, in,
+    *kernel.
+    """
     *kernel, inner, out = case.filter_shape
     steps = [inner * out * math.prod(kernel[i + 1 :]) for i in range(len(kernel))]
     if case.groups == 1:
@@ -237,14 +268,22 @@ class Convolutions:
         self.steps: Cache[_Case, Any] = Cache(MAX_KEPT)
 
     def conv(
-        self, x: Any, w: Any, g: Geometry, groups: int = 1, bias: Any = None, add: Any = None,
-        relu: bool = False, packed: Any = None,
-    ) -> Any:  # fmt: skip
+        self,
+        x: Any,
+        w: Any,
+        g: Geometry,
+        groups: int = 1,
+        bias: Any = None,
+        add: Any = None,
+        relu: bool = False,
+        packed: Any = None,
+    ) -> Any:
         """``conv(x, w) + bias + add``, then ``max(0, …)`` if ``relu``, in one pass over memory.
 
-        ``bias`` is a vector over the output's channels, ``add`` an array of the output's shape (a shortcut that goes round the
-        layer); either may be left out. ``packed`` may be what :meth:`pack` gave for the same filter, shapes and options: the filter
-        is then not packed again.
+        ``bias`` is a vector over the output's channels, ``add`` an array of the output's shape (a
+        shortcut that goes round the layer); either may be left out. ``packed`` may be what
+        :meth:`pack` gave for the same filter, shapes and options: the filter is then not packed
+        again.
         """
         more = [a for a in (bias, add) if a is not None]
         if not _taken(x, w, *more):
@@ -266,10 +305,19 @@ class Convolutions:
         return out
 
     def pack(
-        self, x_shape: tuple[int, ...], w: Any, g: Geometry, groups: int = 1, bias: bool = False,
-        add: bool = False, relu: bool = False,
-    ) -> Any:  # fmt: skip
-        """The filter in the order that ``conv`` wants it for such images, to be kept; None where there is no primitive."""
+        self,
+        x_shape: tuple[int, ...],
+        w: Any,
+        g: Geometry,
+        groups: int = 1,
+        bias: bool = False,
+        add: bool = False,
+        relu: bool = False,
+    ) -> Any:
+        """The filter in the order that ``conv`` wants it for such images, to be kept.
+
+        None where there is no primitive.
+        """
         step = self._step(forward_case(x_shape, w, g, groups, bias, add, relu))
         if not step or not _taken(w):
             return None

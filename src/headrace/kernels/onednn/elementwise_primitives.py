@@ -1,7 +1,8 @@
-"""Element-wise functions of large arrays, and gradients that are computed from a function's output, in one pass.
+"""Element-wise functions of large arrays, and gradients that are computed from a function's output,
+in one pass.
 
-Only functions for which oneDNN keeps NumPy's results: its exp turns NaN into infinity, its relu and clip turn it into 0, its
-log flushes denormal numbers; those stay with NumPy.
+Only functions for which oneDNN keeps NumPy's results: its exp turns NaN into infinity, its relu and
+clip turn it into 0, its log flushes denormal numbers; those stay with NumPy.
 
     >>> y = elementwise.unary("Tanh", x)
     >>> dx = elementwise.gradient("TanhGrad", y, dy)
@@ -33,7 +34,8 @@ UNARY: dict[str, tuple[int, float, float]] = {
     "Swish": (0x2C, 1.0, 0.0),
     "GeluErf": (0x31, 0.0, 0.0),
 }
-#: Op -> kind and alpha. They read the function's output, those of ``BY_INPUT`` its input (relu's may be either).
+#: Op -> kind and alpha. They read the function's output, those of ``BY_INPUT`` its input (relu's
+#: may be either).
 GRADIENTS: dict[str, tuple[int, float]] = {
     "ReluGrad": (RELU, 0.0),
     "TanhGrad": (0x101, 0.0),
@@ -66,7 +68,9 @@ class Elementwise:
         return out
 
     def gradient(self, op: str, y: Any, dy: Any) -> Any:
-        """``dy`` times the derivative of the op's function where its output (or its input, see above) is ``y``."""
+        """``dy`` times the derivative of the op's function where its output (or its input, see
+        above) is ``y``.
+        """
         if y.size < MIN_SIZE or y.shape != dy.shape or not contiguous_float32(y, dy):
             return None
         out = buffers.empty(y.shape, np.float32)

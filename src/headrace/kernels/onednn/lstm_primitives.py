@@ -1,6 +1,7 @@
 """All steps of an LSTM layer in one primitive, for inference.
 
-oneDNN wants the gates in the order i, f, g, o; other orders are brought into it when the weights are packed.
+oneDNN wants the gates in the order i, f, g, o; other orders are brought into it when the weights
+are packed.
 
     >>> packed = lstms.pack(kernel, 200, (0, 2, 1, 3), steps=20, rows=64)     # [inputs + hidden, 4 * hidden]
     >>> outputs, state = lstms.layer(x, h, c, packed, bias)                   # x: [steps, rows, inputs]
@@ -61,7 +62,9 @@ class PackedLstm(NamedTuple):
 
 
 class Lstms:
-    """Both functions answer None where oneDNN has no fast code, or the arrays are not contiguous float32."""
+    """Both functions answer None where oneDNN has no fast code, or the arrays are not contiguous
+    float32.
+    """
 
     def __init__(self, api: Api) -> None:
         self.api = api
@@ -114,21 +117,42 @@ class Lstms:
         state, bias = api.tensor((1, 1, rows, hidden)), api.tensor((1, 1, 4, hidden))
         x, y = api.tensor((steps, rows, inputs)), api.tensor((steps, rows, hidden))
         free = [api.free_tensor((1, 1, n, 4, hidden)) for n in (inputs, hidden)]
-        # the code for inference computes with a number of units that is rounded up; that for training does not, but takes notes
+        # the code for inference computes with a number of units that is rounded up; that for
+        # training does not, but takes notes
         padded = hidden % UNITS != 0
         description = api.description(
-            "lstm_forward", TRAINING if padded else INFERENCE, LEFT_TO_RIGHT, x, state, state, *free, null, null, bias, y, state,
-            state, 0, api.attributes(),
-        )  # fmt: skip
+            "lstm_forward",
+            TRAINING if padded else INFERENCE,
+            LEFT_TO_RIGHT,
+            x,
+            state,
+            state,
+            *free,
+            null,
+            null,
+            bias,
+            y,
+            state,
+            state,
+            0,
+            api.attributes(),
+        )
         if not padded and implementation(api, description).startswith("ref"):
             return None
         of_input, of_state = (
             api.c.dnnl_primitive_desc_query_md(description, WEIGHTS_DESC, n) for n in (0, 1)
         )
         places = [
-            (SRC_LAYER, x), (SRC_ITER, state), (SRC_ITER_C, state), (WEIGHTS_LAYER, of_input),
-            (WEIGHTS_ITER, of_state), (BIAS, bias), (DST_LAYER, y), (DST_ITER, state), (DST_ITER_C, state),
-        ]  # fmt: skip
+            (SRC_LAYER, x),
+            (SRC_ITER, state),
+            (SRC_ITER_C, state),
+            (WEIGHTS_LAYER, of_input),
+            (WEIGHTS_ITER, of_state),
+            (BIAS, bias),
+            (DST_LAYER, y),
+            (DST_ITER, state),
+            (DST_ITER_C, state),
+        ]
         notes_size = 0
         if padded:
             notes = api.query(description, WORKSPACE_DESC)

@@ -1,4 +1,7 @@
-"""Orders of memory: descriptions of channels-last arrays, packing, and copies of strided arrays on all cores."""
+"""Orders of memory.
+
+Descriptions of channels-last arrays, packing, and copies of strided arrays on all cores.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ _IMPLEMENTATION = 8
 
 
 def channels_last(shape: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Dimensions and strides, in oneDNN's order (batch, channels, …), of a contiguous (batch, …, channels) array."""
+    """Dimensions and strides, in oneDNN's order (batch, channels, …), of a contiguous (batch, …,
+    channels) array.
+    """
     strides = [1] * len(shape)
     for i in range(len(shape) - 2, -1, -1):
         strides[i] = strides[i + 1] * shape[i + 1]
@@ -42,9 +47,14 @@ class Reorder(Call):
 
     def __init__(self, api: Api, source: Any, target: Any, keep: Any = None) -> None:
         description = api.make(
-            "dnnl_reorder_primitive_desc_create", "dnnl_primitive_desc_destroy",
-            source, api.engine, target, api.engine, api.attributes(),
-        )  # fmt: skip
+            "dnnl_reorder_primitive_desc_create",
+            "dnnl_primitive_desc_destroy",
+            source,
+            api.engine,
+            target,
+            api.engine,
+            api.attributes(),
+        )
         super().__init__(api, description, [(SRC, source), (DST, target)], keep)
 
 

@@ -1,4 +1,5 @@
-"""Batch normalisation over channels-last arrays, layer normalisation over rows, and their gradients.
+"""Batch normalisation over channels-last arrays, layer normalisation over rows, and their
+gradients.
 
     >>> y, mean, variance = norms.batch_norm(x, scale, offset, 1e-3)         # of the batch
     >>> y = norms.batch_norm_inference(x, scale, offset, mean, variance, 1e-3)
@@ -79,7 +80,9 @@ class Norms:
     def batch_norm_grad(
         self, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, training: bool
     ) -> Any:
-        """The gradients of x, scale and offset; not ``training``: mean and variance are constants."""
+        """The gradients of x, scale and offset; not ``training``: mean and variance are
+        constants.
+        """
         channels = x.shape[-1]
         if dy.shape != x.shape or not _fit(x, channels, scale, mean, variance):
             return None
@@ -112,9 +115,16 @@ class Norms:
         desc, vector, forward, flags = self._describe_batch(key)
         api = self.api
         description = api.description(
-            "batch_normalization_backward", BACKWARD, desc, desc, desc, key[3], flags, forward,
+            "batch_normalization_backward",
+            BACKWARD,
+            desc,
+            desc,
+            desc,
+            key[3],
+            flags,
+            forward,
             api.attributes(),
-        )  # fmt: skip
+        )
         places = [(SRC, desc), (DIFF_DST, desc), (DIFF_SRC, desc)]
         places += [(a, vector) for a in (SCALE, MEAN, VARIANCE, DIFF_SCALE, DIFF_SHIFT)]
         return Call(api, description, places, forward)
@@ -151,25 +161,37 @@ class Norms:
         api = self.api
         desc, statistics = api.tensor((rows, columns)), api.vector(rows)
         description = api.description(
-            "layer_normalization_forward", TRAINING, desc, desc, statistics, epsilon, AFFINE,
+            "layer_normalization_forward",
+            TRAINING,
+            desc,
+            desc,
+            statistics,
+            epsilon,
+            AFFINE,
             api.attributes(),
-        )  # fmt: skip
+        )
         return desc, statistics, api.vector(columns), description
 
     def _make_layer(self, key: _Key) -> Call:
         desc, statistics, vector, description = self._describe_layer(key)
         places = [(SRC, desc), (DST, desc), (SCALE, vector), (SHIFT, vector)]
-        return Call(
-            self.api, description, [*places, (MEAN, statistics), (VARIANCE, statistics)]
-        )  # fmt: skip
+        return Call(self.api, description, [*places, (MEAN, statistics), (VARIANCE, statistics)])
 
     def _make_layer_back(self, key: _Key) -> Call:
         desc, statistics, vector, forward = self._describe_layer(key)
         api = self.api
         description = api.description(
-            "layer_normalization_backward", BACKWARD, desc, desc, desc, statistics, key[2], AFFINE,
-            forward, api.attributes(),
-        )  # fmt: skip
+            "layer_normalization_backward",
+            BACKWARD,
+            desc,
+            desc,
+            desc,
+            statistics,
+            key[2],
+            AFFINE,
+            forward,
+            api.attributes(),
+        )
         places = [(SRC, desc), (DIFF_DST, desc), (DIFF_SRC, desc)]
         places += [(MEAN, statistics), (VARIANCE, statistics)]
         # the shift is asked for, and not read

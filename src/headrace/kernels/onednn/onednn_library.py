@@ -1,6 +1,8 @@
-"""The library itself: found beside the Python environment, bound with cffi in ABI mode (no compiler is needed).
+"""The library itself: found beside the Python environment, bound with cffi in ABI mode (no compiler
+is needed).
 
-Handles are freed by the garbage collector. Calls release the interpreter lock and use OpenMP's threads.
+Handles are freed by the garbage collector. Calls release the interpreter lock and use OpenMP's
+threads.
 """
 
 from __future__ import annotations
@@ -131,7 +133,12 @@ INFERENCE, BACKWARD = 96, 128
 
 
 #: What oneDNN's status numbers say.
-_STATUS = {1: "out of memory", 2: "invalid arguments", 3: "not implemented on this CPU", 5: "runtime error"}  # fmt: skip
+_STATUS = {
+    1: "out of memory",
+    2: "invalid arguments",
+    3: "not implemented on this CPU",
+    5: "runtime error",
+}
 
 
 class Refused(RuntimeError):
@@ -196,26 +203,40 @@ class Api:
     def tensor(
         self, dims: Sequence[int], strides: Sequence[int] | None = None, kind: int = FLOAT
     ) -> Any:
-        """The description of an array; strides count elements and are those of C order if left out."""
+        """The description of an array.
+
+        Strides count elements and are those of C order if left out.
+        """
         if strides is None:
             strides = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
         new = self.ffi.new
         return self.make(
-            "dnnl_memory_desc_create_with_strides", "dnnl_memory_desc_destroy",
-            len(dims), new("int64_t[12]", list(dims)), kind, new("int64_t[12]", list(strides)),
-        )  # fmt: skip
+            "dnnl_memory_desc_create_with_strides",
+            "dnnl_memory_desc_destroy",
+            len(dims),
+            new("int64_t[12]", list(dims)),
+            kind,
+            new("int64_t[12]", list(strides)),
+        )
 
     def free_tensor(self, dims: Sequence[int], kind: int = FLOAT) -> Any:
         """The description of an array whose layout the primitive chooses."""
         return self.make(
-            "dnnl_memory_desc_create_with_tag", "dnnl_memory_desc_destroy",
-            len(dims), self.ffi.new("int64_t[12]", list(dims)), kind, 1,
-        )  # fmt: skip
+            "dnnl_memory_desc_create_with_tag",
+            "dnnl_memory_desc_destroy",
+            len(dims),
+            self.ffi.new("int64_t[12]", list(dims)),
+            kind,
+            1,
+        )
 
     def attributes(
         self, after: Sequence[tuple[Any, ...]] = (), scales: Sequence[tuple[int, int]] = ()
     ) -> Any:
-        """Scratch memory is the caller's; ``after`` as for ``binary``; ``scales`` are (argument, mask)."""
+        """Scratch memory is the caller's.
+
+        ``after`` as for ``binary``; ``scales`` are (argument, mask).
+        """
         attr = self.make("dnnl_primitive_attr_create", "dnnl_primitive_attr_destroy")
         self.check(self.c.dnnl_primitive_attr_set_scratchpad_mode(attr, 1))
         if after:
@@ -231,7 +252,10 @@ class Api:
         )
 
     def query(self, description: Any, what: int) -> Any:
-        """A memory description that a primitive's description holds (and owns); NULL if there is none."""
+        """A memory description that a primitive's description holds (and owns).
+
+        NULL if there is none.
+        """
         return self.c.dnnl_primitive_desc_query_md(description, what, 0)
 
     def memory(self, desc: Any) -> Any:
@@ -242,14 +266,23 @@ class Api:
     def binary(
         self, kind: int, src0: Any, src1: Any, dst: Any, after: list[tuple[Any, ...]]
     ) -> Any:
-        """A binary primitive with operations after it: ("eltwise", kind, a, b), ("sum", scale), ("binary", kind, desc)."""
+        """A binary primitive with operations after it.
+
+        ("eltwise", kind, a, b), ("sum", scale), ("binary", kind, desc).
+        """
         ops = self._post_ops(after)
         attr = self.make("dnnl_primitive_attr_create", "dnnl_primitive_attr_destroy")
         self.check(self.c.dnnl_primitive_attr_set_post_ops(attr, ops))
         desc = self.make(
-            "dnnl_binary_primitive_desc_create", "dnnl_primitive_desc_destroy",
-            self.engine, kind, src0, src1, dst, attr,
-        )  # fmt: skip
+            "dnnl_binary_primitive_desc_create",
+            "dnnl_primitive_desc_destroy",
+            self.engine,
+            kind,
+            src0,
+            src1,
+            dst,
+            attr,
+        )
         return self.make("dnnl_primitive_create", "dnnl_primitive_destroy", desc)
 
     def _post_ops(self, after: Sequence[tuple[Any, ...]]) -> Any:

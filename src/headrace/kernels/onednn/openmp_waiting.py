@@ -1,8 +1,10 @@
-"""How libgomp's threads wait for the next parallel region: by spinning while cores are free, by sleeping while they are contended.
+"""How libgomp's threads wait for the next parallel region: by spinning while cores are free, by
+sleeping while they are contended.
 
-The runtime has no function for it, but a documented rule (GOMP_SPINCOUNT): when there are more OpenMP threads than CPUs, a wait spins
-100 times only instead of GOMP_SPINCOUNT times. So while cores are contended a thread of ours keeps a team of its own, whose
-members sleep; when it ends, they do, and waits spin again.
+The runtime has no function for it, but a documented rule (GOMP_SPINCOUNT): when there are more
+OpenMP threads than CPUs, a wait spins 100 times only instead of GOMP_SPINCOUNT times. So while
+cores are contended a thread of ours keeps a team of its own, whose members sleep; when it ends,
+they do, and waits spin again.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from headrace.runtime import waiting
 
 __all__ = ["SPINS", "OpenMPWaiting"]
 
-#: Turns of a wait on free cores: a few hundred microseconds, longer than what lies between two primitives of a step.
+#: Turns of a wait on free cores: a few hundred microseconds, longer than what lies between two
+#: primitives of a step.
 SPINS = 10_000
 #: Threads that may be started to have more than there are CPUs.
 MAX_EXTRA = 4
@@ -30,7 +33,10 @@ class OpenMPWaiting:
         self.end: threading.Event | None = None
 
     def watch(self) -> bool:
-        """Follow the state of the machine; False where that takes too many threads, or there is nothing that waits."""
+        """Follow the state of the machine.
+
+        False where that takes too many threads, or there is nothing that waits.
+        """
         if self.extra > MAX_EXTRA or not hasattr(self.openmp, "GOMP_parallel"):
             return False
         waiting.on_change(self.change)

@@ -1,8 +1,10 @@
-"""Maximum and average over windows of float32 images, in two and three dimensions, and their gradients.
+"""Maximum and average over windows of float32 images, in two and three dimensions, and their
+gradients.
 
-Channels may lie last or first, as the array has them in memory; the result lies likewise. The gradient of a maximum computes the
-maxima again to learn where they are (the first largest element of a window), which takes less time than comparing does. A NaN
-is passed over, and where there is no number the lowest finite one stands: TensorFlow computes with the same code.
+Channels may lie last or first, as the array has them in memory; the result lies likewise. The
+gradient of a maximum computes the maxima again to learn where they are (the first largest element
+of a window), which takes less time than comparing does. A NaN is passed over, and where there is no
+number the lowest finite one stands: TensorFlow computes with the same code.
 """
 
 from __future__ import annotations
@@ -33,13 +35,17 @@ from headrace.runtime.thread_pool import thread_count
 __all__ = ["Pooling", "forward_of"]
 
 MAX_KEPT = 256
-#: Elements of the larger array below which NumPy does it; fewer channels than these, lying first, it does faster too.
+#: Elements of the larger array below which NumPy does it; fewer channels than these, lying first,
+#: it does faster too.
 MIN_SIZE, MIN_FIRST = 1 << 12, 16
 _MAX, _AVERAGE = 0x1FF, 0x3FF
 
 
 class _Case(NamedTuple):
-    """What a primitive is made for; shapes are (batch, *spatial, channels) whatever lies in memory."""
+    """What a primitive is made for.
+
+    Shapes are (batch, *spatial, channels) whatever lies in memory.
+    """
 
     what: str  # "forward" or "gradient"
     kind: int
@@ -105,9 +111,14 @@ class _Gradient:
         self.results = windows.results
         forward = windows.forward(api, case.kind, TRAINING)
         description = api.description(
-            "pooling_backward", case.kind, windows.src, windows.dst, *windows.rows, forward,
+            "pooling_backward",
+            case.kind,
+            windows.src,
+            windows.dst,
+            *windows.rows,
+            forward,
             api.attributes(),
-        )  # fmt: skip
+        )
         places = [(DIFF_SRC, windows.src), (DIFF_DST, windows.dst)]
         self.find: Call | None = None
         if case.kind == _MAX:
@@ -121,7 +132,10 @@ class _Gradient:
 
 
 class Pooling:
-    """Pooling functions as in :mod:`headrace.kernels.numpy.pooling_kernels`; None where NumPy should do it."""
+    """Pooling functions as in :mod:`headrace.kernels.numpy.pooling_kernels`.
+
+    None where NumPy should do it.
+    """
 
     def __init__(self, api: Api, layouts: Layouts) -> None:
         self.api = api
@@ -197,7 +211,10 @@ class _View(NamedTuple):
 
 
 def _view(x: Any, axes: Axes, shape: tuple[int, ...] | None = None) -> _View | None:
-    """Channels last in memory, or first; None for what does not lie in either way, is small or pools other axes."""
+    """Channels last in memory, or first.
+
+    None for what does not lie in either way, is small or pools other axes.
+    """
     whole = x.shape if shape is None else shape
     n = len(whole)
     if x.dtype != FLOAT32 or n not in (4, 5) or not x.size or math.prod(whole) < MIN_SIZE:

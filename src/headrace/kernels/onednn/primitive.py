@@ -1,8 +1,9 @@
-"""A primitive with the memory objects that it works on, and the bounded cache that keeps primitives.
+"""A primitive with the memory objects that it works on, and the bounded cache that keeps
+primitives.
 
-Making a primitive takes a fraction of a millisecond, calling one a few microseconds; so each is kept under a key that says
-everything it was made for (sizes, strides, options). Memory objects are bound to an array by each call, therefore every
-thread has its own.
+Making a primitive takes a fraction of a millisecond, calling one a few microseconds; so each is
+kept under a key that says everything it was made for (sizes, strides, options). Memory objects are
+bound to an array by each call, therefore every thread has its own.
 
     >>> kept: Cache[tuple[int, int], Call] = Cache(64)
     >>> call = kept.get((512, 768), make)   # make((512, 768)) -> Call, at most once in this thread while it is kept
@@ -34,7 +35,9 @@ MAX_COUNTS = 3
 
 
 class Cache(Generic[Key, Made]):
-    """What was used last stays, at most ``limit`` per thread (and number of threads that it spreads its work over)."""
+    """What was used last stays, at most ``limit`` per thread (and number of threads that it
+    spreads its work over).
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -86,7 +89,9 @@ _scratch = _Scratch()
 
 
 class Call:
-    """A primitive of a description, called with an array for each of ``places`` (argument, memory description)."""
+    """A primitive of a description, called with an array for each of ``places`` (argument, memory
+    description).
+    """
 
     def __init__(
         self, api: Api, description: Any, places: Sequence[tuple[int, Any]], keep: Any = None

@@ -1,9 +1,11 @@
-"""Matrix products by the matmul primitive: batches, weights packed once, bias and activation in the same pass.
+"""Matrix products by the matmul primitive: batches, weights packed once, bias and activation in the
+same pass.
 
-``dnnl_sgemm`` (matmul.py) is as fast for a single plain product; the primitive wins for batches of products, and for weights
-that were packed: ``pack`` brings them into the layout that the product reads, once, and in bfloat16, int8 or int7 (bytes of which
-7 bits are used) if that is asked for. weight_types.py says what a CPU can do. An integer product quantizes its left side as it
-comes, with one scale; weights have a scale for each column.
+``dnnl_sgemm`` (matmul.py) is as fast for a single plain product; the primitive wins for batches of
+products, and for weights that were packed: ``pack`` brings them into the layout that the product
+reads, once, and in bfloat16, int8 or int7 (bytes of which 7 bits are used) if that is asked for.
+weight_types.py says what a CPU can do. An integer product quantizes its left side as it comes, with
+one scale; weights have a scale for each column.
 
     >>> w = products.pack(weights, rows=128)
     >>> y = products.product(x, w, bias, "relu")
@@ -45,8 +47,8 @@ from headrace.runtime import buffers
 
 __all__ = ["ACTIVATIONS", "Packed", "Products", "score_steps"]
 
-#: Element-wise functions that a product applies to its result: (kind, alpha, beta). Two differ from NumPy's at odd values:
-#: relu gives 0 for NaN, gelu_erf NaN for infinity.
+#: Element-wise functions that a product applies to its result: (kind, alpha, beta). Two differ from
+#: NumPy's at odd values: relu gives 0 for NaN, gelu_erf NaN for infinity.
 ACTIVATIONS: dict[str, tuple[int, float, float]] = {
     "relu": (0x20, 0.0, 0.0),
     "tanh": (0x21, 0.0, 0.0),
@@ -75,7 +77,10 @@ ARRAY_STEPS = {"Mul": MUL, "Add": ADD, "AddV2": ADD, "Sub": SUB}
 
 
 class _Case(NamedTuple):
-    """What a product's primitive is made for; strides count elements, those of packed weights are None."""
+    """What a product's primitive is made for.
+
+    Strides count elements, those of packed weights are None.
+    """
 
     left: tuple[int, ...]
     left_strides: tuple[int, ...]
@@ -88,7 +93,8 @@ class _Case(NamedTuple):
     after: tuple[tuple[Any, ...], ...] = ()
 
 
-#: Shapes and strides (in bytes) of both sides, of the target if there is one, and what is done to the result.
+#: Shapes and strides (in bytes) of both sides, of the target if there is one, and what is done to
+#: the result.
 _BatchKey = tuple[
     tuple[int, ...],
     tuple[int, ...],
@@ -145,7 +151,10 @@ class Products:
         return out
 
     def scores(self, q: Any, keys: Any, steps: Sequence[tuple[str, Any]]) -> Any:
-        """``q @ keys`` over leading axes and then, in the same pass, ``steps``: numbers or arrays that multiply or are added."""
+        """``q @ keys`` over leading axes and then, in the same pass, ``steps``.
+
+        Numbers or arrays that multiply or are added.
+        """
         found = score_steps(steps, q.ndim)
         if found is None:
             return None
@@ -177,7 +186,10 @@ class Products:
         return None if call is None else (call, shape)
 
     def matmul_bias(self, a: Any, b: Any, bias: Any) -> Any:
-        """``a @ b + bias`` in one pass, where that is faster: right sides that stay in a core's cache."""
+        """``a @ b + bias`` in one pass, where that is faster.
+
+        Right sides that stay in a core's cache.
+        """
         rows, elements = self.choices.bias_rows, self.choices.bias_elements
         if a.shape[0] < rows or b.size > elements or not contiguous_float32(a, b, bias):
             return None
@@ -191,9 +203,15 @@ class Products:
     # packed ---------------------------------------------------------------------------------
 
     def pack(
-        self, weights: Any, rows: int, kind: str = "float32", bias: bool = True, activation: str | None = None
-    ) -> Packed | None:  # fmt: skip
-        """Weights (columns in, columns out) for products with about ``rows`` rows, as float32, bfloat16, int8 or int7.
+        self,
+        weights: Any,
+        rows: int,
+        kind: str = "float32",
+        bias: bool = True,
+        activation: str | None = None,
+    ) -> Packed | None:
+        """Weights (columns in, columns out) for products with about ``rows`` rows, as float32,
+        bfloat16, int8 or int7.
 
         None where oneDNN has no fast code for them on this machine, or its result could be wrong.
         """
@@ -221,9 +239,16 @@ class Products:
         return kind == "int7" or choose_way(kind, self.api.isa).kind == "int8"
 
     def product(
-        self, a: Any, weights: Packed, bias: Any = None, activation: str | None = None, out: Any = None
-    ) -> Any:  # fmt: skip
-        """``activation(a @ weights + bias)`` in float32 for a float32 matrix ``a`` and packed weights."""
+        self,
+        a: Any,
+        weights: Packed,
+        bias: Any = None,
+        activation: str | None = None,
+        out: Any = None,
+    ) -> Any:
+        """``activation(a @ weights + bias)`` in float32 for a float32 matrix ``a`` and packed
+        weights.
+        """
         k, n = weights.shape
         if a.dtype is not FLOAT32 or a.ndim != 2 or a.shape[1] != k or not a.size:
             return None
@@ -307,7 +332,10 @@ class Products:
 def score_steps(
     steps: Sequence[tuple[str, Any]], rank: int
 ) -> tuple[tuple[Any, ...], list[Any]] | None:
-    """What is done after a product in its own pass, and the arrays that it takes; None if that is not possible."""
+    """What is done after a product in its own pass, and the arrays that it takes.
+
+    None if that is not possible.
+    """
     after: list[tuple[Any, ...]] = []
     arrays = []
     for name, arg in steps:
@@ -329,7 +357,10 @@ def _result_shape(case: _Case) -> tuple[int, ...]:
 def _raised(
     shape: tuple[int, ...], steps: tuple[int, ...], rank: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Shape and strides (in elements) with axes of length 1 in front; None for memory that a product cannot walk."""
+    """Shape and strides (in elements) with axes of length 1 in front.
+
+    None for memory that a product cannot walk.
+    """
     strides = []
     for size, stride in zip(shape, steps):
         if size == 0 or stride % 4 or (size > 1 and stride <= 0):

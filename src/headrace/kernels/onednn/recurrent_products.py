@@ -1,4 +1,5 @@
-"""Products of the steps of a recurrent layer: the weights packed once for all steps, the gates' functions in the same pass.
+"""Products of the steps of a recurrent layer: the weights packed once for all steps, the gates'
+functions in the same pass.
 
 >>> step = recurrent.gates(weights, rows, factor, before, after)
 >>> step(h, out)      # out = tanh((out + h @ weights) * factor + before) * factor + after

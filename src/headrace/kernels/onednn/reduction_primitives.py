@@ -1,6 +1,7 @@
 """Sums of long rows on all cores.
 
-Only those: oneDNN has no fast code for sums over the first axis, and shorter rows are BLAS's (a product with ones).
+Only those: oneDNN has no fast code for sums over the first axis, and shorter rows are BLAS's (a
+product with ones).
 
     >>> totals = sums.row_sums(x)   # over the last axis
 """
@@ -28,7 +29,10 @@ class Sums:
         self.calls: Cache[tuple[int, int], Call] = Cache(MAX_KEPT)
 
     def row_sums(self, x: Any) -> Any:
-        """The sums over the last axis; None where the array is not large contiguous float32 with long rows."""
+        """The sums over the last axis.
+
+        None where the array is not large contiguous float32 with long rows.
+        """
         if x.size < MIN_SIZE or x.shape[-1] < MIN_ROW or not contiguous_float32(x):
             return None
         out = np.empty(x.shape[:-1], np.float32)

@@ -1,4 +1,7 @@
-"""Matrix products through ``dnnl_sgemm``: any shape, nothing to prepare, transposed views as they are."""
+"""Matrix products through ``dnnl_sgemm``.
+
+Any shape, nothing to prepare, transposed views as they are.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,9 @@ def _layout(x: Any) -> tuple[bytes, int] | None:
 
 
 def better_swapped(a: Any, b: Any, choices: Choices) -> bool:
-    """Whether (b.T @ a.T).T, turned round afterwards, is faster: few rows times a large transposed matrix, as in the gradient of a
-    dense layer's input."""
+    """Whether (b.T @ a.T).T, turned round afterwards, is faster: few rows times a large transposed
+    matrix, as in the gradient of a dense layer's input.
+    """
     few = a.shape[0] <= choices.few
     return bool(few and b.strides[0] == 4 < b.strides[1] and b.size >= choices.large)
 
@@ -38,7 +42,10 @@ def better_as_primitive(a: Any, b: Any, choices: Choices) -> bool:
 
 
 def few_rows(api: Api, a: Any, b: Any, bias: Any) -> Any:
-    """``a @ b + bias`` (which may be None) for so few rows that what is around the call counts; None where it cannot."""
+    """``a @ b + bias`` (which may be None) for so few rows that what is around the call counts.
+
+    None where it cannot.
+    """
     flags = b.flags
     if a.dtype is not FLOAT32 or b.dtype is not FLOAT32 or not a.flags.c_contiguous:
         return None
@@ -55,14 +62,28 @@ def few_rows(api: Api, a: Any, b: Any, bias: Any) -> Any:
     buffer = api.ffi.from_buffer
     right = b if kind == b"N" else b.T
     status = api.c.dnnl_sgemm(
-        b"N", kind, m, n, k, 1.0, buffer("float[]", a), k, buffer("float[]", right), leading,
-        0.0 if bias is None else 1.0, buffer("float[]", out), n,
-    )  # fmt: skip
+        b"N",
+        kind,
+        m,
+        n,
+        k,
+        1.0,
+        buffer("float[]", a),
+        k,
+        buffer("float[]", right),
+        leading,
+        0.0 if bias is None else 1.0,
+        buffer("float[]", out),
+        n,
+    )
     return out if status == 0 else None
 
 
 def matmul(api: Api, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
-    """``a @ b`` (or ``out += a @ b``) for float32 matrices; None where oneDNN cannot take them as they lie."""
+    """``a @ b`` (or ``out += a @ b``) for float32 matrices.
+
+    None where oneDNN cannot take them as they lie.
+    """
     left, right = _layout(a), _layout(b)
     if left is None or right is None:
         return None
@@ -74,7 +95,18 @@ def matmul(api: Api, a: Any, b: Any, out: Any, accumulate: bool = False) -> Any:
         return None
     pointer = api.pointer
     status = api.c.dnnl_sgemm(
-        left[0], right[0], m, n, k, 1.0, pointer(a, "float*"), left[1], pointer(b, "float*"), right[1],
-        1.0 if accumulate else 0.0, pointer(out, "float*"), n,
-    )  # fmt: skip
+        left[0],
+        right[0],
+        m,
+        n,
+        k,
+        1.0,
+        pointer(a, "float*"),
+        left[1],
+        pointer(b, "float*"),
+        right[1],
+        1.0 if accumulate else 0.0,
+        pointer(out, "float*"),
+        n,
+    )
     return out if status == 0 else None

@@ -1,8 +1,8 @@
 """Softmax and log-softmax over the last axis, and their gradients.
 
-oneDNN computes a row that holds a NaN or +inf as zeros (minus infinities for the logarithm) with NaN at the places of the
-bad values only; NumPy and TensorFlow give NaN for the whole row, and so does this: the first column shows which rows to
-look at.
+oneDNN computes a row that holds a NaN or +inf as zeros (minus infinities for the logarithm) with
+NaN at the places of the bad values only; NumPy and TensorFlow give NaN for the whole row, and so
+does this: the first column shows which rows to look at.
 
     >>> p = softmaxes.softmax(logits)
 """

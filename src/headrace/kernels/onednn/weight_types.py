@@ -1,9 +1,11 @@
 """Which narrow types of weights this CPU computes with: correctly, and faster than with float32.
 
-Without VNNI oneDNN multiplies unsigned by signed bytes and adds two such products in 16 bits, saturating: the left side is
-shifted to 0…255, so weights of 8 bits overflow (2 · 255 · 127 > 32,767) and weights of 7 bits do not (2 · 255 · 63 = 32,130).
-Measured, in microseconds, for 1 x 768 x 3072 in int8 and in float32: AVX-512 with VNNI 57 / 222, AVX-512 (7 bits) 235 / 446,
-AVX2 (7 bits) 1,750 / 154. So AVX2 without VNNI computes in float32. bfloat16 does not exist in oneDNN for AVX2 alone.
+Without VNNI oneDNN multiplies unsigned by signed bytes and adds two such products in 16 bits,
+saturating: the left side is shifted to 0…255, so weights of 8 bits overflow (2 · 255 · 127 >
+32,767) and weights of 7 bits do not (2 · 255 · 63 = 32,130). Measured, in microseconds, for 1 x 768
+x 3072 in int8 and in float32: AVX-512 with VNNI 57 / 222, AVX-512 (7 bits) 235 / 446, AVX2 (7 bits)
+1,750 / 154. So AVX2 without VNNI computes in float32. bfloat16 does not exist in oneDNN for AVX2
+alone.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from headrace.runtime.cpu_features import AVX2_VNNI, AVX512, AVX512_BF16, AVX512
 
 __all__ = ["FEW_ROWS", "LEVELS", "MAX_INNER", "choose_way"]
 
-#: Without instructions for bfloat16 only a few rows at a time are faster than in float32: they halve what is read.
+#: Without instructions for bfloat16 only a few rows at a time are faster than in float32: they
+#: halve what is read.
 FEW_ROWS = 4
 #: The largest quantized weight of each integer type.
 LEVELS = {"int8": 127, "int7": 63}
@@ -21,8 +24,10 @@ LEVELS = {"int8": 127, "int7": 63}
 MAX_INNER = (2**31 - 1) // (127 * 127)
 
 _INT_BOUND = (
-    "half a step of the inputs (their largest / 127) times the sum of |weights| of the column, plus half a step of the weights "
-    "(the column's largest / {levels}) times the sum of |inputs| of the row, plus a quarter of both steps a term"
+    "half a step of the inputs (their largest / 127) times the sum of |weights| of the "
+    "column, plus half a step of the weights "
+    "(the column's largest / {levels}) times the sum of |inputs| of the row, plus a "
+    "quarter of both steps a term"
 )
 _BFLOAT16_BOUND = "1/128 of the sum of |input · weight| (8 significant bits on either side)"
 _FLOAT32_BOUND = "float32's rounding"
@@ -44,7 +49,10 @@ def _int8(isa: int) -> WeightsWay:
         why = f"{name} multiplies bytes exactly"
         return WeightsWay("int8", "int8", "int8", why, bound, MAX_INNER)
     if isa & AVX512 == AVX512:
-        why = f"{name} without VNNI adds products of bytes in 16 bits, which weights of 8 bits would overflow"
+        why = (
+            f"{name} without VNNI adds products of bytes in 16 bits, which weights of 8 bits "
+            "would overflow"
+        )
         bound = _INT_BOUND.format(levels=63)
         return WeightsWay("int8", "int7", "int8 with weights of 7 bits", why, bound, MAX_INNER)
     why = f"{name} without VNNI has no int8 product that is both right and faster than float32"

@@ -15,9 +15,13 @@ from headrace.variables.variable_scope import (
 )
 
 __all__ = [
-    "attention_decoder", "check_projection", "embedding_attention_decoder", "embedding_rnn_decoder",
-    "extract_argmax_and_embed", "rnn_decoder",
-]  # fmt: skip
+    "attention_decoder",
+    "check_projection",
+    "embedding_attention_decoder",
+    "embedding_rnn_decoder",
+    "extract_argmax_and_embed",
+    "rnn_decoder",
+]
 
 
 def extract_argmax_and_embed(
@@ -50,7 +54,10 @@ def rnn_decoder(
     loop_function: Callable[[Any, Any], Any] | None = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """``(outputs, state)`` over a list of inputs; ``loop_function(previous_output, i)`` replaces all but the first."""
+    """``(outputs, state)`` over a list of inputs.
+
+    ``loop_function(previous_output, i)`` replaces all but the first.
+    """
     with variable_scope(scope or "rnn_decoder"):
         state, outputs, before = initial_state, [], None
         for i, x in enumerate(decoder_inputs):
@@ -205,7 +212,12 @@ def embedding_attention_decoder(
             )
         inputs = [ops.embedding_lookup(embedding, i) for i in decoder_inputs]
         return attention_decoder(
-            inputs, initial_state, attention_states, cell,
-            cell.output_size if output_size is None else output_size, num_heads, loop,
+            inputs,
+            initial_state,
+            attention_states,
+            cell,
+            cell.output_size if output_size is None else output_size,
+            num_heads,
+            loop,
             initial_state_attention=initial_state_attention,
-        )  # fmt: skip
+        )

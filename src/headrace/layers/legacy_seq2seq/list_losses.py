@@ -20,7 +20,9 @@ def sequence_loss_by_example(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """Weighted cross entropy per row of lists of logits (batch, classes), targets (batch) and weights (batch)."""
+    """Weighted cross entropy per row of lists of logits (batch, classes), targets (batch) and
+    weights (batch).
+    """
     if len(targets) != len(logits) or len(weights) != len(logits):
         raise ValueError(
             "Lengths of logits, weights, and targets must be the same "
@@ -72,11 +74,15 @@ def model_with_buckets(
     per_example_loss: bool = False,
     name: str | None = None,
 ) -> tuple[list[Any], list[Any]]:
-    """``(outputs, losses)`` of ``seq2seq(encoder_inputs, decoder_inputs)`` for each pair of lengths in ``buckets``."""
+    """``(outputs, losses)`` of ``seq2seq(encoder_inputs, decoder_inputs)`` for each pair of
+    lengths in ``buckets``.
+    """
     encoder, decoder = buckets[-1]
     for what, values, need in (
-        ("encoder_inputs", encoder_inputs, encoder), ("targets", targets, decoder), ("weights", weights, decoder),
-    ):  # fmt: skip
+        ("encoder_inputs", encoder_inputs, encoder),
+        ("targets", targets, decoder),
+        ("weights", weights, decoder),
+    ):
         if len(values) < need:
             raise ValueError(
                 f"Length of {what} ({len(values)}) must be at least that of last bucket ({need})."
@@ -91,7 +97,10 @@ def model_with_buckets(
                 outputs.append(made)
                 losses.append(
                     loss_of(
-                        made, targets[:second], weights[:second], softmax_loss_function=softmax_loss_function
+                        made,
+                        targets[:second],
+                        weights[:second],
+                        softmax_loss_function=softmax_loss_function,
                     )
-                )  # fmt: skip
+                )
     return outputs, losses

@@ -1,6 +1,7 @@
 """Whole models over lists of inputs: an encoder and a decoder.
 
-``feed_previous`` may be a bool or a bool tensor; with a tensor both decoders are built and share their variables.
+``feed_previous`` may be a bool or a bool tensor; with a tensor both decoders are built and share
+their variables.
 """
 
 from __future__ import annotations
@@ -28,14 +29,22 @@ from headrace.variables.variable_scope import (
 )
 
 __all__ = [
-    "basic_rnn_seq2seq", "embedding_attention_seq2seq", "embedding_rnn_seq2seq", "embedding_tied_rnn_seq2seq",
-    "one2many_rnn_seq2seq", "tied_rnn_seq2seq",
-]  # fmt: skip
+    "basic_rnn_seq2seq",
+    "embedding_attention_seq2seq",
+    "embedding_rnn_seq2seq",
+    "embedding_tied_rnn_seq2seq",
+    "one2many_rnn_seq2seq",
+    "tied_rnn_seq2seq",
+]
 
 
 def basic_rnn_seq2seq(
-    encoder_inputs: Any, decoder_inputs: Any, cell: Any, dtype: Any = dtypes.float32, scope: Any = None
-) -> tuple[list[Any], Any]:  # fmt: skip
+    encoder_inputs: Any,
+    decoder_inputs: Any,
+    cell: Any,
+    dtype: Any = dtypes.float32,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
     """An encoder and a decoder with two copies of ``cell``."""
     with variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
@@ -61,7 +70,9 @@ def tied_rnn_seq2seq(
 def _either(
     feed_previous: Any, build: Callable[[bool], Any], count: int, like: Any
 ) -> tuple[list[Any], Any]:
-    """``build(feed_previous)``, or both under a ``cond``; ``like`` has the structure of the state."""
+    """``build(feed_previous)``, or both under a ``cond``; ``like`` has the structure of the
+    state.
+    """
     if isinstance(feed_previous, bool):
         return build(feed_previous)  # type: ignore[no-any-return]
 
@@ -98,9 +109,15 @@ def embedding_rnn_seq2seq(
 
         def build(feed: bool) -> Any:
             return embedding_rnn_decoder(
-                decoder_inputs, state, cell, num_decoder_symbols, embedding_size, output_projection, feed,
+                decoder_inputs,
+                state,
+                cell,
+                num_decoder_symbols,
+                embedding_size,
+                output_projection,
+                feed,
                 update_embedding_for_previous=isinstance(feed_previous, bool),
-            )  # fmt: skip
+            )
 
         return _either(feed_previous, build, len(decoder_inputs), state)
 
@@ -167,10 +184,19 @@ def embedding_attention_seq2seq(
 
         def build(feed: bool) -> Any:
             return embedding_attention_decoder(
-                decoder_inputs, state, attention_states, cell, num_decoder_symbols, embedding_size, num_heads,
-                output_size, output_projection, feed, update_embedding_for_previous=known,
+                decoder_inputs,
+                state,
+                attention_states,
+                cell,
+                num_decoder_symbols,
+                embedding_size,
+                num_heads,
+                output_size,
+                output_projection,
+                feed,
+                update_embedding_for_previous=known,
                 initial_state_attention=initial_state_attention,
-            )  # fmt: skip
+            )
 
         return _either(feed_previous, build, len(decoder_inputs), state)
 

@@ -1,1 +1,4 @@
-"""Recurrent networks: cells (one step), wrappers around cells, and the loops that run them over a sequence."""
+"""Recurrent networks.
+
+Cells (one step), wrappers around cells, and the loops that run them over a sequence.
+"""

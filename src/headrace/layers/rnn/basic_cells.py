@@ -123,9 +123,12 @@ class GRUCell(_SimpleCell):
             f"gates/{WEIGHTS}", shape=[depth + n, 2 * n], initializer=kernel
         )
         self._gate_bias = self.add_variable(
-            f"gates/{BIAS}", shape=[2 * n],
-            initializer=constant_initializer(1.0, dtype=self.dtype or dtypes.float32) if bias is None else bias,
-        )  # fmt: skip
+            f"gates/{BIAS}",
+            shape=[2 * n],
+            initializer=constant_initializer(1.0, dtype=self.dtype or dtypes.float32)
+            if bias is None
+            else bias,
+        )
         self._candidate_kernel = self.add_variable(
             f"candidate/{WEIGHTS}", shape=[depth + n, n], initializer=kernel
         )
@@ -254,9 +257,11 @@ class LSTMCell(_SimpleCell):
         n = self._num_units
         h = n if self._num_proj is None else self._num_proj
         self._kernel = self.add_variable(
-            WEIGHTS, shape=[depth + h, 4 * n], initializer=self._initializer,
+            WEIGHTS,
+            shape=[depth + h, 4 * n],
+            initializer=self._initializer,
             partitioner=_partitioner(self._num_unit_shards),
-        )  # fmt: skip
+        )
         self._bias = self.add_variable(BIAS, shape=[4 * n], initializer=_zeros(self.dtype))
         if self._use_peepholes:
             self._w_f_diag, self._w_i_diag, self._w_o_diag = (
@@ -265,9 +270,11 @@ class LSTMCell(_SimpleCell):
             )
         if self._num_proj is not None:
             self._proj_kernel = self.add_variable(
-                f"projection/{WEIGHTS}", shape=[n, self._num_proj], initializer=self._initializer,
+                f"projection/{WEIGHTS}",
+                shape=[n, self._num_proj],
+                initializer=self._initializer,
                 partitioner=_partitioner(self._num_proj_shards),
-            )  # fmt: skip
+            )
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
@@ -308,9 +315,15 @@ class LSTMCell(_SimpleCell):
 
     def get_config(self) -> dict[str, Any]:
         plain = (
-            "use_peepholes", "cell_clip", "num_proj", "proj_clip", "num_unit_shards", "num_proj_shards", "forget_bias",
+            "use_peepholes",
+            "cell_clip",
+            "num_proj",
+            "proj_clip",
+            "num_unit_shards",
+            "num_proj_shards",
+            "forget_bias",
             "state_is_tuple",
-        )  # fmt: skip
+        )
         return {
             **super().get_config(),
             **{name: getattr(self, "_" + name) for name in plain},

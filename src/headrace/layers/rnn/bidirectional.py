@@ -12,9 +12,11 @@ from headrace.layers.rnn.static_rnn import reverse_seq, static_rnn
 from headrace.variables.variable_scope import variable_scope
 
 __all__ = [
-    "bidirectional_dynamic_rnn", "stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn",
+    "bidirectional_dynamic_rnn",
+    "stack_bidirectional_dynamic_rnn",
+    "stack_bidirectional_rnn",
     "static_bidirectional_rnn",
-]  # fmt: skip
+]
 
 
 def bidirectional_dynamic_rnn(
@@ -30,7 +32,9 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """``((outputs_fw, outputs_bw), (state_fw, state_bw))`` of two ``dynamic_rnn``, the second over reversed inputs."""
+    """``((outputs_fw, outputs_bw), (state_fw, state_bw))`` of two ``dynamic_rnn``, the second over
+    reversed inputs.
+    """
     assert_like_rnncell("cell_fw", cell_fw)
     assert_like_rnncell("cell_bw", cell_bw)
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
@@ -44,8 +48,16 @@ def bidirectional_dynamic_rnn(
 
     def run(cell: Any, x: Any, state: Any, opened: Any) -> Any:
         return dynamic_rnn(
-            cell, x, sequence_length, state, dtype, parallel_iterations, swap_memory, time_major, scope=opened
-        )  # fmt: skip
+            cell,
+            x,
+            sequence_length,
+            state,
+            dtype,
+            parallel_iterations,
+            swap_memory,
+            time_major,
+            scope=opened,
+        )
 
     with variable_scope(scope or "bidirectional_rnn"):
         with variable_scope("fw") as opened:
@@ -67,7 +79,10 @@ def static_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """``(outputs, state_fw, state_bw)`` of two ``static_rnn``; each output is the two, concatenated."""
+    """``(outputs, state_fw, state_bw)`` of two ``static_rnn``.
+
+    Each output is the two, concatenated.
+    """
     assert_like_rnncell("cell_fw", cell_fw)
     assert_like_rnncell("cell_bw", cell_bw)
     if not nest.is_nested(inputs):
@@ -125,9 +140,15 @@ def stack_bidirectional_rnn(
         for i, (fw, bw) in enumerate(zip(cells_fw, cells_bw)):
             with variable_scope(f"cell_{i}") as opened:
                 before, state_fw, state_bw = static_bidirectional_rnn(
-                    fw, bw, before, initial_states_fw and initial_states_fw[i],
-                    initial_states_bw and initial_states_bw[i], dtype, sequence_length, opened,
-                )  # fmt: skip
+                    fw,
+                    bw,
+                    before,
+                    initial_states_fw and initial_states_fw[i],
+                    initial_states_bw and initial_states_bw[i],
+                    dtype,
+                    sequence_length,
+                    opened,
+                )
                 states_fw.append(state_fw)
                 states_bw.append(state_bw)
     return before, tuple(states_fw), tuple(states_bw)
@@ -155,9 +176,17 @@ def stack_bidirectional_dynamic_rnn(
             first_bw = initial_states_bw[i] if initial_states_bw else None
             with variable_scope(f"cell_{i}"):
                 outputs, (state_fw, state_bw) = bidirectional_dynamic_rnn(
-                    fw, bw, before, sequence_length, first_fw, first_bw, dtype, parallel_iterations, swap_memory,
+                    fw,
+                    bw,
+                    before,
+                    sequence_length,
+                    first_fw,
+                    first_bw,
+                    dtype,
+                    parallel_iterations,
+                    swap_memory,
                     time_major,
-                )  # fmt: skip
+                )
                 before = ops.concat(outputs, 2)
             states_fw.append(state_fw)
             states_bw.append(state_bw)

@@ -1,4 +1,5 @@
-"""LSTMBlockCell and its relatives: TF's fused kernels, here the same arithmetic as an LSTMCell, which the engine fuses.
+"""LSTMBlockCell and its relatives: TF's fused kernels, here the same arithmetic as an LSTMCell,
+which the engine fuses.
 
 Variables have the fused cells' names and layouts, so checkpoints fit.
 """
@@ -155,8 +156,13 @@ class LSTMBlockFusedCell(Layer):
         for part in first:
             part.set_shape([None, self._num_units])
         outputs, state = dynamic_rnn(
-            _Step(self), stacked, sequence_length, first, dtype=dtype or first.c.dtype, time_major=True,
-        )  # fmt: skip
+            _Step(self),
+            stacked,
+            sequence_length,
+            first,
+            dtype=dtype or first.c.dtype,
+            time_major=True,
+        )
         return (ops.unstack(outputs) if is_list else outputs), state
 
 

@@ -1,6 +1,8 @@
-"""What a recurrent cell is: ``output, new_state = cell(inputs, state)``, with sizes and a first state.
+"""What a recurrent cell is: ``output, new_state = cell(inputs, state)``, with sizes and a first
+state.
 
-State sizes are nested structures of numbers and shapes; a state has the same structure of tensors (batch, size…).
+State sizes are nested structures of numbers and shapes; a state has the same structure of tensors
+(batch, size…).
 """
 
 from __future__ import annotations
@@ -19,9 +21,17 @@ from headrace.variables.variable_lists import trainable_variables
 from headrace.variables.variable_scope import get_variable_scope, variable_scope
 
 __all__ = [
-    "BIAS", "WEIGHTS", "LSTMStateTuple", "LayerRNNCell", "RNNCell", "assert_like_rnncell", "concat_shapes",
-    "input_depth", "like_rnncell", "zero_state_tensors",
-]  # fmt: skip
+    "BIAS",
+    "WEIGHTS",
+    "LSTMStateTuple",
+    "LayerRNNCell",
+    "RNNCell",
+    "assert_like_rnncell",
+    "concat_shapes",
+    "input_depth",
+    "like_rnncell",
+    "zero_state_tensors",
+]
 
 #: TF's names of the variables of cells.
 WEIGHTS, BIAS = "kernel", "bias"
@@ -145,7 +155,10 @@ def input_depth(inputs_shape: Any) -> int:
 
 
 class RNNCell(Layer):
-    """Base class of cells. Subclasses define ``state_size``, ``output_size`` and ``call(inputs, state)``."""
+    """Base class of cells.
+
+    Subclasses define ``state_size``, ``output_size`` and ``call(inputs, state)``.
+    """
 
     def __init__(
         self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any
@@ -203,12 +216,14 @@ class RNNCell(Layer):
                 )
                 if have != static:
                     raise ValueError(
-                        "batch size from input tensor is different from the input param. Input tensor batch: "
+                        "batch size from input tensor is different from the input param. "
+                        "Input tensor batch: "
                         f"{have}, batch_size: {batch_size}"
                     )
             if dtype is not None and inputs.dtype != dtype:
                 raise ValueError(
-                    "dtype from input tensor is different from the input param. Input tensor dtype: "
+                    "dtype from input tensor is different from the input param. Input "
+                    "tensor dtype: "
                     f"{inputs.dtype}, dtype: {dtype}"
                 )
             batch_size = have or ops.shape(inputs)[0]

@@ -79,7 +79,8 @@ class RNNCellWrapper(RNNCell):
             assert_like_rnncell("cell", cell)
         except TypeError:
             raise ValueError(
-                "RNNCellWrapper cannot reconstruct the wrapped cell. Please overwrite the cell in the config with a "
+                "RNNCellWrapper cannot reconstruct the wrapped cell. Please overwrite the "
+                "cell in the config with a "
                 "RNNCell instance."
             ) from None
         return cls(cell, **config)
@@ -93,7 +94,10 @@ def _default_state_filter(substate: Any) -> Any:
 
 
 def _traverse(select: Callable[[Any], Any], structure: Any) -> Any:
-    """The part of a structure that ``select`` opens: it answers with a bool or with bools for a level."""
+    """The part of a structure that ``select`` opens.
+
+    It answers with a bool or with bools for a level.
+    """
     answer = select(structure)
     if not nest.is_nested(structure):
         if not isinstance(answer, bool):
@@ -143,8 +147,9 @@ def _enumerated_map(shallow: Any, function: Callable[..., Any], *structures: Any
 class DropoutWrapper(RNNCellWrapper):
     """Dropout on a cell's inputs, outputs and state.
 
-    With ``variational_recurrent`` the same units are dropped at every step; then ``dtype`` must be given, and ``input_size``
-    if inputs are dropped. ``dropout_state_filter_visitor`` tells which parts of a state are dropped.
+    With ``variational_recurrent`` the same units are dropped at every step; then ``dtype`` must be
+    given, and ``input_size`` if inputs are dropped. ``dropout_state_filter_visitor`` tells which
+    parts of a state are dropped.
     """
 
     _input_keep_prob: Any
@@ -197,7 +202,8 @@ class DropoutWrapper(RNNCellWrapper):
         if not isinstance(keep, numbers.Real) or float(keep) < 1.0:
             if input_size is None:
                 raise ValueError(
-                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, input_size must be "
+                    "When variational_recurrent=True and input_keep_prob < 1.0 or is "
+                    "unknown, input_size must be "
                     "provided"
                 )
             self._recurrent_input_noise = noise(input_size, "input")
@@ -253,8 +259,13 @@ class DropoutWrapper(RNNCellWrapper):
 
     def get_config(self) -> dict[str, Any]:
         own = (
-            "input_keep_prob", "output_keep_prob", "state_keep_prob", "variational_recurrent", "input_size", "seed",
-        )  # fmt: skip
+            "input_keep_prob",
+            "output_keep_prob",
+            "state_keep_prob",
+            "variational_recurrent",
+            "input_size",
+            "seed",
+        )
         return {**super().get_config(), **{name: getattr(self, "_" + name) for name in own}}
 
 
@@ -317,7 +328,9 @@ class DeviceWrapper(RNNCellWrapper):
 
 
 class MultiRNNCell(RNNCell):
-    """Cells in a row: each takes the one before's output. The state is the tuple of their states."""
+    """Cells in a row: each takes the one before's output. The state is the tuple of their
+    states.
+    """
 
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
         super().__init__()
@@ -329,7 +342,8 @@ class MultiRNNCell(RNNCell):
         self._state_is_tuple = state_is_tuple
         if not state_is_tuple and any(nest.is_nested(c.state_size) for c in cells):
             raise ValueError(
-                "Some cells return tuples of states, but the flag state_is_tuple is not set.  State sizes are: "
+                "Some cells return tuples of states, but the flag state_is_tuple is not "
+                "set.  State sizes are: "
                 f"{[c.state_size for c in cells]}"
             )
 
@@ -367,7 +381,8 @@ class MultiRNNCell(RNNCell):
                 if self._state_is_tuple:
                     if not nest.is_nested(state):
                         raise ValueError(
-                            f"Expected state to be a tuple of length {len(self.state_size)}, but received: {state}"
+                            "Expected state to be a tuple of length "
+                            f"{len(self.state_size)}, but received: {state}"
                         )
                     own = state[i]
                 else:

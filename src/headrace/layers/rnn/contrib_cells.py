@@ -1,4 +1,7 @@
-"""Cells of ``tf.contrib.rnn``: layer normalization, NAS, update gates, intersections, independent recurrences."""
+"""Cells of ``tf.contrib.rnn``.
+
+Layer normalization, NAS, update gates, intersections, independent recurrences.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,14 @@ from headrace.variables.variable_scope import (
 )
 
 __all__ = [
-    "IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "IntersectionRNNCell", "LayerNormBasicLSTMCell", "NASCell",
+    "IndRNNCell",
+    "IndyGRUCell",
+    "IndyLSTMCell",
+    "IntersectionRNNCell",
+    "LayerNormBasicLSTMCell",
+    "NASCell",
     "UGRNNCell",
-]  # fmt: skip
+]
 
 
 class LayerNormBasicLSTMCell(RNNCell):
@@ -158,13 +166,21 @@ class NASCell(LayerRNNCell):
         ms = ops.split(value=recurrent, num_or_size_splits=self._BASE, axis=1)
         xs = ops.split(value=given, num_or_size_splits=self._BASE, axis=1)
         first = [
-            sigmoid(xs[0] + ms[0]), relu(xs[1] + ms[1]), sigmoid(xs[2] + ms[2]), relu(xs[3] * ms[3]),
-            tanh(xs[4] + ms[4]), sigmoid(xs[5] + ms[5]), tanh(xs[6] + ms[6]), sigmoid(xs[7] + ms[7]),
-        ]  # fmt: skip
+            sigmoid(xs[0] + ms[0]),
+            relu(xs[1] + ms[1]),
+            sigmoid(xs[2] + ms[2]),
+            relu(xs[3] * ms[3]),
+            tanh(xs[4] + ms[4]),
+            sigmoid(xs[5] + ms[5]),
+            tanh(xs[6] + ms[6]),
+            sigmoid(xs[7] + ms[7]),
+        ]
         second = [
-            tanh(first[0] * first[1]), tanh(first[2] + first[3]), tanh(first[4] * first[5]),
+            tanh(first[0] * first[1]),
+            tanh(first[2] + first[3]),
+            tanh(first[4] * first[5]),
             sigmoid(first[6] + first[7]),
-        ]  # fmt: skip
+        ]
         new_c = tanh(second[0] + c) * second[1]
         new_m = tanh(new_c * tanh(second[2] + second[3]))
         if self._num_proj is not None:
@@ -253,7 +269,8 @@ class IntersectionRNNCell(RNNCell):
             if _width(inputs) != n:
                 if not self._num_input_proj:
                     raise ValueError(
-                        "Must have input size == output size for Intersection RNN. To fix, num_in_proj should be set "
+                        "Must have input size == output size for Intersection RNN. To "
+                        "fix, num_in_proj should be set "
                         "to num_units at cell init."
                     )
                 with variable_scope("in_projection"):
@@ -398,8 +415,10 @@ class IndyLSTMCell(_Independent):
     def build(self, inputs_shape: Any) -> None:
         n, bias = self._num_units, self._bias_initializer
         self._kernel_w = self.add_variable(
-            f"{WEIGHTS}_w", shape=[input_depth(inputs_shape), 4 * n], initializer=self._kernel_initializer
-        )  # fmt: skip
+            f"{WEIGHTS}_w",
+            shape=[input_depth(inputs_shape), 4 * n],
+            initializer=self._kernel_initializer,
+        )
         self._kernel_u = self._recurrent(f"{WEIGHTS}_u", 4 * n)
         self._bias = self._own_bias(BIAS, 4 * n, self._zeros() if bias is None else bias)
         self.built = True

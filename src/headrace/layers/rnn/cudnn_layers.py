@@ -1,7 +1,9 @@
-"""``tf.contrib.cudnn_rnn`` on the CPU: whole recurrent layers with all weights in one flat variable.
+"""``tf.contrib.cudnn_rnn`` on the CPU: whole recurrent layers with all weights in one flat
+variable.
 
-The variable ``opaque_kernel`` has cuDNN's order: for every layer and direction the input matrices of all gates (units, inputs),
-then the recurrent ones (units, units); after all matrices the biases, twice per gate. LSTM gates are i, f, g, o; GRU gates r, u, c.
+The variable ``opaque_kernel`` has cuDNN's order: for every layer and direction the input matrices
+of all gates (units, inputs), then the recurrent ones (units, units); after all matrices the biases,
+twice per gate. LSTM gates are i, f, g, o; GRU gates r, u, c.
 """
 
 from __future__ import annotations
@@ -21,14 +23,22 @@ from headrace.variables.initializers import constant_initializer, glorot_uniform
 from headrace.variables.variable_scope import get_variable
 
 __all__ = [
-    "CudnnCompatibleGRUCell", "CudnnCompatibleLSTMCell", "CudnnGRU", "CudnnLSTM", "CudnnRNNRelu", "CudnnRNNTanh",
-]  # fmt: skip
+    "CudnnCompatibleGRUCell",
+    "CudnnCompatibleLSTMCell",
+    "CudnnGRU",
+    "CudnnLSTM",
+    "CudnnRNNRelu",
+    "CudnnRNNTanh",
+]
 
 UNIDIRECTIONAL, BIDIRECTIONAL = "unidirectional", "bidirectional"
 
 
 class _GateCell:
-    """One step with given matrices; ``w`` and ``r`` are lists per gate, already transposed and joined."""
+    """One step with given matrices.
+
+    ``w`` and ``r`` are lists per gate, already transposed and joined.
+    """
 
     def __init__(self, kind: _CudnnRNN, kernel: Any, recurrent: Any, bias: Any, own: Any) -> None:
         self._kind, self._kernel, self._recurrent = kind, kernel, recurrent
@@ -66,7 +76,8 @@ class _CudnnRNN(Layer):
         super().__init__(dtype=dtype, name=name)
         if input_mode not in ("linear_input", "auto_select"):
             raise ValueError(
-                f"Headrace's cudnn_rnn supports input_mode 'linear_input' (and 'auto_select', the same), not {input_mode!r}"
+                "Headrace's cudnn_rnn supports input_mode 'linear_input' (and "
+                f"'auto_select', the same), not {input_mode!r}"
             )
         if direction not in (UNIDIRECTIONAL, BIDIRECTIONAL):
             raise ValueError(
@@ -180,7 +191,10 @@ class _CudnnRNN(Layer):
         time_major: bool = True,
         training: bool = True,
     ) -> tuple[Any, Any]:
-        """``(outputs, states)``; inputs are (time, batch, size), states (layers * directions, batch, units)."""
+        """``(outputs, states)``.
+
+        Inputs are (time, batch, size), states (layers * directions, batch, units).
+        """
         x = inputs if time_major else ops.transpose(inputs, [1, 0, 2])
         kind = x.dtype
         batch = dimension_value(x.shape[1])
@@ -287,7 +301,9 @@ class CudnnCompatibleLSTMCell(LSTMBlockCell):
 
 
 class CudnnCompatibleGRUCell(GRUCell):
-    """A cell that computes what a layer of CudnnGRU does: the reset gate comes after the product."""
+    """A cell that computes what a layer of CudnnGRU does: the reset gate comes after the
+    product.
+    """
 
     def __init__(self, num_units: int, reuse: Any = None, kernel_initializer: Any = None) -> None:
         super().__init__(num_units, None, reuse, kernel_initializer)

@@ -70,8 +70,8 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """Run ``cell`` over ``inputs`` (batch, time, …), or (time, batch, …) with ``time_major``.
 
-    Returns ``(outputs, final_state)``. With ``sequence_length`` (one number per row) outputs past a row's end are zero and its
-    state stays what it was at its end.
+    Returns ``(outputs, final_state)``. With ``sequence_length`` (one number per row) outputs past a
+    row's end are zero and its state stays what it was at its end.
 
     Example::
 
@@ -94,8 +94,12 @@ def dynamic_rnn(
             sequence_length = ops.identity(sequence_length, name="sequence_length")
         batch_size = best_effort_batch_size(flat_input)
         state = initial_state_of(
-            cell, initial_state, batch_size, dtype, "If there is no initial_state, you must give a dtype."
-        )  # fmt: skip
+            cell,
+            initial_state,
+            batch_size,
+            dtype,
+            "If there is no initial_state, you must give a dtype.",
+        )
         if sequence_length is not None and not get_default_graph()._is_eager:
             with control_dependencies([_assert_has_shape(sequence_length, [batch_size])]):
                 sequence_length = ops.identity(sequence_length, name="CheckSeqLen")
@@ -121,7 +125,8 @@ def _check_sizes(shapes: list[TensorShape]) -> tuple[Any, Any]:
     for shape in shapes:
         if not shape[2:].is_fully_defined():
             raise ValueError(
-                "Input size (depth of inputs) must be accessible via shape inference, but saw value None."
+                "Input size (depth of inputs) must be accessible via shape inference, but "
+                "saw value None."
             )
         own_steps, own_batch = shape.as_list()[:2]
         if own_steps != steps:
@@ -161,8 +166,11 @@ def _loop(
 
     def array(name: str, element_shape: Any, element_type: Any) -> Any:
         return TensorArray(
-            element_type, size=time_steps, element_shape=element_shape, tensor_array_name=base_name + name
-        )  # fmt: skip
+            element_type,
+            size=time_steps,
+            element_shape=element_shape,
+            tensor_array_name=base_name + name,
+        )
 
     output_arrays = tuple(
         array(f"output_{i}", TensorShape([static_batch]).concatenate(static_shape_of(size)), kind)
@@ -184,16 +192,27 @@ def _loop(
             output, new_state = call_cell()
         else:
             output, new_state = rnn_step(
-                time, sequence_length, shortest, longest, zero_output, state, call_cell, skip_conditionals=True
-            )  # fmt: skip
+                time,
+                sequence_length,
+                shortest,
+                longest,
+                zero_output,
+                state,
+                call_cell,
+                skip_conditionals=True,
+            )
         written = tuple(ta.write(time, out) for ta, out in zip(arrays, nest.flatten(output)))
         return time + 1, written, new_state
 
     bound = ops.minimum(time_steps, ops.maximum(1, longest))
     _, arrays, final = ops.while_loop(
-        cond=lambda time, *_: time < bound, body=step, loop_vars=(time, output_arrays, initial_state),
-        parallel_iterations=parallel_iterations, maximum_iterations=time_steps, swap_memory=swap_memory,
-    )  # fmt: skip
+        cond=lambda time, *_: time < bound,
+        body=step,
+        loop_vars=(time, output_arrays, initial_state),
+        parallel_iterations=parallel_iterations,
+        maximum_iterations=time_steps,
+        swap_memory=swap_memory,
+    )
     outputs = [ta.stack() for ta in arrays]
     for output, size in zip(outputs, sizes):
         output.set_shape(concat_shapes([static_steps, static_batch], size, static=True))

@@ -1,4 +1,7 @@
-"""``Linear``: a product with a new matrix, for cells that make their variables by ``get_variable``."""
+"""``Linear``.
+
+A product with a new matrix, for cells that make their variables by ``get_variable``.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ def _arguments(args: Any) -> tuple[list[Any], int]:
 
 
 class Linear:
-    """``[args] · kernel + bias``, with the variables ``kernel`` and ``bias`` of the scope that is open."""
+    """``[args] · kernel + bias``, with the variables ``kernel`` and ``bias`` of the scope that is
+    open.
+    """
 
     def __init__(
         self,

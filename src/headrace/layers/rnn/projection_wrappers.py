@@ -1,4 +1,7 @@
-"""Cells of contrib around cells: embeddings, projections, attention over the last states, highways."""
+"""Cells of contrib around cells.
+
+Embeddings, projections, attention over the last states, highways.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,12 @@ from headrace.variables.variable_scope import (
 )
 
 __all__ = [
-    "AttentionCellWrapper", "EmbeddingWrapper", "HighwayWrapper", "InputProjectionWrapper",
+    "AttentionCellWrapper",
+    "EmbeddingWrapper",
+    "HighwayWrapper",
+    "InputProjectionWrapper",
     "OutputProjectionWrapper",
-]  # fmt: skip
+]
 
 
 class _Around(RNNCell):
@@ -59,7 +65,8 @@ class EmbeddingWrapper(_Around):
         assert_like_rnncell("cell", cell)
         if embedding_classes <= 0 or embedding_size <= 0:
             raise ValueError(
-                f"Both embedding_classes and embedding_size must be > 0: {embedding_classes}, {embedding_size}."
+                "Both embedding_classes and embedding_size must be > 0: "
+                f"{embedding_classes}, {embedding_size}."
             )
         self._cell = cell
         self._embedding_classes = embedding_classes
@@ -73,8 +80,11 @@ class EmbeddingWrapper(_Around):
             initializer = initializer or random_uniform_initializer(-root, root)
             kind = state[0].dtype if isinstance(state, tuple) else state.dtype
             embedding = get_variable(
-                "embedding", [self._embedding_classes, self._embedding_size], initializer=initializer, dtype=kind
-            )  # fmt: skip
+                "embedding",
+                [self._embedding_classes, self._embedding_size],
+                initializer=initializer,
+                dtype=kind,
+            )
             embedded = ops.embedding_lookup(embedding, ops.reshape(inputs, [-1]))
             return self._cell(embedded, state)
 
@@ -140,7 +150,9 @@ class OutputProjectionWrapper(_Around):
 
 
 class HighwayWrapper(_Around):
-    """A cell whose outputs are mixed with its inputs by a carry gate, starting near the inputs or the outputs."""
+    """A cell whose outputs are mixed with its inputs by a carry gate, starting near the inputs or
+    the outputs.
+    """
 
     def __init__(
         self,
@@ -196,7 +208,8 @@ class AttentionCellWrapper(RNNCell):
         assert_like_rnncell("cell", cell)
         if nest.is_nested(cell.state_size) and not state_is_tuple:
             raise ValueError(
-                "Cell returns tuple of states, but the flag state_is_tuple is not set. State size is: "
+                "Cell returns tuple of states, but the flag state_is_tuple is not set. "
+                "State size is: "
                 f"{cell.state_size}"
             )
         if attn_length <= 0:

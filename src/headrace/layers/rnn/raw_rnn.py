@@ -1,4 +1,7 @@
-"""``tf.nn.raw_rnn``: a loop in which a function decides the next input, the state and when a row ends."""
+"""``tf.nn.raw_rnn``.
+
+A loop in which a function decides the next input, the state and when a row ends.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,9 @@ def raw_rnn(
 ) -> tuple[Any, Any, Any]:
     """``(emit_ta, final_state, final_loop_state)`` of a loop that ``loop_fn`` controls.
 
-    ``loop_fn(time, cell_output, cell_state, loop_state)`` gives ``(finished, next_input, next_state, emit_output,
-    next_loop_state)``; at time 0 the last three arguments are None and ``emit_output`` gives the structure of what is emitted.
+    ``loop_fn(time, cell_output, cell_state, loop_state)`` gives ``(finished, next_input,
+    next_state, emit_output, next_loop_state)``; at time 0 the last three arguments are None and
+    ``emit_output`` gives the structure of what is emitted.
     """
     assert_like_rnncell("cell", cell)
     if not callable(loop_fn):
@@ -48,11 +52,14 @@ def raw_rnn(
         structure, sizes, kinds = _emitted(cell, emit, nest.flatten(state)[0].dtype)
         arrays = [
             TensorArray(
-                kind, size=0, dynamic_size=True, name=f"rnn_output_{i}",
+                kind,
+                size=0,
+                dynamic_size=True,
+                name=f"rnn_output_{i}",
                 element_shape=TensorShape([static_batch]).concatenate(static_shape_of(size)),
             )
             for i, (size, kind) in enumerate(zip(sizes, kinds))
-        ]  # fmt: skip
+        ]
         emit_ta = nest.pack_sequence_as(structure, arrays)
         zeros = [ops.zeros(concat_shapes(batch_size, s), k) for s, k in zip(sizes, kinds)]
         zero_emit = nest.pack_sequence_as(structure, zeros)
@@ -79,10 +86,12 @@ def raw_rnn(
             return next_time, finished, following, emit_ta, next_state, next_loop_state
 
         returned = ops.while_loop(
-            lambda _, finished, *rest: ops.logical_not(ops.reduce_all(finished)), body,
+            lambda _, finished, *rest: ops.logical_not(ops.reduce_all(finished)),
+            body,
             loop_vars=[time, finished, next_input, emit_ta, state, loop_state],
-            parallel_iterations=parallel_iterations or 32, swap_memory=swap_memory,
-        )  # fmt: skip
+            parallel_iterations=parallel_iterations or 32,
+            swap_memory=swap_memory,
+        )
         emit_ta, final_state, final_loop_state = returned[-3:]
         return emit_ta, final_state, None if first_loop_state is None else final_loop_state
 

@@ -1,4 +1,6 @@
-"""One step of a loop over a sequence, with lengths: finished rows give zeros and keep their state."""
+"""One step of a loop over a sequence, with lengths: finished rows give zeros and keep their
+state.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ def infer_state_dtype(explicit_dtype: Any, state: Any) -> Any:
         raise ValueError("Unable to infer dtype from empty state.")
     if any(kind != kinds[0] for kind in kinds):
         raise ValueError(
-            "State has tensors of different inferred_dtypes. Unable to infer a single representative dtype."
+            "State has tensors of different inferred_dtypes. Unable to infer a single "
+            "representative dtype."
         )
     return kinds[0]
 
@@ -68,8 +71,8 @@ def rnn_step(
 ) -> tuple[Any, Any]:
     """(output, state) of one step, for rows of different lengths.
 
-    Three cases: all rows are finished (zeros, the old state), none is (the cell's results), some are (row by row).
-    ``skip_conditionals`` takes the third at once, which loops do.
+    Three cases: all rows are finished (zeros, the old state), none is (the cell's results), some
+    are (row by row). ``skip_conditionals`` takes the third at once, which loops do.
     """
     flat_state, flat_zero = nest.flatten(state), nest.flatten(zero_output)
     finished = time >= sequence_length

@@ -89,8 +89,11 @@ class PhasedLSTMCell(RNNCell):
             "phase", [n], initializer=random_uniform_initializer(0.0, period.initial_value)
         )
         ratio_on = get_variable(
-            "ratio_on", [n], initializer=constant_initializer(self._ratio_on), trainable=self._trainable_ratio_on
-        )  # fmt: skip
+            "ratio_on",
+            [n],
+            initializer=constant_initializer(self._ratio_on),
+            trainable=self._trainable_ratio_on,
+        )
         kind = time.dtype
         whole = ops.cast(period, kind)
         shifted = time - ops.cast(phase, kind)

@@ -28,7 +28,8 @@ def static_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Run ``cell`` over a list of inputs (batch, …), one operation per step; ``(outputs, final_state)``.
+    """Run ``cell`` over a list of inputs (batch, …), one operation per step; ``(outputs,
+    final_state)``.
 
     With ``sequence_length`` outputs past a row's end are zero and its state stays.
     """
@@ -46,8 +47,12 @@ def static_rnn(
         fixed = _fixed_batch_size(first, nest.flatten(inputs))
         batch_size = fixed or ops.shape(first)[0]
         state = initial_state_of(
-            cell, initial_state, batch_size, dtype, "If no initial_state is provided, dtype must be specified"
-        )  # fmt: skip
+            cell,
+            initial_state,
+            batch_size,
+            dtype,
+            "If no initial_state is provided, dtype must be specified",
+        )
         lengths: tuple[Any, ...] = ()
         if sequence_length is not None:
             lengths = _lengths(
@@ -80,7 +85,8 @@ def _fixed_batch_size(first: Any, flat_inputs: list[Any]) -> int | None:
         for i, size in enumerate(shape.as_list()[1:]):
             if size is None:
                 raise ValueError(
-                    f"Input size (dimension {i} of inputs) must be accessible via shape inference, but saw value None."
+                    f"Input size (dimension {i} of inputs) must be accessible via shape "
+                    "inference, but saw value None."
                 )
     return dimension_value(fixed)
 
@@ -134,7 +140,9 @@ def static_state_saving_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """``static_rnn`` whose first state comes from ``state_saver.state(name)`` and whose last goes to ``save_state``."""
+    """``static_rnn`` whose first state comes from ``state_saver.state(name)`` and whose last goes
+    to ``save_state``.
+    """
     state_size = cell.state_size
     nested = nest.is_nested(state_size)
     if nested != nest.is_nested(state_name):

@@ -1,4 +1,7 @@
-"""Attention over a memory: scores of a query against keys, made into weights, for ``tf.contrib.seq2seq``."""
+"""Attention over a memory.
+
+Scores of a query against keys, made into weights, for ``tf.contrib.seq2seq``.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,15 @@ from headrace.variables.initializers import (
 from headrace.variables.variable_scope import get_variable, variable_scope
 
 __all__ = [
-    "AttentionMechanism", "BahdanauAttention", "BahdanauMonotonicAttention", "LuongAttention",
-    "LuongMonotonicAttention", "hardmax", "monotonic_attention", "safe_cumprod",
-]  # fmt: skip
+    "AttentionMechanism",
+    "BahdanauAttention",
+    "BahdanauMonotonicAttention",
+    "LuongAttention",
+    "LuongMonotonicAttention",
+    "hardmax",
+    "monotonic_attention",
+    "safe_cumprod",
+]
 
 
 class AttentionMechanism:
@@ -123,7 +132,8 @@ def _prepare_memory(memory: Any, lengths: Any, check_dims: bool) -> Any:
     for each in nest.flatten(memory) if check_dims else ():
         if not each.shape[2:].is_fully_defined():
             raise ValueError(
-                f"Expected memory {each.name} to have fully defined inner dims, but saw shape: {each.shape}"
+                f"Expected memory {each.name} to have fully defined inner dims, but saw "
+                f"shape: {each.shape}"
             )
     if lengths is None:
         return memory
@@ -155,8 +165,10 @@ def _luong_score(query: Any, keys: Any, scale: Any) -> Any:
     depth, units = dimension_value(query.shape[-1]), dimension_value(keys.shape[-1])
     if depth != units:
         raise ValueError(
-            f"Incompatible or unknown inner dimensions between query and keys.  Query ({query}) has units: {depth}.  "
-            f"Keys ({keys}) have units: {units}.  Perhaps you need to set num_units to the keys' dimension ({units})?"
+            "Incompatible or unknown inner dimensions between query and keys.  Query "
+            f"({query}) has units: {depth}.  "
+            f"Keys ({keys}) have units: {units}.  Perhaps you need to set num_units to "
+            f"the keys' dimension ({units})?"
         )
     score = ops.matmul(ops.expand_dims(query, 1), keys, transpose_b=True)
     score = ops.squeeze(score, [1])
@@ -196,10 +208,15 @@ class LuongAttention(BaseAttentionMechanism):
         name: str = "LuongAttention",
     ) -> None:
         super().__init__(
-            None, memory, _without_state(probability_fn), memory_sequence_length,
-            _dense(num_units, "memory_layer", dtype), score_mask_value=score_mask_value,
-            custom_key_value_fn=custom_key_value_fn, name=name,
-        )  # fmt: skip
+            None,
+            memory,
+            _without_state(probability_fn),
+            memory_sequence_length,
+            _dense(num_units, "memory_layer", dtype),
+            score_mask_value=score_mask_value,
+            custom_key_value_fn=custom_key_value_fn,
+            name=name,
+        )
         self._num_units, self._scale, self._name = num_units, scale, name
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
@@ -248,10 +265,15 @@ class BahdanauAttention(_Additive):
         name: str = "BahdanauAttention",
     ) -> None:
         super().__init__(
-            _dense(num_units, "query_layer", dtype), memory, _without_state(probability_fn), memory_sequence_length,
-            _dense(num_units, "memory_layer", dtype), score_mask_value=score_mask_value,
-            custom_key_value_fn=custom_key_value_fn, name=name,
-        )  # fmt: skip
+            _dense(num_units, "query_layer", dtype),
+            memory,
+            _without_state(probability_fn),
+            memory_sequence_length,
+            _dense(num_units, "memory_layer", dtype),
+            score_mask_value=score_mask_value,
+            custom_key_value_fn=custom_key_value_fn,
+            name=name,
+        )
         self._num_units, self._normalize, self._name = num_units, normalize, name
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
@@ -275,7 +297,8 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
     """The distribution over memory entries where attention may only move forward.
 
-    ``mode``: "recursive" (exact, a loop), "parallel" (fast, less exact for long memories) or "hard" (probabilities 0 and 1).
+    ``mode``: "recursive" (exact, a loop), "parallel" (fast, less exact for long memories) or "hard"
+    (probabilities 0 and 1).
     """
     p = ops.convert_to_tensor(p_choose_i, name="p_choose_i")
     before = ops.convert_to_tensor(previous_attention, name="previous_attention")
@@ -344,9 +367,14 @@ class BahdanauMonotonicAttention(_Monotonic, _Additive):
             _monotonic_probability, sigmoid_noise=sigmoid_noise, mode=mode, seed=sigmoid_noise_seed
         )
         super().__init__(
-            _dense(num_units, "query_layer", dtype), memory, probability, memory_sequence_length,
-            _dense(num_units, "memory_layer", dtype), score_mask_value=score_mask_value, name=name,
-        )  # fmt: skip
+            _dense(num_units, "query_layer", dtype),
+            memory,
+            probability,
+            memory_sequence_length,
+            _dense(num_units, "memory_layer", dtype),
+            score_mask_value=score_mask_value,
+            name=name,
+        )
         self._num_units, self._normalize, self._name = num_units, normalize, name
         self._score_bias_init = score_bias_init
 
@@ -378,9 +406,14 @@ class LuongMonotonicAttention(_Monotonic):
             _monotonic_probability, sigmoid_noise=sigmoid_noise, mode=mode, seed=sigmoid_noise_seed
         )
         super().__init__(
-            None, memory, probability, memory_sequence_length, _dense(num_units, "memory_layer", dtype),
-            score_mask_value=score_mask_value, name=name,
-        )  # fmt: skip
+            None,
+            memory,
+            probability,
+            memory_sequence_length,
+            _dense(num_units, "memory_layer", dtype),
+            score_mask_value=score_mask_value,
+            name=name,
+        )
         self._num_units, self._scale, self._name = num_units, scale, name
         self._score_bias_init = score_bias_init
 

@@ -71,7 +71,8 @@ def _compute_attention(
 
 
 class AttentionWrapper(RNNCell):
-    """A cell whose input has the last attention joined to it and whose output is (or leads to) the next attention.
+    """A cell whose input has the last attention joined to it and whose output is (or leads to) the
+    next attention.
 
     ``attention_mechanism`` may be a list; then ``attention_layer_size`` has one number for each.
     """
@@ -123,7 +124,8 @@ class AttentionWrapper(RNNCell):
             sizes = tuple(sizes) if isinstance(sizes, (list, tuple)) else (sizes,)
             if len(sizes) != len(mechanisms):
                 raise ValueError(
-                    "If provided, attention_layer_size must contain exactly one integer per attention_mechanism, saw: "
+                    "If provided, attention_layer_size must contain exactly one integer "
+                    "per attention_mechanism, saw: "
                     f"{len(sizes)} vs {len(mechanisms)}"
                 )
             self._attention_layers = tuple(
@@ -135,7 +137,8 @@ class AttentionWrapper(RNNCell):
             layers = tuple(layers) if isinstance(layers, (list, tuple)) else (layers,)
             if len(layers) != len(mechanisms):
                 raise ValueError(
-                    "If provided, attention_layer must contain exactly one layer per attention_mechanism, saw: "
+                    "If provided, attention_layer must contain exactly one layer per "
+                    "attention_mechanism, saw: "
                     f"{len(layers)} vs {len(mechanisms)}"
                 )
             self._attention_layers = layers
@@ -149,9 +152,12 @@ class AttentionWrapper(RNNCell):
         last = nest.flatten(state)[-1]
         batch = dimension_value(last.shape[0]) or ops.shape(last)[0]
         message = (
-            f"When constructing AttentionWrapper {self._base_name}: Non-matching batch sizes between the memory "
-            "(encoder output) and initial_cell_state.  Are you using the BeamSearchDecoder?  You may need to tile "
-            "your initial state via the tf.contrib.seq2seq.tile_batch function with argument multiple=beam_width."
+            f"When constructing AttentionWrapper {self._base_name}: Non-matching batch "
+            "sizes between the memory "
+            "(encoder output) and initial_cell_state.  Are you using the "
+            "BeamSearchDecoder?  You may need to tile "
+            "your initial state via the tf.contrib.seq2seq.tile_batch function with "
+            "argument multiple=beam_width."
         )
         with control_dependencies(self._batch_size_checks(batch, message)):
             return nest.map_structure(
@@ -194,9 +200,12 @@ class AttentionWrapper(RNNCell):
             if cell_state is None:
                 cell_state = self._cell.get_initial_state(batch_size=batch_size, dtype=dtype)
             message = (
-                f"When calling zero_state of AttentionWrapper {self._base_name}: Non-matching batch sizes between the "
-                "memory (encoder output) and the requested batch size.  Are you using the BeamSearchDecoder?  If so, "
-                "make sure your encoder output has been tiled to beam_width via tf.contrib.seq2seq.tile_batch, and "
+                f"When calling zero_state of AttentionWrapper {self._base_name}: "
+                "Non-matching batch sizes between the "
+                "memory (encoder output) and the requested batch size.  Are you using the "
+                "BeamSearchDecoder?  If so, "
+                "make sure your encoder output has been tiled to beam_width via "
+                "tf.contrib.seq2seq.tile_batch, and "
                 "the batch_size= argument passed to zero_state is batch_size * beam_width."
             )
             with control_dependencies(self._batch_size_checks(batch_size, message)):
@@ -224,15 +233,19 @@ class AttentionWrapper(RNNCell):
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(
-                f"Expected state to be instance of AttentionWrapperState. Received type {type(state)} instead."
+                "Expected state to be instance of AttentionWrapperState. Received type "
+                f"{type(state)} instead."
             )
         cell_inputs = self._cell_input_fn(inputs, state.attention)
         cell_output, next_cell_state = self._cell(cell_inputs, state.cell_state)
         batch = dimension_value(cell_output.shape[0]) or ops.shape(cell_output)[0]
         message = (
-            f"When applying AttentionWrapper {self.name}: Non-matching batch sizes between the memory (encoder output) "
-            "and the query (decoder output).  Are you using the BeamSearchDecoder?  You may need to tile your memory "
-            "input via the tf.contrib.seq2seq.tile_batch function with argument multiple=beam_width."
+            f"When applying AttentionWrapper {self.name}: Non-matching batch sizes "
+            "between the memory (encoder output) "
+            "and the query (decoder output).  Are you using the BeamSearchDecoder?  You "
+            "may need to tile your memory "
+            "input via the tf.contrib.seq2seq.tile_batch function with argument "
+            "multiple=beam_width."
         )
         with control_dependencies(self._batch_size_checks(batch, message)):
             cell_output = ops.identity(cell_output, name="checked_cell_output")
@@ -269,6 +282,6 @@ def _wrong_mechanism(many: bool, given: Any) -> str:
             + what
         )
     return (
-        "attention_mechanism must be an AttentionMechanism or list of multiple AttentionMechanism instances, saw type: "
-        + what
+        "attention_mechanism must be an AttentionMechanism or list of multiple "
+        "AttentionMechanism instances, saw type: " + what
     )

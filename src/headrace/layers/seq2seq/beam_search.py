@@ -22,9 +22,13 @@ from headrace.ops.control.tensor_array import TensorArray
 from headrace.ops.nn.gather_tree import gather_tree
 
 __all__ = [
-    "BeamSearchDecoder", "BeamSearchDecoderOutput", "BeamSearchDecoderState", "FinalBeamSearchDecoderOutput",
-    "gather_tree_from_array", "tile_batch",
-]  # fmt: skip
+    "BeamSearchDecoder",
+    "BeamSearchDecoderOutput",
+    "BeamSearchDecoderState",
+    "FinalBeamSearchDecoderOutput",
+    "gather_tree_from_array",
+    "tile_batch",
+]
 
 
 class BeamSearchDecoderState(NamedTuple):
@@ -170,10 +174,12 @@ class BeamSearchDecoder(Decoder):
     def initialize(self, name: str | None = None) -> Any:
         kind = nest.flatten(self._initial_cell_state)[0].dtype
         log_probs = ops.one_hot(
-            ops.zeros([self._batch_size], dtype=dtypes.int32), depth=self._beam_width,
+            ops.zeros([self._batch_size], dtype=dtypes.int32),
+            depth=self._beam_width,
             on_value=ops.convert_to_tensor(0.0, dtype=kind),
-            off_value=ops.convert_to_tensor(-np.inf, dtype=kind), dtype=kind,
-        )  # fmt: skip
+            off_value=ops.convert_to_tensor(-np.inf, dtype=kind),
+            dtype=kind,
+        )
         attention = get_attention_probs(self._initial_cell_state, self._coverage_penalty_weight)
         state = BeamSearchDecoderState(
             cell_state=self._initial_cell_state,
@@ -211,9 +217,17 @@ class BeamSearchDecoder(Decoder):
             if self._output_layer is not None:
                 outputs = self._output_layer(outputs)
             output, after = beam_search_step(
-                time, outputs, next_state, state, self._batch_size, self._beam_width, self._end_token,
-                self._length_penalty_weight, self._coverage_penalty_weight, BeamSearchDecoderOutput,
-            )  # fmt: skip
+                time,
+                outputs,
+                next_state,
+                state,
+                self._batch_size,
+                self._beam_width,
+                self._end_token,
+                self._length_penalty_weight,
+                self._coverage_penalty_weight,
+                BeamSearchDecoderOutput,
+            )
             following = ops.cond(
                 ops.reduce_all(after.finished),
                 lambda: self._start_inputs,
@@ -240,8 +254,10 @@ class BeamSearchDecoder(Decoder):
         want = TensorShape([self._static_batch(), self._beam_width]).concatenate(_static(size))
         if not split.shape.is_compatible_with(want):
             raise ValueError(
-                "Unexpected behavior when reshaping between beam width and batch size.  The reshaped tensor has shape: "
-                f"{split.shape}.  We expected it to have shape (batch_size, beam_width, depth) == {want}.  Perhaps you "
+                "Unexpected behavior when reshaping between beam width and batch size.  "
+                "The reshaped tensor has shape: "
+                f"{split.shape}.  We expected it to have shape (batch_size, beam_width, "
+                f"depth) == {want}.  Perhaps you "
                 "forgot to create a zero_state with batch_size=encoder_batch_size * beam_width?"
             )
         split.set_shape(want)
@@ -260,7 +276,10 @@ class BeamSearchDecoder(Decoder):
         return self._merge(t, size) if t.shape.ndims >= 2 else t
 
     def _sorted_array(self, t: Any, parent_ids: Any, lengths: Any) -> Any:
-        """A TensorArray of the cell's state, stacked in the order of the final sequences; others stay."""
+        """A TensorArray of the cell's state, stacked in the order of the final sequences.
+
+        Others stay.
+        """
         if not isinstance(t, TensorArray):
             return t
         shape = getattr(t, "element_shape", None)
@@ -283,7 +302,8 @@ class BeamSearchDecoder(Decoder):
             )
             whole = ops.logical_or(whole, apart)
         text = (
-            "TensorArray reordering expects elements to be reshapable to [batch_size, beam_size, -1]. Consider setting "
+            "TensorArray reordering expects elements to be reshapable to [batch_size, "
+            "beam_size, -1]. Consider setting "
             "reorder_tensor_arrays to False."
         )
         with control_dependencies([ops.Assert(whole, [text])]):

@@ -34,9 +34,12 @@ def beam_search_step(
     total_probs = ops.expand_dims(beam_state.log_probs, 2) + step_probs
     vocabulary = dimension_value(logits.shape[-1]) or ops.shape(logits)[-1]
     added = ops.one_hot(
-        indices=ops.fill([batch_size, beam_width], end_token), depth=vocabulary,
-        on_value=ops.constant(0, dtypes.int64), off_value=ops.constant(1, dtypes.int64), dtype=dtypes.int64,
-    )  # fmt: skip
+        indices=ops.fill([batch_size, beam_width], end_token),
+        depth=vocabulary,
+        on_value=ops.constant(0, dtypes.int64),
+        off_value=ops.constant(1, dtypes.int64),
+        dtype=dtypes.int64,
+    )
     added = added * ops.expand_dims(ops.cast(not_finished, dtypes.int64), 2)
     lengths = added + ops.expand_dims(beam_state.lengths, 2)
     accumulated = None
@@ -45,8 +48,13 @@ def beam_search_step(
         attention = attention * ops.expand_dims(ops.cast(not_finished, dtypes.float32), 2)
         accumulated = beam_state.accumulated_attention_probs + attention
     scores = _scores(
-        total_probs, lengths, length_penalty_weight, coverage_penalty_weight, beam_state.finished, accumulated
-    )  # fmt: skip
+        total_probs,
+        lengths,
+        length_penalty_weight,
+        coverage_penalty_weight,
+        beam_state.finished,
+        accumulated,
+    )
     flat = ops.reshape(scores, [batch_size, -1])
     width = ops.convert_to_tensor(beam_width, dtype=dtypes.int32, name="beam_width")
     next_scores, words = ops.top_k(flat, k=width)
@@ -88,7 +96,9 @@ def beam_search_step(
 
 
 def get_attention_probs(cell_state: Any, coverage_penalty_weight: Any) -> Any:
-    """The attention of a state's attentional cells (their mean); None without a coverage penalty."""
+    """The attention of a state's attentional cells (their mean); None without a coverage
+    penalty.
+    """
     if isinstance(coverage_penalty_weight, (int, float)) and coverage_penalty_weight == 0.0:
         return None
     found = []
@@ -108,8 +118,13 @@ def _mean(probs: Any) -> Any:
 
 
 def _scores(
-    log_probs: Any, lengths: Any, length_weight: Any, coverage_weight: Any, finished: Any, accumulated: Any
-) -> Any:  # fmt: skip
+    log_probs: Any,
+    lengths: Any,
+    length_weight: Any,
+    coverage_weight: Any,
+    finished: Any,
+    accumulated: Any,
+) -> Any:
     scores = log_probs / ops.cast(_length_penalty(lengths, length_weight), log_probs.dtype)
     weight = ops.convert_to_tensor(coverage_weight, name="coverage_penalty_weight")
     if weight.shape.ndims != 0:
@@ -141,18 +156,26 @@ def _mask_probs(probs: Any, end_token: Any, finished: Any) -> Any:
     """A finished beam goes on with the end token alone, at no cost."""
     vocabulary = ops.shape(probs)[2]
     row = ops.one_hot(
-        end_token, vocabulary, dtype=probs.dtype, on_value=ops.convert_to_tensor(0.0, dtype=probs.dtype),
+        end_token,
+        vocabulary,
+        dtype=probs.dtype,
+        on_value=ops.convert_to_tensor(0.0, dtype=probs.dtype),
         off_value=probs.dtype.min,
-    )  # fmt: skip
+    )
     rows = ops.tile(ops.reshape(row, [1, 1, -1]), ops.concat([ops.shape(finished), [1]], 0))
     mask = ops.tile(ops.expand_dims(finished, 2), [1, 1, vocabulary])
     return ops.where(mask, rows, probs)
 
 
 def _gather(
-    indices: Any, source: Any, batch_size: Any, size: Any, shape: Any, static_batch: int | None,
+    indices: Any,
+    source: Any,
+    batch_size: Any,
+    size: Any,
+    shape: Any,
+    static_batch: int | None,
     name: str | None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Rows of ``source`` by beam, within each row of the batch."""
     with name_scope(name, "tensor_gather_helper"):
         first = ops.expand_dims(ops.range(batch_size) * size, 1)

@@ -67,13 +67,15 @@ def dynamic_decode(
 ) -> tuple[Any, Any, Any]:
     """``(final_outputs, final_state, final_sequence_lengths)`` of a decoder.
 
-    ``impute_finished`` gives zeros past a row's end and keeps its state. ``maximum_iterations`` bounds the loop.
+    ``impute_finished`` gives zeros past a row's end and keeps its state. ``maximum_iterations``
+    bounds the loop.
     """
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")
     if kwargs:
         raise TypeError(
-            f"dynamic_decode takes {', '.join(sorted(kwargs))} with Keras-style decoders alone, which Headrace does not have"
+            f"dynamic_decode takes {', '.join(sorted(kwargs))} with Keras-style decoders "
+            "alone, which Headrace does not have"
         )
     with variable_scope(scope, "decoder") as opened:
         cache_variables(opened)
@@ -86,8 +88,9 @@ def dynamic_decode(
         finished, inputs, state = decoder.initialize()
         zeros = nest.map_structure(
             lambda size, kind: zero_state_tensors(size, decoder.batch_size, kind),
-            decoder.output_size, decoder.output_dtype,
-        )  # fmt: skip
+            decoder.output_size,
+            decoder.output_dtype,
+        )
         if maximum_iterations is not None:
             finished = ops.logical_or(finished, maximum_iterations <= 0)
         lengths = ops.zeros_like(finished, dtype=dtypes.int32)
@@ -121,10 +124,15 @@ def dynamic_decode(
             return time + 1, arrays, next_state, next_inputs, now_finished, next_lengths
 
         _, arrays, final_state, _, _, final_lengths = ops.while_loop(
-            lambda time, arrays, state, inputs, finished, _: ops.logical_not(ops.reduce_all(finished)), body,
-            loop_vars=(time, arrays, state, inputs, finished, lengths), parallel_iterations=parallel_iterations,
-            maximum_iterations=maximum_iterations, swap_memory=swap_memory,
-        )  # fmt: skip
+            lambda time, arrays, state, inputs, finished, _: ops.logical_not(
+                ops.reduce_all(finished)
+            ),
+            body,
+            loop_vars=(time, arrays, state, inputs, finished, lengths),
+            parallel_iterations=parallel_iterations,
+            maximum_iterations=maximum_iterations,
+            swap_memory=swap_memory,
+        )
         outputs = nest.map_structure(lambda ta: ta.stack(), arrays)
         with contextlib.suppress(NotImplementedError):
             outputs, final_state = decoder.finalize(outputs, final_state, final_lengths)

@@ -14,9 +14,15 @@ from headrace.layers.rnn.dynamic_rnn import transpose_batch_time
 from headrace.ops.control.tensor_array import TensorArray
 
 __all__ = [
-    "CustomHelper", "GreedyEmbeddingHelper", "Helper", "InferenceHelper", "SampleEmbeddingHelper",
-    "ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper", "TrainingHelper",
-]  # fmt: skip
+    "CustomHelper",
+    "GreedyEmbeddingHelper",
+    "Helper",
+    "InferenceHelper",
+    "SampleEmbeddingHelper",
+    "ScheduledEmbeddingTrainingHelper",
+    "ScheduledOutputTrainingHelper",
+    "TrainingHelper",
+]
 
 
 def _unstacked(x: Any) -> Any:
@@ -202,7 +208,8 @@ def _probability(given: Any) -> Any:
     probability = ops.convert_to_tensor(given, name="sampling_probability")
     if probability.shape.ndims not in (0, 1):
         raise ValueError(
-            f"sampling_probability must be either a scalar or a vector. saw shape: {probability.shape}"
+            "sampling_probability must be either a scalar or a vector. saw shape: "
+            f"{probability.shape}"
         )
     return probability
 
@@ -220,7 +227,10 @@ def _rows(mask: Any) -> Any:
 
 
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
-    """Scheduled sampling: with a probability, the next input is the embedding of the decoder's own sample."""
+    """Scheduled sampling.
+
+    With a probability, the next input is the embedding of the decoder's own sample.
+    """
 
     def __init__(
         self,

@@ -24,8 +24,8 @@ def sequence_loss(
 ) -> Any:
     """Weighted cross entropy of logits (batch, time, classes) and targets (batch, time).
 
-    Averages divide by the sum of the weights, sums by the number of weights that are not zero; with neither for an axis, the
-    result has that axis.
+    Averages divide by the sum of the weights, sums by the number of weights that are not zero; with
+    neither for an axis, the result has that axis.
     """
     for tensor, rank, text in (
         (logits, 3, "Logits must be a [batch_size x sequence_length x logits] tensor"),

@@ -21,11 +21,26 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import const, invalid, one_of, ones, shape, size
 
 __all__ = [
-    "batch_to_space", "batch_to_space_nd", "batch_to_space_v2", "depth_to_space", "depth_to_space_v2",
-    "extract_image_patches", "extract_image_patches_v2", "meshgrid", "required_space_to_batch_paddings", "reverse",
-    "reverse_sequence", "reverse_sequence_v2", "reverse_v2", "roll", "space_to_batch", "space_to_batch_nd",
-    "space_to_batch_v2", "space_to_depth", "space_to_depth_v2",
-]  # fmt: skip
+    "batch_to_space",
+    "batch_to_space_nd",
+    "batch_to_space_v2",
+    "depth_to_space",
+    "depth_to_space_v2",
+    "extract_image_patches",
+    "extract_image_patches_v2",
+    "meshgrid",
+    "required_space_to_batch_paddings",
+    "reverse",
+    "reverse_sequence",
+    "reverse_sequence_v2",
+    "reverse_v2",
+    "roll",
+    "space_to_batch",
+    "space_to_batch_nd",
+    "space_to_batch_v2",
+    "space_to_depth",
+    "space_to_depth_v2",
+]
 
 
 # Reverse ----------------------------------------------------------------------------------------
@@ -66,15 +81,23 @@ def _reverse_v1_kernel(xp: Any, x: Any, dims: Any) -> Any:
 
 
 REVERSE = define(
-    "ReverseV2", "tensor: T, axis: Tidx -> output: T; Tidx: type(index)=int32",
-    shape=_reverse_shape, kernel=_reverse_kernel,
-    grad=lambda op, g: [apply_op("ReverseV2", g, op.inputs[1]), None], view=True, known_inputs=(1,),
-)  # fmt: skip
+    "ReverseV2",
+    "tensor: T, axis: Tidx -> output: T; Tidx: type(index)=int32",
+    shape=_reverse_shape,
+    kernel=_reverse_kernel,
+    grad=lambda op, g: [apply_op("ReverseV2", g, op.inputs[1]), None],
+    view=True,
+    known_inputs=(1,),
+)
 REVERSE_V1 = define(
-    "Reverse", "tensor: T, dims: bool -> output: T",
-    shape=shape_fns.unchanged, kernel=_reverse_v1_kernel,
-    grad=lambda op, g: [apply_op("Reverse", g, op.inputs[1]), None], view=True, known_inputs=(1,),
-)  # fmt: skip
+    "Reverse",
+    "tensor: T, dims: bool -> output: T",
+    shape=shape_fns.unchanged,
+    kernel=_reverse_v1_kernel,
+    grad=lambda op, g: [apply_op("Reverse", g, op.inputs[1]), None],
+    view=True,
+    known_inputs=(1,),
+)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -131,12 +154,22 @@ def _reverse_sequence_kernel(xp: Any, x: Any, lengths: Any, *, seq_dim: int, bat
 
 
 REVERSE_SEQUENCE = define(
-    "ReverseSequence", "input: T, seq_lengths: Tlen -> output: T; seq_dim: int, batch_dim: int=0, Tlen: type(index)=int64",
-    shape=_reverse_sequence_shape, kernel=_reverse_sequence_kernel,
+    "ReverseSequence",
+    "input: T, seq_lengths: Tlen -> output: T; seq_dim: int, batch_dim: int=0, Tlen: "
+    "type(index)=int64",
+    shape=_reverse_sequence_shape,
+    kernel=_reverse_sequence_kernel,
     grad=lambda op, g: [
-        apply_op("ReverseSequence", g, op.inputs[1], seq_dim=op._attrs["seq_dim"], batch_dim=op._attrs["batch_dim"]), None,
+        apply_op(
+            "ReverseSequence",
+            g,
+            op.inputs[1],
+            seq_dim=op._attrs["seq_dim"],
+            batch_dim=op._attrs["batch_dim"],
+        ),
+        None,
     ],
-)  # fmt: skip
+)
 
 
 def reverse_sequence(
@@ -189,9 +222,13 @@ def _roll_shape(c: Inference) -> list[Shape]:
 
 
 ROLL = define(
-    "Roll", "input: T, shift: Tshift, axis: Taxis -> output: T; Tshift: type(index), Taxis: type(index)",
-    shape=_roll_shape, kernel=_roll_kernel, grad=_roll_grad, known_inputs=(1, 2),
-)  # fmt: skip
+    "Roll",
+    "input: T, shift: Tshift, axis: Taxis -> output: T; Tshift: type(index), Taxis: type(index)",
+    shape=_roll_shape,
+    kernel=_roll_kernel,
+    grad=_roll_grad,
+    known_inputs=(1, 2),
+)
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -318,34 +355,52 @@ def _batch_to_space(xp: Any, x: Any, block: list[int], crops: list[list[int]]) -
 
 SPACE_TO_BATCH_ND = define(
     "SpaceToBatchND",
-    "input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T; Tblock_shape: type(index)=int32, Tpaddings: type(index)=int32",
+    "input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T; Tblock_shape: "
+    "type(index)=int32, Tpaddings: type(index)=int32",
     shape=_nd_shape(_space_to_batch_dims),
     kernel=lambda xp, x, block, pads: _space_to_batch(xp, x, block.tolist(), pads.tolist()),
     grad=lambda op, g: [apply_op("BatchToSpaceND", g, op.inputs[1], op.inputs[2]), None, None],
-    known_inputs=(1, 2), view=True,
-)  # fmt: skip
+    known_inputs=(1, 2),
+    view=True,
+)
 BATCH_TO_SPACE_ND = define(
     "BatchToSpaceND",
-    "input: T, block_shape: Tblock_shape, crops: Tcrops -> output: T; Tblock_shape: type(index)=int32, Tcrops: type(index)=int32",
+    "input: T, block_shape: Tblock_shape, crops: Tcrops -> output: T; Tblock_shape: "
+    "type(index)=int32, Tcrops: type(index)=int32",
     shape=_nd_shape(_batch_to_space_dims),
     kernel=lambda xp, x, block, crops: _batch_to_space(xp, x, block.tolist(), crops.tolist()),
     grad=lambda op, g: [apply(SPACE_TO_BATCH_ND, g, op.inputs[1], op.inputs[2]), None, None],
-    known_inputs=(1, 2), view=True,
-)  # fmt: skip
+    known_inputs=(1, 2),
+    view=True,
+)
 SPACE_TO_BATCH = define(
-    "SpaceToBatch", "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32, block_size: int",
+    "SpaceToBatch",
+    "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32, block_size: int",
     shape=_v1_shape(_space_to_batch_dims),
-    kernel=lambda xp, x, pads, *, block_size: _space_to_batch(xp, x, [block_size] * 2, pads.tolist()),
-    grad=lambda op, g: [apply_op("BatchToSpace", g, op.inputs[1], block_size=op._attrs["block_size"]), None],
-    known_inputs=(1,), view=True,
-)  # fmt: skip
+    kernel=lambda xp, x, pads, *, block_size: _space_to_batch(
+        xp, x, [block_size] * 2, pads.tolist()
+    ),
+    grad=lambda op, g: [
+        apply_op("BatchToSpace", g, op.inputs[1], block_size=op._attrs["block_size"]),
+        None,
+    ],
+    known_inputs=(1,),
+    view=True,
+)
 BATCH_TO_SPACE = define(
-    "BatchToSpace", "input: T, crops: Tidx -> output: T; block_size: int, Tidx: type(index)=int32",
+    "BatchToSpace",
+    "input: T, crops: Tidx -> output: T; block_size: int, Tidx: type(index)=int32",
     shape=_v1_shape(_batch_to_space_dims),
-    kernel=lambda xp, x, crops, *, block_size: _batch_to_space(xp, x, [block_size] * 2, crops.tolist()),
-    grad=lambda op, g: [apply(SPACE_TO_BATCH, g, op.inputs[1], block_size=op._attrs["block_size"]), None],
-    known_inputs=(1,), view=True,
-)  # fmt: skip
+    kernel=lambda xp, x, crops, *, block_size: _batch_to_space(
+        xp, x, [block_size] * 2, crops.tolist()
+    ),
+    grad=lambda op, g: [
+        apply(SPACE_TO_BATCH, g, op.inputs[1], block_size=op._attrs["block_size"]),
+        None,
+    ],
+    known_inputs=(1,),
+    view=True,
+)
 
 
 def space_to_batch_nd(
@@ -498,13 +553,21 @@ def _other(name: str) -> Any:
 
 
 SPACE_TO_DEPTH = define(
-    "SpaceToDepth", _DEPTH, shape=_depth_shape(True), kernel=_space_to_depth_kernel, grad=_other("DepthToSpace"),
+    "SpaceToDepth",
+    _DEPTH,
+    shape=_depth_shape(True),
+    kernel=_space_to_depth_kernel,
+    grad=_other("DepthToSpace"),
     view=True,
-)  # fmt: skip
+)
 DEPTH_TO_SPACE = define(
-    "DepthToSpace", _DEPTH, shape=_depth_shape(False), kernel=_depth_to_space_kernel, grad=_other("SpaceToDepth"),
+    "DepthToSpace",
+    _DEPTH,
+    shape=_depth_shape(False),
+    kernel=_depth_to_space_kernel,
+    grad=_other("SpaceToDepth"),
     view=True,
-)  # fmt: skip
+)
 
 
 def space_to_depth(
@@ -557,7 +620,10 @@ def _patches_shape(c: Inference) -> list[Shape]:
 
 
 def _patches_kernel(xp: Any, x: Any, *, ksizes: Any, strides: Any, rates: Any, padding: str) -> Any:
-    """Row and column numbers of every window element; numbers outside the image read a border of zeros."""
+    """Row and column numbers of every window element.
+
+    Numbers outside the image read a border of zeros.
+    """
     b, h, w, c = x.shape
     (kh, kw), (sh, sw), (rh, rw) = ksizes[1:3], strides[1:3], rates[1:3]
     (oh, top), (ow, left) = _window(h, kh, sh, rh, padding), _window(w, kw, sw, rw, padding)
@@ -572,7 +638,9 @@ def _patches_kernel(xp: Any, x: Any, *, ksizes: Any, strides: Any, rates: Any, p
 
 
 def _patches_grad(op: Operation, grad: Any) -> list[Any]:
-    """Number the pixels from 1, take patches of the numbers, and sum the gradient by pixel (0 is the padding)."""
+    """Number the pixels from 1, take patches of the numbers, and sum the gradient by pixel (0 is
+    the padding).
+    """
     x = op.inputs[0]
     attrs = {k: op._attrs[k] for k in ("ksizes", "strides", "rates", "padding")}
     dims: Any = shape(x)
@@ -590,9 +658,12 @@ def _patches_grad(op: Operation, grad: Any) -> list[Any]:
 
 EXTRACT_IMAGE_PATCHES = define(
     "ExtractImagePatches",
-    "images: T -> patches: T; ksizes: list(int), strides: list(int), rates: list(int), T: type(real), padding: str",
-    shape=_patches_shape, kernel=_patches_kernel, grad=_patches_grad,
-)  # fmt: skip
+    "images: T -> patches: T; ksizes: list(int), strides: list(int), rates: list(int), T: "
+    "type(real), padding: str",
+    shape=_patches_shape,
+    kernel=_patches_kernel,
+    grad=_patches_grad,
+)
 
 
 def extract_image_patches(

@@ -29,16 +29,22 @@ def _placeholder_kernel(xp: Any, *, node: KernelNode) -> Any:
     shape = node.attrs["shape"]
     text = "" if shape is None else f" and shape {show(shape)}"
     raise errors.InvalidArgumentError(
-        None, node.op,
-        f"You must feed a value for placeholder tensor '{node.name}' with dtype {node.attrs['dtype'].name}{text}. "
+        None,
+        node.op,
+        f"You must feed a value for placeholder tensor '{node.name}' with dtype "
+        f"{node.attrs['dtype'].name}{text}. "
         f"Add it to feed_dict in sess.run.",
-    )  # fmt: skip
+    )
 
 
 PLACEHOLDER = define(
-    "Placeholder", "-> output: dtype; dtype: type, shape: shape=None",
-    shape=shape_fns.from_attr("shape"), kernel=_placeholder_kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
-)  # fmt: skip
+    "Placeholder",
+    "-> output: dtype; dtype: type, shape: shape=None",
+    shape=shape_fns.from_attr("shape"),
+    kernel=_placeholder_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
 
 
 def _default_shape(c: Any) -> list[Any]:
@@ -48,26 +54,45 @@ def _default_shape(c: Any) -> list[Any]:
 
 
 PLACEHOLDER_WITH_DEFAULT = define(
-    "PlaceholderWithDefault", "input: dtype -> output: dtype; dtype: type, shape: shape",
-    shape=_default_shape, kernel=lambda xp, x: x, grad=lambda op, g: [g], view=True,
-)  # fmt: skip
+    "PlaceholderWithDefault",
+    "input: dtype -> output: dtype; dtype: type, shape: shape",
+    shape=_default_shape,
+    kernel=lambda xp, x: x,
+    grad=lambda op, g: [g],
+    view=True,
+)
 IDENTITY = define(
-    "Identity", "input: T -> output: T",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: x, grad=lambda op, g: [g], view=True,
-)  # fmt: skip
+    "Identity",
+    "input: T -> output: T",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: x,
+    grad=lambda op, g: [g],
+    view=True,
+)
 IDENTITY_N = define(
-    "IdentityN", "input: *T -> output: *T",
-    shape=lambda c: c.shapes(), kernel=lambda xp, *x: x if len(x) > 1 else x[0],
-    grad=lambda op, *g: list(g), view=True,
-)  # fmt: skip
+    "IdentityN",
+    "input: *T -> output: *T",
+    shape=lambda c: c.shapes(),
+    kernel=lambda xp, *x: x if len(x) > 1 else x[0],
+    grad=lambda op, *g: list(g),
+    view=True,
+)
 STOP_GRADIENT = define(
-    "StopGradient", "input: T -> output: T",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: x, grad=NOT_DIFFERENTIABLE, view=True,
-)  # fmt: skip
+    "StopGradient",
+    "input: T -> output: T",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: x,
+    grad=NOT_DIFFERENTIABLE,
+    view=True,
+)
 PREVENT_GRADIENT = define(
-    "PreventGradient", "input: T -> output: T; message: str=''",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: x, grad=lambda op, g: _prevented(op), view=True,
-)  # fmt: skip
+    "PreventGradient",
+    "input: T -> output: T; message: str=''",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: x,
+    grad=lambda op, g: _prevented(op),
+    view=True,
+)
 NO_OP = define(
     "NoOp", "->", shape=shape_fns.no_outputs, kernel=lambda xp: None, grad=NOT_DIFFERENTIABLE
 )
@@ -102,7 +127,9 @@ def constant(
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A constant; with ``shape`` a shorter value is repeated in its last element, as TF 1.15 does."""
+    """A constant; with ``shape`` a shorter value is repeated in its last element, as TF 1.15
+    does.
+    """
     want = None if dtype is None else dtypes.as_dtype(dtype)
     graph = get_default_graph()
     if graph._is_eager:
@@ -117,7 +144,10 @@ def constant(
 
 
 def _eager_constant(graph: Graph, value: Any, want: dtypes.DType | None, shape: Any) -> Tensor:
-    """TF 2's rules: a tensor is taken as it is, and only a single value is repeated to fill a shape."""
+    """TF 2's rules.
+
+    A tensor is taken as it is, and only a single value is repeated to fill a shape.
+    """
     if isinstance(value, Tensor):
         tensor = convert.convert(value, want)
         if shape is None:

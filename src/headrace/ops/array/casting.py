@@ -26,13 +26,31 @@ from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.unary import is_sparse
 
 __all__ = [
-    "angle", "bitcast", "cast", "complex", "conj", "imag", "real", "saturate_cast", "to_bfloat16", "to_complex128",
-    "to_complex64", "to_double", "to_float", "to_int32", "to_int64",
-]  # fmt: skip
+    "angle",
+    "bitcast",
+    "cast",
+    "complex",
+    "conj",
+    "imag",
+    "real",
+    "saturate_cast",
+    "to_bfloat16",
+    "to_complex128",
+    "to_complex64",
+    "to_double",
+    "to_float",
+    "to_int32",
+    "to_int64",
+]
 
 _INEXACT = GROUPS["inexact"] or frozenset()
 #: Bits of the mantissa and the integer type of the same width, for casts that truncate.
-_MANTISSA: dict[str, tuple[int, Any]] = {"float64": (52, np.uint64), "float32": (23, np.uint32), "float16": (10, np.uint16), "bfloat16": (7, np.uint16)}  # fmt: skip
+_MANTISSA: dict[str, tuple[int, Any]] = {
+    "float64": (52, np.uint64),
+    "float32": (23, np.uint32),
+    "float16": (10, np.uint16),
+    "bfloat16": (7, np.uint16),
+}
 
 
 # Cast -------------------------------------------------------------------------------------------
@@ -46,7 +64,8 @@ def _cast(xp: Any, x: Any, *, SrcT: DType, DstT: DType, Truncate: bool) -> Any:
         raise errors.UnimplementedError(
             None,
             None,
-            f"Cast {SrcT.name} to {DstT.name} is not supported; use tf.strings.to_number or tf.as_string",
+            f"Cast {SrcT.name} to {DstT.name} is not supported; use tf.strings.to_number "
+            "or tf.as_string",
         )
     elif Truncate:
         x = _without_low_bits(x, SrcT.name, DstT.name)
@@ -54,7 +73,9 @@ def _cast(xp: Any, x: Any, *, SrcT: DType, DstT: DType, Truncate: bool) -> Any:
 
 
 def _without_low_bits(x: Any, source: str, target: str) -> Any:
-    """Clear the bits of the mantissa that the target does not have, so that nothing is left to round."""
+    """Clear the bits of the mantissa that the target does not have, so that nothing is left to
+    round.
+    """
     if source not in _MANTISSA or target not in _MANTISSA:
         return x
     bits, integer = _MANTISSA[source]
@@ -73,9 +94,13 @@ def _cast_grad(op: Operation, g: Any) -> list[Any]:
 
 
 CAST = define(
-    "Cast", "x: SrcT -> y: DstT; SrcT: type, DstT: type, Truncate: bool=False",
-    shape=shape_fns.unchanged, kernel=_cast, grad=_cast_grad, elementwise=True,
-)  # fmt: skip
+    "Cast",
+    "x: SrcT -> y: DstT; SrcT: type, DstT: type, Truncate: bool=False",
+    shape=shape_fns.unchanged,
+    kernel=_cast,
+    grad=_cast_grad,
+    elementwise=True,
+)
 
 
 # Bitcast ----------------------------------------------------------------------------------------
@@ -117,9 +142,13 @@ def _bitcast(xp: Any, x: Any, *, type: DType) -> Any:
 
 
 BITCAST = define(
-    "Bitcast", "input: T -> output: type; T: type, type: type",
-    shape=_bitcast_shape, kernel=_bitcast, grad=NOT_DIFFERENTIABLE, view=True,
-)  # fmt: skip
+    "Bitcast",
+    "input: T -> output: type; T: type, type: type",
+    shape=_bitcast_shape,
+    kernel=_bitcast,
+    grad=NOT_DIFFERENTIABLE,
+    view=True,
+)
 
 
 # complex numbers --------------------------------------------------------------------------------
@@ -156,32 +185,57 @@ def _angle_grad(op: Operation, g: Any) -> list[Any]:
 
 
 COMPLEX = define(
-    "Complex", "real: T, imag: T -> out: Tout; T: type(wide)=float32, Tout: type(complex)=complex64",
-    shape=shape_fns.broadcast, kernel=_complex, grad=_complex_grad, elementwise=True,
-)  # fmt: skip
+    "Complex",
+    "real: T, imag: T -> out: Tout; T: type(wide)=float32, Tout: type(complex)=complex64",
+    shape=shape_fns.broadcast,
+    kernel=_complex,
+    grad=_complex_grad,
+    elementwise=True,
+)
 REAL = define(
-    "Real", "input: T -> output: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: x.real, grad=_real_grad, elementwise=True, view=True,
-)  # fmt: skip
+    "Real",
+    "input: T -> output: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: x.real,
+    grad=_real_grad,
+    elementwise=True,
+    view=True,
+)
 IMAG = define(
-    "Imag", "input: T -> output: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: x.imag, grad=_imag_grad, elementwise=True, view=True,
-)  # fmt: skip
+    "Imag",
+    "input: T -> output: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: x.imag,
+    grad=_imag_grad,
+    elementwise=True,
+    view=True,
+)
 CONJ = define(
-    "Conj", "input: T -> output: T; T: type(complex)=complex64",
-    shape=shape_fns.unchanged, ufunc="conjugate", grad=lambda op, g: [gu.conj(g)], elementwise=True,
-)  # fmt: skip
+    "Conj",
+    "input: T -> output: T; T: type(complex)=complex64",
+    shape=shape_fns.unchanged,
+    ufunc="conjugate",
+    grad=lambda op, g: [gu.conj(g)],
+    elementwise=True,
+)
 ANGLE = define(
-    "Angle", "input: T -> output: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: xp.arctan2(x.imag, x.real), grad=_angle_grad, elementwise=True,
-)  # fmt: skip
+    "Angle",
+    "input: T -> output: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: xp.arctan2(x.imag, x.real),
+    grad=_angle_grad,
+    elementwise=True,
+)
 
 
 # what users call --------------------------------------------------------------------------------
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """x with another type: a Tensor, SparseTensor or IndexedSlices. The type that it has already gives x itself."""
+    """x with another type.
+
+    A Tensor, SparseTensor or IndexedSlices. The type that it has already gives x itself.
+    """
     target = dtypes.as_dtype(dtype)._base
     if isinstance(x, Tensor):
         return x if x._dtype is target else _cast_tensor(x, target, name)

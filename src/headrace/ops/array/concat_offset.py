@@ -34,7 +34,8 @@ def concat_offset_kernel(xp: Any, axis: Any, *dims: Any) -> Any:
         if any(a != b for j, (a, b) in enumerate(zip(dims[0], d)) if j != at % rank):
             first, other = (" ".join(map(str, x.tolist())) for x in (dims[0], d))
             raise _invalid(
-                f"All dimensions except {at % rank} must match. Input {i} has shape [{other}] and doesn't match input 0 "
+                f"All dimensions except {at % rank} must match. Input {i} has shape "
+                f"[{other}] and doesn't match input 0 "
                 f"with shape [{first}]."
             )
         start = np.zeros(rank, np.int32)

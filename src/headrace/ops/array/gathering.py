@@ -1,7 +1,8 @@
 """Reading and writing by index: gather, scatter, partition, stitch.
 
-Indices are checked as TensorFlow's CPU kernels check them: below zero or past the end is an InvalidArgumentError with the
-first offending index. The gradient of a gather is an IndexedSlices, so that an embedding's update touches its rows only.
+Indices are checked as TensorFlow's CPU kernels check them: below zero or past the end is an
+InvalidArgumentError with the first offending index. The gradient of a gather is an IndexedSlices,
+so that an embedding's update touches its rows only.
 
     >>> tf.gather(table, [2, 0]); tf.gather_nd(x, [[0, 1]]); tf.scatter_nd([[4], [1]], updates, [8])
 """
@@ -41,11 +42,26 @@ from headrace.ops.array.index_kernels import (
 )
 
 __all__ = [
-    "batch_gather", "boolean_mask", "boolean_mask_v2", "dynamic_partition", "dynamic_stitch", "gather", "gather_nd",
-    "gather_nd_v2", "gather_v2", "invert_permutation", "one_hot", "parallel_dynamic_stitch", "scatter_nd",
-    "scatter_nd_non_aliasing_add", "sequence_mask", "tensor_scatter_add", "tensor_scatter_sub",
-    "tensor_scatter_update", "unravel_index",
-]  # fmt: skip
+    "batch_gather",
+    "boolean_mask",
+    "boolean_mask_v2",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "gather",
+    "gather_nd",
+    "gather_nd_v2",
+    "gather_v2",
+    "invert_permutation",
+    "one_hot",
+    "parallel_dynamic_stitch",
+    "scatter_nd",
+    "scatter_nd_non_aliasing_add",
+    "sequence_mask",
+    "tensor_scatter_add",
+    "tensor_scatter_sub",
+    "tensor_scatter_update",
+    "unravel_index",
+]
 
 
 # Gather -----------------------------------------------------------------------------------------
@@ -111,7 +127,8 @@ def _gather_v2_grad(op: Operation, grad: Any) -> list[Any]:
     count = indices._rank()
     if rank is None or count is None or at is None:
         raise ValueError(
-            "The gradient of tf.gather with axis or batch_dims needs params and indices of known rank."
+            "The gradient of tf.gather with axis or batch_dims needs params and indices "
+            "of known rank."
         )
     batch = batch + count if batch < 0 else batch
     found = _gather_axis_grad(params, indices, grad, at.item() % rank, batch)
@@ -119,7 +136,8 @@ def _gather_v2_grad(op: Operation, grad: Any) -> list[Any]:
 
 
 def _gather_axis_grad(params: Tensor, indices: Tensor, grad: Any, axis: int, batch: int) -> Any:
-    """Bring (batch…, gathered…) to the front, sum rows by flat index, and put the axis back in its place.
+    """Bring (batch…, gathered…) to the front, sum rows by flat index, and put the axis back in its
+    place.
 
     grad is (batch…, outer…, gathered…, inner…), with b, o, g, i dimensions of each kind.
     """
@@ -135,7 +153,13 @@ def _gather_axis_grad(params: Tensor, indices: Tensor, grad: Any, axis: int, bat
     ids = _flat_ids(indices, dims, size, batch)
     rest = apply_op("ConcatV2", [dims[batch:axis], dims[axis + 1 :]], const(0))
     total = apply_op("Prod", dims[:batch], const(0), keep_dims=False) * size if batch else size
-    rows = apply_op("Reshape", moved, apply_op("ConcatV2", [apply_op("ExpandDims", apply_op("Size", ids), const(0)), rest], const(0)))  # fmt: skip
+    rows = apply_op(
+        "Reshape",
+        moved,
+        apply_op(
+            "ConcatV2", [apply_op("ExpandDims", apply_op("Size", ids), const(0)), rest], const(0)
+        ),
+    )
     summed = apply_op("UnsortedSegmentSum", rows, ids, total)
     lead = apply_op(
         "ConcatV2", [dims[:batch], apply_op("ExpandDims", size, const(0)), rest], const(0)
@@ -168,14 +192,22 @@ def _flat_ids(indices: Tensor, dims: Any, size: Any, batch: int) -> Any:
 
 
 GATHER = define(
-    "Gather", "params: Tparams, indices: Tindices -> output: Tparams; validate_indices: bool=True, Tindices: type(index)",
-    shape=_gather_shape, kernel=gather_kernel, grad=lambda op, g: [_gather_rows(op, g), None],
-)  # fmt: skip
+    "Gather",
+    "params: Tparams, indices: Tindices -> output: Tparams; validate_indices: bool=True, "
+    "Tindices: type(index)",
+    shape=_gather_shape,
+    kernel=gather_kernel,
+    grad=lambda op, g: [_gather_rows(op, g), None],
+)
 GATHER_V2 = define(
     "GatherV2",
-    "params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams; batch_dims: int=0, Tindices: type(index), Taxis: type(index)",
-    shape=_gather_v2_shape, kernel=gather_v2_kernel, grad=_gather_v2_grad, known_inputs=(2,),
-)  # fmt: skip
+    "params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams; batch_dims: "
+    "int=0, Tindices: type(index), Taxis: type(index)",
+    shape=_gather_v2_shape,
+    kernel=gather_v2_kernel,
+    grad=_gather_v2_grad,
+    known_inputs=(2,),
+)
 
 
 def gather(
@@ -188,7 +220,8 @@ def gather(
 ) -> Tensor:
     """Slices of ``params`` at ``indices`` along an axis. A variable is read row by row.
 
-    A negative ``batch_dims`` counts from the rank of ``indices``; without ``axis`` it is the axis, too.
+    A negative ``batch_dims`` counts from the rank of ``indices``; without ``axis`` it is the axis,
+    too.
     """
     del validate_indices  # always
     if axis is None:
@@ -203,9 +236,13 @@ def gather(
 
 
 def gather_v2(
-    params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
@@ -227,7 +264,10 @@ def _gather_nd_shape(c: Inference) -> list[Shape]:
     if params is None or indices is None or indices[-1] is None:
         return [None]
     if indices[-1] > len(params):
-        raise ValueError(f"indices.shape[-1] must be <= params.rank, but saw indices shape: {shapes.show(indices)} and params shape: {shapes.show(params)}")  # fmt: skip
+        raise ValueError(
+            "indices.shape[-1] must be <= params.rank, but saw indices shape: "
+            f"{shapes.show(indices)} and params shape: {shapes.show(params)}"
+        )
     return [indices[:-1] + params[indices[-1] :]]
 
 
@@ -242,9 +282,13 @@ def _gather_nd_grad(op: Operation, grad: Any) -> list[Any]:
 
 
 GATHER_ND = define(
-    "GatherNd", "params: Tparams, indices: Tindices -> output: Tparams; Tindices: type(index)",
-    shape=_gather_nd_shape, kernel=gather_nd_kernel, grad=_gather_nd_grad, view=True,
-)  # fmt: skip
+    "GatherNd",
+    "params: Tparams, indices: Tindices -> output: Tparams; Tindices: type(index)",
+    shape=_gather_nd_shape,
+    kernel=gather_nd_kernel,
+    grad=_gather_nd_grad,
+    view=True,
+)
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
@@ -253,7 +297,8 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
         known = static_value(batch_dims)
         if known is None:
             raise ValueError(
-                f"The batch_dims of tf.gather_nd must be known while the graph is built, got {batch_dims}."
+                "The batch_dims of tf.gather_nd must be known while the graph is built, "
+                f"got {batch_dims}."
             )
         if known.size != 1:
             raise TypeError(f"The batch_dims of tf.gather_nd is one number, got {known}.")
@@ -301,7 +346,8 @@ def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
     outer = len(indices) - 1
     if not shapes.compatible(updates[:outer], indices[:-1]):
         raise ValueError(
-            f"The outer {outer} dimensions of indices.shape={shapes.show(indices)} must match the outer {outer} "
+            f"The outer {outer} dimensions of indices.shape={shapes.show(indices)} must "
+            f"match the outer {outer} "
             f"dimensions of updates.shape={shapes.show(updates)}"
         )
     if target is None or indices[-1] is None:
@@ -309,8 +355,10 @@ def _check_updates(indices: Shape, updates: Shape, target: Shape) -> None:
     want = indices[:-1] + target[indices[-1] :]
     if not shapes.compatible(updates, want):
         raise ValueError(
-            f"The outer {len(indices) - 1} dimensions of indices.shape={shapes.show(indices)} must match the outer "
-            f"dimensions of updates.shape={shapes.show(updates)}, and the inner ones those of shape={shapes.show(target)}"
+            f"The outer {len(indices) - 1} dimensions of "
+            f"indices.shape={shapes.show(indices)} must match the outer "
+            f"dimensions of updates.shape={shapes.show(updates)}, and the inner ones "
+            f"those of shape={shapes.show(target)}"
         )
 
 
@@ -337,25 +385,41 @@ def _update_grad(op: Operation, grad: Any) -> list[Any]:
 
 _TENSOR_SCATTER = "tensor: T, indices: Tindices, updates: T -> output: T; Tindices: type(index)"
 SCATTER_ND = define(
-    "ScatterNd", "indices: Tindices, updates: T, shape: Tindices -> output: T; Tindices: type(index)",
-    shape=_scatter_nd_shape, kernel=scatter_nd_kernel,
-    grad=lambda op, g: [None, apply(GATHER_ND, g, op.inputs[0]), None], known_inputs=(2,),
-)  # fmt: skip
+    "ScatterNd",
+    "indices: Tindices, updates: T, shape: Tindices -> output: T; Tindices: type(index)",
+    shape=_scatter_nd_shape,
+    kernel=scatter_nd_kernel,
+    grad=lambda op, g: [None, apply(GATHER_ND, g, op.inputs[0]), None],
+    known_inputs=(2,),
+)
 TENSOR_SCATTER_UPDATE = define(
-    "TensorScatterUpdate", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("update"), grad=_update_grad,
-)  # fmt: skip
+    "TensorScatterUpdate",
+    _TENSOR_SCATTER,
+    shape=_tensor_scatter_shape,
+    kernel=scatter_kernel("update"),
+    grad=_update_grad,
+)
 TENSOR_SCATTER_ADD = define(
-    "TensorScatterAdd", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("add"),
+    "TensorScatterAdd",
+    _TENSOR_SCATTER,
+    shape=_tensor_scatter_shape,
+    kernel=scatter_kernel("add"),
     grad=lambda op, g: [g, None, _read(op, g)],
-)  # fmt: skip
+)
 TENSOR_SCATTER_SUB = define(
-    "TensorScatterSub", _TENSOR_SCATTER, shape=_tensor_scatter_shape, kernel=scatter_kernel("sub"),
+    "TensorScatterSub",
+    _TENSOR_SCATTER,
+    shape=_tensor_scatter_shape,
+    kernel=scatter_kernel("sub"),
     grad=lambda op, g: [g, None, apply_op("Neg", _read(op, g))],
-)  # fmt: skip
+)
 SCATTER_ND_NON_ALIASING_ADD = define(
-    "ScatterNdNonAliasingAdd", "input: T, indices: Tindices, updates: T -> output: T; Tindices: type(index)",
-    shape=_tensor_scatter_shape, kernel=scatter_kernel("add"), grad=lambda op, g: [g, None, _read(op, g)],
-)  # fmt: skip
+    "ScatterNdNonAliasingAdd",
+    "input: T, indices: Tindices, updates: T -> output: T; Tindices: type(index)",
+    shape=_tensor_scatter_shape,
+    kernel=scatter_kernel("add"),
+    grad=lambda op, g: [g, None, _read(op, g)],
+)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -391,12 +455,17 @@ def _partition_shape(c: Inference) -> list[Shape]:
     if data is None or partitions is None:
         return [None] * n
     if not shapes.compatible(data[: len(partitions)], partitions):
-        raise ValueError(f"data.shape must start with partitions.shape: {shapes.show(data)} and {shapes.show(partitions)}")  # fmt: skip
+        raise ValueError(
+            f"data.shape must start with partitions.shape: {shapes.show(data)} and "
+            f"{shapes.show(partitions)}"
+        )
     return [(None, *data[len(partitions) :])] * n
 
 
 def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
-    """Number the rows, partition the numbers as the data was, and stitch the gradients back by number."""
+    """Number the rows, partition the numbers as the data was, and stitch the gradients back by
+    number.
+    """
     data, partitions = op.inputs
     n = op._attrs["num_partitions"]
     prefix = shape(partitions)
@@ -412,9 +481,13 @@ def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
 
 
 DYNAMIC_PARTITION = define(
-    "DynamicPartition", "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int",
-    shape=_partition_shape, kernel=partition_kernel, grad=_partition_grad, data_dependent_shape=True,
-)  # fmt: skip
+    "DynamicPartition",
+    "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int",
+    shape=_partition_shape,
+    kernel=partition_kernel,
+    grad=_partition_grad,
+    data_dependent_shape=True,
+)
 
 
 def _stitch_shape(c: Inference) -> list[Shape]:
@@ -441,12 +514,21 @@ def _stitch_grad(op: Operation, grad: Any) -> list[Any]:
 
 _STITCH = "indices: N*int32, data: N*T -> merged: T"
 DYNAMIC_STITCH = define(
-    "DynamicStitch", _STITCH, shape=_stitch_shape, kernel=stitch_kernel, grad=_stitch_grad, data_dependent_shape=True,
-)  # fmt: skip
-PARALLEL_DYNAMIC_STITCH = define(
-    "ParallelDynamicStitch", _STITCH, shape=_stitch_shape, kernel=stitch_kernel, grad=_stitch_grad,
+    "DynamicStitch",
+    _STITCH,
+    shape=_stitch_shape,
+    kernel=stitch_kernel,
+    grad=_stitch_grad,
     data_dependent_shape=True,
-)  # fmt: skip
+)
+PARALLEL_DYNAMIC_STITCH = define(
+    "ParallelDynamicStitch",
+    _STITCH,
+    shape=_stitch_shape,
+    kernel=stitch_kernel,
+    grad=_stitch_grad,
+    data_dependent_shape=True,
+)
 
 
 def dynamic_partition(
@@ -482,7 +564,14 @@ def _one_hot_shape(c: Inference) -> list[Shape]:
 
 def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
     """on and off each receive the gradient of the places that they fill."""
-    ones = apply_op("OneHot", op.inputs[0], op.inputs[1], const(1, grad._dtype), const(0, grad._dtype), axis=op._attrs["axis"])  # fmt: skip
+    ones = apply_op(
+        "OneHot",
+        op.inputs[0],
+        op.inputs[1],
+        const(1, grad._dtype),
+        const(0, grad._dtype),
+        axis=op._attrs["axis"],
+    )
     on = apply_op("Mul", grad, ones)
     axes = _all_axes(grad)
     total = apply_op("Sum", grad, axes, keep_dims=False)
@@ -491,9 +580,14 @@ def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
 
 
 ONE_HOT = define(
-    "OneHot", "indices: TI, depth: int32, on_value: T, off_value: T -> output: T; axis: int=-1, TI: type(int)=int64",
-    shape=_one_hot_shape, kernel=one_hot_kernel, grad=_one_hot_grad, known_inputs=(1,),
-)  # fmt: skip
+    "OneHot",
+    "indices: TI, depth: int32, on_value: T, off_value: T -> output: T; axis: int=-1, TI: "
+    "type(int)=int64",
+    shape=_one_hot_shape,
+    kernel=one_hot_kernel,
+    grad=_one_hot_grad,
+    known_inputs=(1,),
+)
 
 
 def one_hot(
@@ -505,7 +599,10 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """``on_value`` at the positions given, ``off_value`` elsewhere; an index outside [0, depth) gives no ``on_value``."""
+    """``on_value`` at the positions given, ``off_value`` elsewhere.
+
+    An index outside [0, depth) gives no ``on_value``.
+    """
     wanted = _one_hot_dtype(on_value, off_value, dtype)
     given = sum(v is not None and not isinstance(v, Tensor) for v in (on_value, off_value))
     if given:
@@ -547,9 +644,12 @@ def _dtype_of(value: Any) -> DType:
 
 
 INVERT_PERMUTATION = define(
-    "InvertPermutation", "x: T -> y: T; T: type(index)=int32",
-    shape=lambda c: [c.require_rank(0, 1)], kernel=invert_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "InvertPermutation",
+    "x: T -> y: T; T: type(index)=int32",
+    shape=lambda c: [c.require_rank(0, 1)],
+    kernel=invert_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
@@ -566,9 +666,12 @@ def _unravel_shape(c: Inference) -> list[Shape]:
 
 
 UNRAVEL_INDEX = define(
-    "UnravelIndex", "indices: Tidx, dims: Tidx -> output: Tidx; Tidx: type(index)=int32",
-    shape=_unravel_shape, kernel=unravel_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "UnravelIndex",
+    "indices: Tidx, dims: Tidx -> output: Tidx; Tidx: type(index)=int32",
+    shape=_unravel_shape,
+    kernel=unravel_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
@@ -589,7 +692,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
             raise ValueError("mask cannot be scalar.")
         if mask_dims is None:
             raise ValueError(
-                "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is "
+                "Number of mask dimensions must be specified, even if some dimensions are "
+                "None.  E.g. shape=[None] is "
                 "ok, but shape=None is not."
             )
         at = 0 if axis is None else axis if isinstance(axis, int) else int(static_value(axis))
@@ -656,7 +760,10 @@ def _slices_to_tensor(
     value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Any:
     if dtype is not None and dtype._base is not value.dtype._base:
-        raise ValueError(f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}")  # fmt: skip
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype "
+            f"{value.dtype.name}"
+        )
     if value.dense_shape is None:
         raise ValueError(
             f"Tensor conversion requested for IndexedSlices without dense_shape: {value}"

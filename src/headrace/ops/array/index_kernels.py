@@ -1,6 +1,7 @@
 """Kernels that read and write by index, with TensorFlow's checks.
 
-Below zero or past the end is an error with the first offending index; the checks are cheap for a handful of indices too.
+Below zero or past the end is an error with the first offending index; the checks are cheap for a
+handful of indices too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,24 @@ import numpy as np
 from headrace.core import shapes
 from headrace.ops.array.array_shape import invalid
 
-__all__ = ["bad_index", "batched_take", "gather_kernel", "gather_nd_kernel", "gather_v2_kernel", "has_negative", "invert_kernel", "nd_index", "one_hot_kernel", "partition_kernel", "scatter_into", "scatter_kernel", "scatter_nd_kernel", "stitch_kernel", "take", "unravel_kernel"]  # fmt: skip
+__all__ = [
+    "bad_index",
+    "batched_take",
+    "gather_kernel",
+    "gather_nd_kernel",
+    "gather_v2_kernel",
+    "has_negative",
+    "invert_kernel",
+    "nd_index",
+    "one_hot_kernel",
+    "partition_kernel",
+    "scatter_into",
+    "scatter_kernel",
+    "scatter_nd_kernel",
+    "stitch_kernel",
+    "take",
+    "unravel_kernel",
+]
 
 
 def has_negative(indices: Any) -> bool:
@@ -69,10 +87,14 @@ def gather_v2_kernel(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dim
 
 
 def batched_take(xp: Any, params: Any, indices: Any, axis: int, batch: int) -> Any:
-    """Rows of one big table: (batch…, outer…, n, inner…) with the batch number added to the indices."""
+    """Rows of one big table.
+
+    (batch…, outer…, n, inner…) with the batch number added to the indices.
+    """
     if params.shape[:batch] != indices.shape[:batch]:
         raise invalid(
-            f"params.shape[:{batch}] {shapes.show(params.shape[:batch])} must equal indices.shape[:{batch}] "
+            f"params.shape[:{batch}] {shapes.show(params.shape[:batch])} must equal "
+            f"indices.shape[:{batch}] "
             f"{shapes.show(indices.shape[:batch])}"
         )
     limit = params.shape[axis]
@@ -131,7 +153,8 @@ def scatter_into(xp: Any, out: Any, indices: Any, updates: Any, how: str) -> Any
     want = indices.shape[:-1] + out.shape[len(index) :]
     if updates.shape != want:
         raise invalid(
-            f"Must have updates.shape = indices.shape[:-1] + shape[{len(index)}:], got updates.shape: "
+            f"Must have updates.shape = indices.shape[:-1] + shape[{len(index)}:], got "
+            "updates.shape: "
             f"{shapes.show(updates.shape)}, wanted {shapes.show(want)}"
         )
     if xp.name != "numpy":
@@ -152,9 +175,13 @@ def _accumulate(out: Any, index: tuple[Any, ...], updates: Any, ufunc: Any) -> N
             ufunc(out, row, out=out)
         return
     depth = len(index)
-    flat = index[0].reshape(-1) if depth == 1 else np.ravel_multi_index(
-        tuple(i.reshape(-1) for i in index), out.shape[:depth]
-    ) if index[0].size else index[0].reshape(-1)  # fmt: skip
+    flat = (
+        index[0].reshape(-1)
+        if depth == 1
+        else np.ravel_multi_index(tuple(i.reshape(-1) for i in index), out.shape[:depth])
+        if index[0].size
+        else index[0].reshape(-1)
+    )
     inner = int(np.prod(out.shape[depth:], dtype=np.int64))
     if inner == 1:
         ufunc.at(out.reshape(-1), flat, updates.reshape(-1))
@@ -182,7 +209,8 @@ def scatter_kernel(how: str) -> Callable[..., Any]:
 def partition_kernel(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> Any:
     if data.shape[: partitions.ndim] != partitions.shape:
         raise invalid(
-            f"data.shape must start with partitions.shape, got data.shape = {shapes.show(data.shape)}, "
+            "data.shape must start with partitions.shape, got data.shape = "
+            f"{shapes.show(data.shape)}, "
             f"partitions.shape = {shapes.show(partitions.shape)}"
         )
     flat = partitions.reshape(-1)
@@ -201,7 +229,10 @@ def stitch_kernel(xp: Any, *inputs: Any) -> Any:
     inner = data[0].shape[indices[0].ndim :]
     for i, (ix, d) in enumerate(zip(indices, data)):
         if d.shape[: ix.ndim] != ix.shape or d.shape[ix.ndim :] != inner:
-            raise invalid(f"data[{i}].shape = {shapes.show(d.shape)} does not start with indices[{i}].shape = {shapes.show(ix.shape)}")  # fmt: skip
+            raise invalid(
+                f"data[{i}].shape = {shapes.show(d.shape)} does not start with "
+                f"indices[{i}].shape = {shapes.show(ix.shape)}"
+            )
     size = max((int(ix.max()) + 1 for ix in indices if ix.size), default=0)
     out = np.zeros((size, *inner), data[0].dtype)
     for ix, d in zip(indices, data):

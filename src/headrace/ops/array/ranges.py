@@ -1,4 +1,5 @@
-"""Number sequences, counts and buckets: Range, LinSpace, Bincount, HistogramFixedWidth, Bucketize, Cross.
+"""Number sequences, counts and buckets: Range, LinSpace, Bincount, HistogramFixedWidth, Bucketize,
+Cross.
 
 tf.range(3, 18, 3)  # [3, 6, 9, 12, 15]
 """
@@ -20,9 +21,18 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = [
-    "bincount", "bucketize", "confusion_matrix", "confusion_matrix_v2", "cross", "histogram_fixed_width",
-    "histogram_fixed_width_bins", "lin_space", "linspace", "linspace_v2", "range",
-]  # fmt: skip
+    "bincount",
+    "bucketize",
+    "confusion_matrix",
+    "confusion_matrix_v2",
+    "cross",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
+    "lin_space",
+    "linspace",
+    "linspace_v2",
+    "range",
+]
 
 GROUPS["sequence"] = frozenset(
     [dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64]
@@ -111,13 +121,21 @@ def _linspace_shape(c: Inference) -> list[Shape]:
 
 
 RANGE = define(
-    "Range", "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx; Tidx: type(sequence)=int32",
-    shape=_range_shape, kernel=_range_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(0, 1, 2),
-)  # fmt: skip
+    "Range",
+    "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx; Tidx: type(sequence)=int32",
+    shape=_range_shape,
+    kernel=_range_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0, 1, 2),
+)
 LINSPACE = define(
-    "LinSpace", "start: T, stop: T, num: Tidx -> output: T; T: type(wide_float), Tidx: type(index)=int32",
-    shape=_linspace_shape, kernel=_linspace_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(2,),
-)  # fmt: skip
+    "LinSpace",
+    "start: T, stop: T, num: Tidx -> output: T; T: type(wide_float), Tidx: type(index)=int32",
+    shape=_linspace_shape,
+    kernel=_linspace_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(2,),
+)
 
 
 # counts -----------------------------------------------------------------------------------------
@@ -134,7 +152,8 @@ def _bincount_kernel(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
         return np.bincount(flat[flat < n], minlength=n).astype(weights.dtype)
     if weights.shape != arr.shape:
         raise _invalid(
-            f"If weights are passed, they must have the same shape ({shapes.show(weights.shape)}) as arr "
+            "If weights are passed, they must have the same shape "
+            f"({shapes.show(weights.shape)}) as arr "
             f"({shapes.show(arr.shape)})"
         )
     inside = flat < n
@@ -169,7 +188,8 @@ def _histogram_kernel(xp: Any, values: Any, value_range: Any, nbins: Any, *, dty
         raise _invalid(f"nbins should be a positive number, but got '{n}'")
     if low >= high:
         raise _invalid(
-            f"value_range should satisfy value_range[0] < value_range[1], but got '[{low:g}, {high:g}]'"
+            "value_range should satisfy value_range[0] < value_range[1], but got "
+            f"'[{low:g}, {high:g}]'"
         )
     step = (high - low) / n
     bins = (np.maximum(values, value_range[0]) - value_range[0]) / step
@@ -187,7 +207,8 @@ def _bucketize_kernel(xp: Any, x: Any, *, boundaries: Any) -> Any:
 def _cross_kernel(xp: Any, a: Any, b: Any) -> Any:
     if a.shape != b.shape or a.ndim == 0 or a.shape[-1] != 3:
         raise _invalid(
-            f"inputs must be of one shape with 3 elements in the last axis: {shapes.show(a.shape)}, {shapes.show(b.shape)}"
+            "inputs must be of one shape with 3 elements in the last axis: "
+            f"{shapes.show(a.shape)}, {shapes.show(b.shape)}"
         )
     i, j = [1, 2, 0], [2, 0, 1]
     return a[..., i] * b[..., j] - a[..., j] * b[..., i]
@@ -207,22 +228,38 @@ def _cross_grad(op: Operation, g: Any) -> list[Any]:
 
 
 BINCOUNT = define(
-    "Bincount", "arr: int32, size: int32, weights: T -> bins: T; T: type(countable)",
-    shape=_count_shape(1), kernel=_bincount_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(1,), host_only=True,
-)  # fmt: skip
+    "Bincount",
+    "arr: int32, size: int32, weights: T -> bins: T; T: type(countable)",
+    shape=_count_shape(1),
+    kernel=_bincount_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(1,),
+    host_only=True,
+)
 HISTOGRAM_FIXED_WIDTH = define(
     "HistogramFixedWidth",
-    "values: T, value_range: T, nbins: int32 -> out: dtype; T: type(countable), dtype: type(index)=int32",
-    shape=_histogram_shape, kernel=_histogram_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(2,), host_only=True,
-)  # fmt: skip
+    "values: T, value_range: T, nbins: int32 -> out: dtype; T: type(countable), dtype: "
+    "type(index)=int32",
+    shape=_histogram_shape,
+    kernel=_histogram_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(2,),
+    host_only=True,
+)
 BUCKETIZE = define(
-    "Bucketize", "input: T -> output: int32; T: type(countable), boundaries: list(float)",
-    shape=shape_fns.unchanged, kernel=_bucketize_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "Bucketize",
+    "input: T -> output: int32; T: type(countable), boundaries: list(float)",
+    shape=shape_fns.unchanged,
+    kernel=_bucketize_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 CROSS = define(
-    "Cross", "a: T, b: T -> product: T; T: type(real)",
-    shape=_cross_shape, kernel=_cross_kernel, grad=_cross_grad,
-)  # fmt: skip
+    "Cross",
+    "a: T, b: T -> product: T; T: type(real)",
+    shape=_cross_shape,
+    kernel=_cross_kernel,
+    grad=_cross_grad,
+)
 
 
 # what users call --------------------------------------------------------------------------------
@@ -305,9 +342,13 @@ def _between(start: Any, stop: Any, num: Any, axis: int) -> Any:
 
 
 def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32,
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dtypes.int32,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """How often each integer occurs (or the sum of the weights given to it)."""
     with name_scope(name, "bincount"):
         arr = convert.convert(arr, dtypes.int32, "arr")
@@ -374,17 +415,25 @@ def cross(a: Any, b: Any, name: str | None = None) -> Any:
 
 
 def confusion_matrix(
-    labels: Any, predictions: Any, num_classes: Any = None, dtype: Any = dtypes.int32, name: str | None = None,
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
     weights: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Row: true class, column: predicted class."""
     return confusion_matrix_v2(labels, predictions, num_classes, weights, dtype, name)
 
 
 def confusion_matrix_v2(
-    labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None, dtype: Any = dtypes.int32,
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    weights: Any = None,
+    dtype: Any = dtypes.int32,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     with name_scope(name, "confusion_matrix", [labels, predictions]):
         columns = [_class_indices(labels, "labels"), _class_indices(predictions, "predictions")]
         if num_classes is None:

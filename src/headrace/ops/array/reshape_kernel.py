@@ -29,7 +29,8 @@ def reshape_kernel(xp: Any, x: Any, shape: Any) -> Any:
 
 
 def _empty_sizes(x: Any, dims: list[int]) -> list[int]:
-    """Sizes for a tensor without elements: beside a 0, TensorFlow takes -1 from those sizes that are not 0.
+    """Sizes for a tensor without elements: beside a 0, TensorFlow takes -1 from those sizes that
+    are not 0.
 
     NumPy would read any negative number as -1 and refuse a -1 beside a 0.
     """
@@ -55,12 +56,14 @@ def _reshape_error(x: Any, shape: Any) -> Exception:
         known *= d if d != -1 else 1
     if not minus:
         return _invalid(
-            f"Input to reshape is a tensor with {x.size} values, but the requested shape has {known}"
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape "
+            f"has {known}"
         )
     if known == 0:
         return _invalid(
             f"Input to reshape is a tensor with {x.size} values, but the requested shape has 0"
         )
     return _invalid(
-        f"Input to reshape is a tensor with {x.size} values, but the requested shape requires a multiple of {known}"
+        f"Input to reshape is a tensor with {x.size} values, but the requested shape "
+        f"requires a multiple of {known}"
     )

@@ -22,10 +22,25 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import _all_axes, const, invalid, shape, zeros_like
 
 __all__ = [
-    "argsort", "edit_distance", "in_top_k", "in_top_k_v2", "is_non_decreasing", "is_strictly_increasing", "listdiff",
-    "lower_bound", "nth_element", "searchsorted", "setdiff1d", "sort", "top_k", "unique", "unique_with_counts",
-    "upper_bound", "where", "where_v2",
-]  # fmt: skip
+    "argsort",
+    "edit_distance",
+    "in_top_k",
+    "in_top_k_v2",
+    "is_non_decreasing",
+    "is_strictly_increasing",
+    "listdiff",
+    "lower_bound",
+    "nth_element",
+    "searchsorted",
+    "setdiff1d",
+    "sort",
+    "top_k",
+    "unique",
+    "unique_with_counts",
+    "upper_bound",
+    "where",
+    "where_v2",
+]
 
 
 # Where and Select -------------------------------------------------------------------------------
@@ -42,9 +57,13 @@ def _where_kernel(xp: Any, x: Any) -> Any:
 
 
 WHERE = define(
-    "Where", "input: T -> index: int64; T: type=bool",
-    shape=_where_shape, kernel=_where_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
-)  # fmt: skip
+    "Where",
+    "input: T -> index: int64; T: type=bool",
+    shape=_where_shape,
+    kernel=_where_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    data_dependent_shape=True,
+)
 
 
 def _select_shape(c: Inference) -> list[Shape]:
@@ -63,11 +82,15 @@ def _select_shape(c: Inference) -> list[Shape]:
 def _select_kernel(xp: Any, cond: Any, t: Any, e: Any) -> Any:
     """Element-wise; a vector condition chooses whole rows, a scalar one everything."""
     if t.shape != e.shape:
-        raise invalid(f"'then' and 'else' must have the same size.  but received: {shapes.show(t.shape)} vs. {shapes.show(e.shape)}")  # fmt: skip
+        raise invalid(
+            "'then' and 'else' must have the same size.  but received: "
+            f"{shapes.show(t.shape)} vs. {shapes.show(e.shape)}"
+        )
     if cond.shape != t.shape and cond.ndim:
         if cond.ndim != 1 or not t.ndim or cond.shape[0] != t.shape[0]:
             raise invalid(
-                f"'cond' must be a scalar or a vector as long as the first dimension of 'then', or have its shape: "
+                "'cond' must be a scalar or a vector as long as the first dimension of "
+                "'then', or have its shape: "
                 f"{shapes.show(cond.shape)} vs. {shapes.show(t.shape)}"
             )
         cond = cond.reshape(cond.shape + (1,) * (t.ndim - 1))
@@ -81,9 +104,12 @@ def _select_grad(op: Operation, grad: Any) -> list[Any]:
 
 
 SELECT = define(
-    "Select", "condition: bool, t: T, e: T -> output: T",
-    shape=_select_shape, kernel=_select_kernel, grad=_select_grad,
-)  # fmt: skip
+    "Select",
+    "condition: bool, t: T, e: T -> output: T",
+    shape=_select_shape,
+    kernel=_select_kernel,
+    grad=_select_grad,
+)
 
 
 def _select_v2_shape(c: Inference) -> list[Shape]:
@@ -108,9 +134,13 @@ def _reduced(grad: Tensor, x: Tensor) -> Any:
 
 
 SELECT_V2 = define(
-    "SelectV2", "condition: bool, t: T, e: T -> output: T",
-    shape=_select_v2_shape, ufunc="where", grad=_select_v2_grad, elementwise=True,
-)  # fmt: skip
+    "SelectV2",
+    "condition: bool, t: T, e: T -> output: T",
+    shape=_select_v2_shape,
+    ufunc="where",
+    grad=_select_v2_grad,
+    elementwise=True,
+)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
@@ -216,21 +246,37 @@ def _unique_shape(n: int) -> Callable[[Inference], list[Shape]]:
 
 _IDX = "out_idx: type(index)=int32"
 UNIQUE = define(
-    "Unique", f"x: T -> y: T, idx: out_idx; {_IDX}",
-    shape=_unique_shape(2), kernel=_unique_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
-)  # fmt: skip
+    "Unique",
+    f"x: T -> y: T, idx: out_idx; {_IDX}",
+    shape=_unique_shape(2),
+    kernel=_unique_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    data_dependent_shape=True,
+)
 UNIQUE_V2 = define(
-    "UniqueV2", f"x: T, axis: Taxis -> y: T, idx: out_idx; Taxis: type(index)=int64, {_IDX}",
-    shape=_unique_shape(2), kernel=_unique_v2_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
-)  # fmt: skip
+    "UniqueV2",
+    f"x: T, axis: Taxis -> y: T, idx: out_idx; Taxis: type(index)=int64, {_IDX}",
+    shape=_unique_shape(2),
+    kernel=_unique_v2_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    data_dependent_shape=True,
+)
 UNIQUE_WITH_COUNTS = define(
-    "UniqueWithCounts", f"x: T -> y: T, idx: out_idx, count: out_idx; {_IDX}",
-    shape=_unique_shape(3), kernel=_unique_counts_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
-)  # fmt: skip
+    "UniqueWithCounts",
+    f"x: T -> y: T, idx: out_idx, count: out_idx; {_IDX}",
+    shape=_unique_shape(3),
+    kernel=_unique_counts_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    data_dependent_shape=True,
+)
 UNIQUE_WITH_COUNTS_V2 = define(
-    "UniqueWithCountsV2", f"x: T, axis: Taxis -> y: T, idx: out_idx, count: out_idx; Taxis: type(index)=int64, {_IDX}",
-    shape=_unique_shape(3), kernel=_unique_counts_v2_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
-)  # fmt: skip
+    "UniqueWithCountsV2",
+    f"x: T, axis: Taxis -> y: T, idx: out_idx, count: out_idx; Taxis: type(index)=int64, {_IDX}",
+    shape=_unique_shape(3),
+    kernel=_unique_counts_v2_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    data_dependent_shape=True,
+)
 
 Unique = namedtuple("Unique", ["y", "idx"])
 UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
@@ -239,7 +285,9 @@ TopKV2 = namedtuple("TopKV2", ["values", "indices"])
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Distinct values in the order of their first occurrence, and for each element the number of its value."""
+    """Distinct values in the order of their first occurrence, and for each element the number of
+    its value.
+    """
     return Unique(*apply(UNIQUE, x, out_idx=out_idx, name=name))
 
 
@@ -265,9 +313,13 @@ def _list_diff_shape(c: Inference) -> list[Shape]:
 
 
 LIST_DIFF = define(
-    "ListDiff", f"x: T, y: T -> out: T, idx: out_idx; {_IDX}",
-    shape=_list_diff_shape, kernel=_list_diff_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
-)  # fmt: skip
+    "ListDiff",
+    f"x: T, y: T -> out: T, idx: out_idx; {_IDX}",
+    shape=_list_diff_shape,
+    kernel=_list_diff_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    data_dependent_shape=True,
+)
 
 
 def listdiff(x: Any, y: Any, out_idx: Any = None, name: str | None = None) -> Any:
@@ -356,13 +408,20 @@ def _top_k_grad(op: Operation, grad: Any, _: Any = None) -> list[Any]:
 
 
 TOP_K = define(
-    "TopK", "input: T -> values: T, indices: int32; k: int, sorted: bool=True, T: type(real)",
-    shape=_top_k_shape, kernel=lambda xp, x, *, k: _top_k(xp, x, k), grad=_top_k_grad,
-)  # fmt: skip
+    "TopK",
+    "input: T -> values: T, indices: int32; k: int, sorted: bool=True, T: type(real)",
+    shape=_top_k_shape,
+    kernel=lambda xp, x, *, k: _top_k(xp, x, k),
+    grad=_top_k_grad,
+)
 TOP_K_V2 = define(
-    "TopKV2", "input: T, k: int32 -> values: T, indices: int32; sorted: bool=True, T: type(real)",
-    shape=_top_k_shape, kernel=lambda xp, x, k: _top_k(xp, x, k.item()), grad=_top_k_grad, known_inputs=(1,),
-)  # fmt: skip
+    "TopKV2",
+    "input: T, k: int32 -> values: T, indices: int32; sorted: bool=True, T: type(real)",
+    shape=_top_k_shape,
+    kernel=lambda xp, x, k: _top_k(xp, x, k.item()),
+    grad=_top_k_grad,
+    known_inputs=(1,),
+)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
@@ -396,9 +455,13 @@ def _nth_shape(c: Inference) -> list[Shape]:
 
 
 NTH_ELEMENT = define(
-    "NthElement", "input: T, n: int32 -> values: T; reverse: bool=False, T: type(real)",
-    shape=_nth_shape, kernel=_nth_kernel, grad=_nth_grad, known_inputs=(1,),
-)  # fmt: skip
+    "NthElement",
+    "input: T, n: int32 -> values: T; reverse: bool=False, T: type(real)",
+    shape=_nth_shape,
+    kernel=_nth_kernel,
+    grad=_nth_grad,
+    known_inputs=(1,),
+)
 
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
@@ -407,9 +470,15 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
 
 
 def _in_top_k(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
-    """Fewer than k predictions are larger than the target's; nothing is in the top of a row that is not finite."""
+    """Fewer than k predictions are larger than the target's.
+
+    Nothing is in the top of a row that is not finite.
+    """
     if predictions.ndim != 2 or targets.ndim != 1 or len(targets) != len(predictions):
-        raise invalid(f"First dimension of predictions {shapes.show(predictions.shape)} must match length of targets {targets.size}")  # fmt: skip
+        raise invalid(
+            f"First dimension of predictions {shapes.show(predictions.shape)} must match "
+            f"length of targets {targets.size}"
+        )
     inside = (targets >= 0) & (targets < predictions.shape[1])
     mine = xp.take_along_axis(predictions, xp.where(inside, targets, 0)[:, None], 1)
     larger = (predictions > mine).sum(1)
@@ -422,13 +491,19 @@ def _in_top_k_shape(c: Inference) -> list[Shape]:
 
 
 IN_TOP_K = define(
-    "InTopK", "predictions: float32, targets: T -> precision: bool; k: int, T: type(index)=int32",
-    shape=_in_top_k_shape, kernel=lambda xp, p, t, *, k: _in_top_k(xp, p, t, k), grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "InTopK",
+    "predictions: float32, targets: T -> precision: bool; k: int, T: type(index)=int32",
+    shape=_in_top_k_shape,
+    kernel=lambda xp, p, t, *, k: _in_top_k(xp, p, t, k),
+    grad=NOT_DIFFERENTIABLE,
+)
 IN_TOP_K_V2 = define(
-    "InTopKV2", "predictions: float32, targets: T, k: T -> precision: bool; T: type(index)=int32",
-    shape=_in_top_k_shape, kernel=lambda xp, p, t, k: _in_top_k(xp, p, t, k), grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "InTopKV2",
+    "predictions: float32, targets: T, k: T -> precision: bool; T: type(index)=int32",
+    shape=_in_top_k_shape,
+    kernel=lambda xp, p, t, k: _in_top_k(xp, p, t, k),
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
@@ -615,9 +690,16 @@ def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
 
 
 def _edit_distance_kernel(
-    xp: Any, h_indices: Any, h_values: Any, h_shape: Any, t_indices: Any, t_values: Any, t_shape: Any, *,
+    xp: Any,
+    h_indices: Any,
+    h_values: Any,
+    h_shape: Any,
+    t_indices: Any,
+    t_values: Any,
+    t_shape: Any,
+    *,
     normalize: bool,
-) -> Any:  # fmt: skip
+) -> Any:
     dims = [max(a, b) for a, b in zip(h_shape.tolist()[:-1], t_shape.tolist()[:-1])]
     out = np.zeros(dims, np.float32)
     hypotheses, truths = _sequences(h_indices, h_values), _sequences(t_indices, t_values)
@@ -640,10 +722,14 @@ def _edit_distance_shape(c: Inference) -> list[Shape]:
 
 EDIT_DISTANCE = define(
     "EditDistance",
-    "hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, truth_indices: int64, truth_values: T, "
+    "hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, "
+    "truth_indices: int64, truth_values: T, "
     "truth_shape: int64 -> output: float32; normalize: bool=True",
-    shape=_edit_distance_shape, kernel=_edit_distance_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    shape=_edit_distance_shape,
+    kernel=_edit_distance_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def edit_distance(
@@ -654,6 +740,13 @@ def edit_distance(
         if not hasattr(value, "dense_shape"):
             raise TypeError(f"{label} must be a SparseTensor.")
     return apply(  # type: ignore[no-any-return]
-        EDIT_DISTANCE, hypothesis.indices, hypothesis.values, hypothesis.dense_shape,
-        truth.indices, truth.values, truth.dense_shape, normalize=normalize, name=name,
-    )  # fmt: skip
+        EDIT_DISTANCE,
+        hypothesis.indices,
+        hypothesis.values,
+        hypothesis.dense_shape,
+        truth.indices,
+        truth.values,
+        truth.dense_shape,
+        normalize=normalize,
+        name=name,
+    )

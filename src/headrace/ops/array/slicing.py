@@ -1,7 +1,7 @@
 """Slices of tensors: ``Slice``, ``StridedSlice`` and what ``tensor[...]`` builds.
 
-TensorFlow's strided slices and Python's agree in everything but the out-of-range index of a single element, so a kernel
-turns begin, end, strides and masks into a NumPy index and is done.
+TensorFlow's strided slices and Python's agree in everything but the out-of-range index of a single
+element, so a kernel turns begin, end, strides and masks into a NumPy index and is done.
 
     >>> x[1:, ..., tf.newaxis, -1]      # StridedSlice with an ellipsis, a new axis and a shrunk one
 """
@@ -28,7 +28,10 @@ from headrace.ops.array.array_shape import const, invalid, shape
 __all__ = ["slice", "slice_helper", "strided_slice"]
 
 _py_slice = slice
-_MASKS = "begin_mask: int=0, end_mask: int=0, ellipsis_mask: int=0, new_axis_mask: int=0, shrink_axis_mask: int=0"
+_MASKS = (
+    "begin_mask: int=0, end_mask: int=0, ellipsis_mask: int=0, new_axis_mask: int=0, "
+    "shrink_axis_mask: int=0"
+)
 _ALL = _py_slice(None)
 
 
@@ -64,7 +67,8 @@ def _slice_dim(d: int | None, begin: int | None, size: int | None) -> int | None
         raise ValueError(f"Invalid value in tensor used for shape: {size}")
     if d is not None and begin is not None and not (0 <= begin <= d and begin + size <= d):
         raise ValueError(
-            f"Need value <= {d}, got {begin + size}: begin {begin} and size {size} leave the dimension"
+            f"Need value <= {d}, got {begin + size}: begin {begin} and size {size} leave "
+            "the dimension"
         )
     return size
 
@@ -94,14 +98,25 @@ def _slice_grad(op: Operation, grad: Any) -> list[Any]:
     if known is not None and at is not None and out is not None:
         after = [d - int(b) - o for d, b, o in zip(known, at, out)]
         return [apply_op("Pad", grad, const([[int(b), a] for b, a in zip(at, after)])), None, None]
-    after_t = apply_op("Sub", apply_op("Sub", shape(x, out_type=begin._dtype), shape(op.outputs[0], out_type=begin._dtype)), begin)  # fmt: skip
+    after_t = apply_op(
+        "Sub",
+        apply_op(
+            "Sub", shape(x, out_type=begin._dtype), shape(op.outputs[0], out_type=begin._dtype)
+        ),
+        begin,
+    )
     return [apply_op("Pad", grad, apply_op("Pack", [begin, after_t], axis=1)), None, None]
 
 
 SLICE = define(
-    "Slice", "input: T, begin: Index, size: Index -> output: T; Index: type(index)",
-    shape=_slice_shape, kernel=_slice_kernel, grad=_slice_grad, view=True, known_inputs=(1, 2),
-)  # fmt: skip
+    "Slice",
+    "input: T, begin: Index, size: Index -> output: T; Index: type(index)",
+    shape=_slice_shape,
+    kernel=_slice_kernel,
+    grad=_slice_grad,
+    view=True,
+    known_inputs=(1, 2),
+)
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
@@ -125,10 +140,19 @@ def known_elements(vector: Tensor) -> list[int | None] | None:
 
 
 def to_index(
-    begin: Sequence[int], end: Sequence[int], strides: Sequence[int],
-    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> tuple[Any, ...]:  # fmt: skip
-    """The NumPy index that a strided slice is. It always holds an ellipsis, so that NumPy answers with an array."""
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> tuple[Any, ...]:
+    """The NumPy index that a strided slice is.
+
+    It always holds an ellipsis, so that NumPy answers with an array.
+    """
     index: list[Any] = []
     for i, step in enumerate(strides):
         bit = 1 << i
@@ -154,13 +178,28 @@ def to_index(
 
 
 def _strided_slice_kernel(
-    xp: Any, x: Any, begin: Any, end: Any, strides: Any, *,
-    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> Any:  # fmt: skip
+    xp: Any,
+    x: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Any:
     index = to_index(
-        begin.tolist(), end.tolist(), strides.tolist(),
-        begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask,
-    )  # fmt: skip
+        begin.tolist(),
+        end.tolist(),
+        strides.tolist(),
+        begin_mask,
+        end_mask,
+        ellipsis_mask,
+        new_axis_mask,
+        shrink_axis_mask,
+    )
     try:
         return x[index]
     except IndexError:
@@ -202,9 +241,16 @@ def _strided_shape(c: Inference) -> list[Shape]:
 
 
 def _sliced(
-    source: Shape, begin: Sequence[Any], end: Sequence[Any], strides: Sequence[Any],
-    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> Shape:  # fmt: skip
+    source: Shape,
+    begin: Sequence[Any],
+    end: Sequence[Any],
+    strides: Sequence[Any],
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Shape:
     count = len(strides)
     if ellipsis_mask & (ellipsis_mask - 1):
         raise ValueError("Multiple ellipses in slice spec not allowed")
@@ -286,19 +332,41 @@ def _strided_slice_grad(op: Operation, grad: Any) -> list[Any]:
 
 
 STRIDED_SLICE = define(
-    "StridedSlice", "input: T, begin: Index, end: Index, strides: Index -> output: T; Index: type(index), " + _MASKS,
-    shape=_strided_shape, kernel=_strided_slice_kernel, grad=_strided_slice_grad, view=True, known_inputs=(1, 2, 3),
-)  # fmt: skip
+    "StridedSlice",
+    "input: T, begin: Index, end: Index, strides: Index -> output: T; Index: type(index), "
+    + _MASKS,
+    shape=_strided_shape,
+    kernel=_strided_slice_kernel,
+    grad=_strided_slice_grad,
+    view=True,
+    known_inputs=(1, 2, 3),
+)
 
 
 def _strided_slice_grad_kernel(
-    xp: Any, shape: Any, begin: Any, end: Any, strides: Any, dy: Any, *,
-    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> Any:  # fmt: skip
+    xp: Any,
+    shape: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    dy: Any,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Any:
     index = to_index(
-        begin.tolist(), end.tolist(), strides.tolist(),
-        begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask,
-    )  # fmt: skip
+        begin.tolist(),
+        end.tolist(),
+        strides.tolist(),
+        begin_mask,
+        end_mask,
+        ellipsis_mask,
+        new_axis_mask,
+        shrink_axis_mask,
+    )
     out = xp.zeros(shape.tolist(), dy.dtype)
     try:
         if xp.name != "numpy":
@@ -306,7 +374,8 @@ def _strided_slice_grad_kernel(
         out[index] = dy
     except (IndexError, ValueError):
         raise invalid(
-            f"shape of dy was {shapes.show(dy.shape)}, which is not that of the slice of shape {shape.tolist()}"
+            f"shape of dy was {shapes.show(dy.shape)}, which is not that of the slice of "
+            f"shape {shape.tolist()}"
         ) from None
     return out
 
@@ -324,10 +393,13 @@ def _strided_slice_grad_grad(op: Operation, grad: Any) -> list[Any]:
 
 STRIDED_SLICE_GRAD = define(
     "StridedSliceGrad",
-    "shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T; Index: type(index), " + _MASKS,
-    shape=lambda c: [c.shape_value(0)], kernel=_strided_slice_grad_kernel, grad=_strided_slice_grad_grad,
+    "shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T; Index: "
+    "type(index), " + _MASKS,
+    shape=lambda c: [c.shape_value(0)],
+    kernel=_strided_slice_grad_kernel,
+    grad=_strided_slice_grad_grad,
     known_inputs=(0, 1, 2, 3),
-)  # fmt: skip
+)
 
 
 def strided_slice(
@@ -350,9 +422,12 @@ def strided_slice(
 
         strides = ones_like(begin)
     masks = {
-        "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
-        "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
-    }  # fmt: skip
+        "begin_mask": begin_mask,
+        "end_mask": end_mask,
+        "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask,
+        "shrink_axis_mask": shrink_axis_mask,
+    }
     out = apply(STRIDED_SLICE, input_, begin, end, strides, name=name, **masks)
     if var is not None:
         _attach_assign(out, var, begin, end, strides, masks)
@@ -385,7 +460,16 @@ def _attach_assign(
 class _Spec:
     """``begin``, ``end``, ``strides`` and masks of one ``tensor[...]``."""
 
-    __slots__ = ("begin", "begin_mask", "ellipsis_mask", "end", "end_mask", "new_axis_mask", "shrink_axis_mask", "strides")  # fmt: skip
+    __slots__ = (
+        "begin",
+        "begin_mask",
+        "ellipsis_mask",
+        "end",
+        "end_mask",
+        "new_axis_mask",
+        "shrink_axis_mask",
+        "strides",
+    )
 
     def __init__(self, items: Sequence[Any]) -> None:
         self.begin: list[Any] = []
@@ -439,7 +523,10 @@ def _bound(value: Any) -> Any:
 
 
 def _index(value: Any) -> Any:
-    """An index as an int or an integer tensor; TypeError for everything that TF 1.15 does not take."""
+    """An index as an int or an integer tensor.
+
+    TypeError for everything that TF 1.15 does not take.
+    """
     if type(value) is int:
         return value
     if not isinstance(value, Tensor) and getattr(value, "_as_graph_element", None) is not None:
@@ -459,7 +546,8 @@ def _index(value: Any) -> Any:
 
 
 _BAD_INDEX = (
-    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid "
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+    "tf.int32/tf.int64 tensors are valid "
     "indices, got {}. For a mask use tf.boolean_mask, for a list of rows tf.gather."
 )
 
@@ -479,9 +567,12 @@ def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
     scope = graph.unique_name("strided_slice")
     parts = _packed_parts(graph, spec, scope)
     masks = {
-        "begin_mask": spec.begin_mask, "end_mask": spec.end_mask, "ellipsis_mask": spec.ellipsis_mask,
-        "new_axis_mask": spec.new_axis_mask, "shrink_axis_mask": spec.shrink_axis_mask,
-    }  # fmt: skip
+        "begin_mask": spec.begin_mask,
+        "end_mask": spec.end_mask,
+        "ellipsis_mask": spec.ellipsis_mask,
+        "new_axis_mask": spec.new_axis_mask,
+        "shrink_axis_mask": spec.shrink_axis_mask,
+    }
     out = apply(STRIDED_SLICE, tensor, *parts, name=scope + "/", **masks)
     if var is not None:
         _attach_assign(out, var, parts[0], parts[1], parts[2], masks)

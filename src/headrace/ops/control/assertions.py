@@ -1,7 +1,8 @@
 """Assertions: ``tf.Assert`` and ``tf.assert_*``.
 
-What can be decided while building is: a check of constants or static shapes that fails raises at once. What remains is an
-Assert operation; put it before what it guards with ``tf.control_dependencies``.
+What can be decided while building is: a check of constants or static shapes that fails raises at
+once. What remains is an Assert operation; put it before what it guards with
+``tf.control_dependencies``.
 
     >>> with tf.control_dependencies([tf.assert_positive(x)]): y = tf.log(x)
 """
@@ -28,15 +29,46 @@ from headrace.ops.array.array_shape import _all_axes, const, invalid, rank
 from headrace.ops.io.printing import summarize_value
 
 __all__ = [
-    "Assert", "add_check_numerics_ops", "assert_equal", "assert_equal_v2", "assert_greater", "assert_greater_equal",
-    "assert_greater_equal_v2", "assert_greater_v2", "assert_integer", "assert_integer_v2", "assert_less",
-    "assert_less_equal", "assert_less_equal_v2", "assert_less_v2", "assert_near", "assert_near_v2", "assert_negative",
-    "assert_negative_v2", "assert_non_negative", "assert_non_negative_v2", "assert_non_positive",
-    "assert_non_positive_v2", "assert_none_equal", "assert_none_equal_v2", "assert_positive", "assert_positive_v2",
-    "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_at_least_v2", "assert_rank_in",
-    "assert_rank_in_v2", "assert_rank_v2", "assert_same_float_dtype", "assert_scalar", "assert_shapes", "assert_type",
-    "assert_type_v2", "is_numeric_tensor",
-]  # fmt: skip
+    "Assert",
+    "add_check_numerics_ops",
+    "assert_equal",
+    "assert_equal_v2",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_greater_equal_v2",
+    "assert_greater_v2",
+    "assert_integer",
+    "assert_integer_v2",
+    "assert_less",
+    "assert_less_equal",
+    "assert_less_equal_v2",
+    "assert_less_v2",
+    "assert_near",
+    "assert_near_v2",
+    "assert_negative",
+    "assert_negative_v2",
+    "assert_non_negative",
+    "assert_non_negative_v2",
+    "assert_non_positive",
+    "assert_non_positive_v2",
+    "assert_none_equal",
+    "assert_none_equal_v2",
+    "assert_positive",
+    "assert_positive_v2",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_at_least_v2",
+    "assert_rank_in",
+    "assert_rank_in_v2",
+    "assert_rank_v2",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_shapes",
+    "assert_type",
+    "assert_type_v2",
+    "is_numeric_tensor",
+]
 
 
 def _assert_kernel(xp: Any, condition: Any, *data: Any, summarize: int) -> None:
@@ -46,9 +78,14 @@ def _assert_kernel(xp: Any, condition: Any, *data: Any, summarize: int) -> None:
 
 
 ASSERT = define(
-    "Assert", "condition: bool, data: *T ->; summarize: int=3",
-    shape=shape_fns.no_outputs, kernel=_assert_kernel, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "Assert",
+    "condition: bool, data: *T ->; summarize: int=3",
+    shape=shape_fns.no_outputs,
+    kernel=_assert_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 
 
 def Assert(
@@ -89,15 +126,29 @@ def _called(tensor: Tensor) -> str:
 
 
 def _compared(
-    what: str, sign: str, op: str, compare: Callable[[Any, Any], Any],
-    x: Any, y: Any, data: Any, summarize: Any, message: Any, name: str | None,
-) -> Operation:  # fmt: skip
+    what: str,
+    sign: str,
+    op: str,
+    compare: Callable[[Any, Any], Any],
+    x: Any,
+    y: Any,
+    data: Any,
+    summarize: Any,
+    message: Any,
+    name: str | None,
+) -> Operation:
     """The shared form of assert_equal, assert_less and so on."""
     with name_scope(name, what, [x, y, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, name="y")
         if data is None:
-            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({_called(x)}) = ", x, f"y ({_called(y)}) = ", y]  # fmt: skip
+            data = [
+                f"Condition x {sign} y did not hold element-wise:",
+                f"x ({_called(x)}) = ",
+                x,
+                f"y ({_called(y)}) = ",
+                y,
+            ]
             if message:
                 data.insert(0, message)
         held = apply_op(op, x, y)
@@ -169,7 +220,14 @@ def assert_near(
         distance = apply_op(absolute, apply_op("Sub", x, y))
         allowed = apply_op("Add", tol, apply_op("Mul", rel, apply_op(absolute, y)))
         if data is None:
-            data = [message or "", "x and y not equal to tolerance rtol, atol:", f"x ({_called(x)}) = ", x, f"y ({_called(y)}) = ", y]  # fmt: skip
+            data = [
+                message or "",
+                "x and y not equal to tolerance rtol, atol:",
+                f"x ({_called(x)}) = ",
+                x,
+                f"y ({_called(y)}) = ",
+                y,
+            ]
         held = apply_op("LessEqual", distance, allowed)
         return Assert(
             apply_op("All", held, _all_axes(held), keep_dims=False), data, summarize, "Assert"
@@ -177,9 +235,14 @@ def assert_near(
 
 
 def assert_near_v2(
-    x: Any, y: Any, rtol: Any = None, atol: Any = None, message: Any = None, summarize: Any = None,
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    message: Any = None,
+    summarize: Any = None,
     name: str | None = None,
-) -> Operation:  # fmt: skip
+) -> Operation:
     return assert_near(x, y, rtol, atol, None, summarize, message, name)
 
 
@@ -235,9 +298,17 @@ assert_non_positive, assert_non_positive_v2 = _signed(
 
 
 def _checked_rank(
-    what: str, x: Any, wanted: Any, word: str, holds: Callable[[int, int], bool], op: str,
-    data: Any, summarize: Any, message: Any, name: str | None,
-) -> Operation:  # fmt: skip
+    what: str,
+    x: Any,
+    wanted: Any,
+    word: str,
+    holds: Callable[[int, int], bool],
+    op: str,
+    data: Any,
+    summarize: Any,
+    message: Any,
+    name: str | None,
+) -> Operation:
     with name_scope(name, what, [x, data]):
         x = convert_to_tensor(x, name="x")
         wanted = convert_to_tensor(wanted, name="rank")
@@ -246,11 +317,20 @@ def _checked_rank(
         need, have = static_value(wanted), x._rank()
         if need is not None and have is not None:
             if not holds(have, int(need)):
-                raise ValueError(f"{message or ''}.  Tensor {_called(x)} must have rank {word}{int(need)}.  Received rank {have}, shape {x.shape}")  # fmt: skip
+                raise ValueError(
+                    f"{message or ''}.  Tensor {_called(x)} must have rank "
+                    f"{word}{int(need)}.  Received rank {have}, shape {x.shape}"
+                )
             count_more(x._op.graph, 2)  # TF makes the shape and checks the rank's type
             return basic.no_op("static_checks_determined_all_ok")
         if data is None:
-            data = [message or "", f"Tensor {_called(x)} must have rank {word}".rstrip(), wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
+            data = [
+                message or "",
+                f"Tensor {_called(x)} must have rank {word}".rstrip(),
+                wanted,
+                "Received shape: ",
+                apply_op("Shape", x),
+            ]
         return Assert(apply_op(op, rank(x), wanted), data, summarize, "Assert")
 
 
@@ -280,7 +360,18 @@ def assert_rank_at_least(
     message: Any = None,
     name: str | None = None,
 ) -> Operation:
-    return _checked_rank("assert_rank_at_least", x, rank, "at least ", int.__ge__, "GreaterEqual", data, summarize, message, name)  # fmt: skip
+    return _checked_rank(
+        "assert_rank_at_least",
+        x,
+        rank,
+        "at least ",
+        int.__ge__,
+        "GreaterEqual",
+        data,
+        summarize,
+        message,
+        name,
+    )
 
 
 def assert_rank_at_least_v2(
@@ -305,11 +396,20 @@ def assert_rank_in(
         if have is not None and all(k is not None for k in known):
             allowed = tuple(int(k) for k in known)
             if have not in allowed:
-                raise ValueError(f"{message or ''}.  Tensor {_called(x)} must have rank in {allowed}.  Received rank {have}, shape {x.shape}")  # fmt: skip
+                raise ValueError(
+                    f"{message or ''}.  Tensor {_called(x)} must have rank in {allowed}.  "
+                    f"Received rank {have}, shape {x.shape}"
+                )
             return basic.no_op("static_checks_determined_all_ok")
         equal = apply_op("Equal", rank(x), apply_op("Pack", wanted))
         if data is None:
-            data = [message or "", f"Tensor {_called(x)} must have rank in", *wanted, "Received shape: ", apply_op("Shape", x)]  # fmt: skip
+            data = [
+                message or "",
+                f"Tensor {_called(x)} must have rank in",
+                *wanted,
+                "Received shape: ",
+                apply_op("Shape", x),
+            ]
         return Assert(
             apply_op("Any", equal, const([0]), keep_dims=False), data, summarize, "Assert"
         )
@@ -327,7 +427,8 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
         scalar = convert_to_tensor(tensor)
         if scalar._rank() not in (0, None):
             raise ValueError(
-                f"{message or ''}Expected scalar shape for {_called(scalar)}, saw shape: {scalar.shape}."
+                f"{message or ''}Expected scalar shape for {_called(scalar)}, saw shape: "
+                f"{scalar.shape}."
             )
         return scalar
 
@@ -339,7 +440,10 @@ def assert_shapes(
     message: Any = None,
     name: str | None = None,
 ) -> Operation:
-    """Assert shapes given as pairs or a dict {tensor: (3, "N", None)}; a symbol means one size throughout."""
+    """Assert shapes given as pairs or a dict {tensor.
+
+    (3, "N", None)}; a symbol means one size throughout.
+    """
     pairs = list(shapes_.items()) if isinstance(shapes_, dict) else list(shapes_)
     sizes: dict[Any, tuple[Any, Any]] = {}
     asserts: list[Operation] = []
@@ -373,9 +477,24 @@ def _check_size(
     )
     if static is not None and expected[0] is not None:
         if static != expected[0]:
-            raise ValueError(f"{message or ''}.  Specified by tensor {_called(x)} dimension {i}.  Tensor {_called(x)} dimension {i} must have size {expected[0]}.  Received size {static}, shape {x.shape}")  # fmt: skip
+            raise ValueError(
+                f"{message or ''}.  Specified by tensor {_called(x)} dimension {i}.  "
+                f"Tensor {_called(x)} dimension {i} must have size {expected[0]}.  "
+                f"Received size {static}, shape {x.shape}"
+            )
         return
-    asserts.append(Assert(apply_op("Equal", dynamic, expected[1]), [message or "", f"Tensor {_called(x)} dimension {i} must have size", expected[1], "Received shape: ", apply_op("Shape", x)]))  # fmt: skip
+    asserts.append(
+        Assert(
+            apply_op("Equal", dynamic, expected[1]),
+            [
+                message or "",
+                f"Tensor {_called(x)} dimension {i} must have size",
+                expected[1],
+                "Received shape: ",
+                apply_op("Shape", x),
+            ],
+        )
+    )
 
 
 # types ------------------------------------------------------------------------------------------
@@ -426,10 +545,19 @@ def assert_proper_iterable(values: Any) -> None:
 #: What TensorFlow calls numeric here; the other number types are not among them.
 NUMERIC_TYPES = frozenset(
     [
-        dtypes.float32, dtypes.float64, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8,
-        dtypes.qint8, dtypes.qint32, dtypes.quint8, dtypes.complex64,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.int8,
+        dtypes.int16,
+        dtypes.int32,
+        dtypes.int64,
+        dtypes.uint8,
+        dtypes.qint8,
+        dtypes.qint32,
+        dtypes.quint8,
+        dtypes.complex64,
     ]
-)  # fmt: skip
+)
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
@@ -461,7 +589,10 @@ def add_check_numerics_ops() -> Operation:
             if out._dtype._base not in (dtypes.float16, dtypes.float32, dtypes.float64):
                 continue
             if op._get_control_flow_context() is not None:
-                raise ValueError("`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations such as `tf.cond()` or `tf.while_loop()`.")  # fmt: skip
+                raise ValueError(
+                    "`tf.add_check_numerics_ops() is not compatible with TensorFlow "
+                    "control flow operations such as `tf.cond()` or `tf.while_loop()`."
+                )
             with control_dependencies([c for c in checks[-1:]]):
                 checks.append(
                     apply_op("CheckNumerics", out, message=f"{op.name}:{out.value_index}").op

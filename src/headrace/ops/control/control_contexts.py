@@ -1,4 +1,7 @@
-"""The contexts of ``tf.cond`` and ``tf.while_loop``: what happens when an op inside uses a tensor from outside."""
+"""The contexts of ``tf.cond`` and ``tf.while_loop``.
+
+What happens when an op inside uses a tensor from outside.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +117,8 @@ class CondContext(_Shared, CondBase):
                 there, here = ("true_fn", "false_fn") if context.branch else ("false_fn", "true_fn")
                 name = tensor.name[tensor.name.rfind("/") + 1 :]
                 raise ValueError(
-                    f"Tensor {name} in {there} is accessed from {here}. (It is {tensor.name}: return it from the branch, "
+                    f"Tensor {name} in {there} is accessed from {here}. (It is "
+                    f"{tensor.name}: return it from the branch, "
                     "or compute it outside of tf.cond.)"
                 )
             context = context.outer_context
@@ -157,7 +161,10 @@ class CondContext(_Shared, CondBase):
 
 
 def branch_context(pred: Tensor, branch: int, name: str, outer: Context | None) -> CondContext:
-    """A branch of its own, with a pivot that is there only if ``pred`` is ``branch``: for what gradients add to a cond."""
+    """A branch of its own, with a pivot that is there only if ``pred`` is ``branch``.
+
+    For what gradients add to a cond.
+    """
     graph = pred._op.graph
     with in_context(graph, outer):
         side: Tensor = apply(SWITCH, pred, pred, name="Switch")[branch]
@@ -170,7 +177,10 @@ def branch_context(pred: Tensor, branch: int, name: str, outer: Context | None) 
 
 
 def guarded(tensor: Tensor, pred: Tensor, branch: int, outer: Context | None) -> Tensor:
-    """The tensor as a value of a branch, which a Merge may have as its input: a Switch away if it is from outside."""
+    """The tensor as a value of a branch, which a Merge may have as its input.
+
+    A Switch away if it is from outside.
+    """
     context = tensor._op._context
     while context is not None and context is not outer:
         if isinstance(context, CondBase) and context.pred is pred and context.branch == branch:
@@ -196,7 +206,10 @@ class WhileContext(_Shared, WhileBase):
         self.enters: list[Operation] = []
 
     def run_in_order(self) -> None:
-        """One iteration after the other, in TensorFlow too: what is pushed on stacks inside must keep its order."""
+        """One iteration after the other, in TensorFlow too.
+
+        What is pushed on stacks inside must keep its order.
+        """
         self.parallel_iterations = 1
         for op in self.enters:
             op._attrs["parallel_iterations"] = 1
@@ -208,9 +221,13 @@ class WhileContext(_Shared, WhileBase):
         with in_context(graph, self.outer_context):
             graph._control_ops = controls
             out: Tensor = apply(
-                opdef, tensor, frame_name=self.name, is_constant=is_constant,
-                parallel_iterations=self.parallel_iterations, name=name,
-            )  # fmt: skip
+                opdef,
+                tensor,
+                frame_name=self.name,
+                is_constant=is_constant,
+                parallel_iterations=self.parallel_iterations,
+                name=name,
+            )
         out._op._context = self
         self.enters.append(out._op)
         graph.prevent_feeding(out)
@@ -263,7 +280,10 @@ class WhileContext(_Shared, WhileBase):
 
 
 def _is_free(op: Operation) -> bool:
-    """Whether nothing holds an operation of a loop back until its iteration starts: it uses loop invariants alone."""
+    """Whether nothing holds an operation of a loop back until its iteration starts.
+
+    It uses loop invariants alone.
+    """
     return all(
         t._op.type in ("Enter", "RefEnter") and t._op._attrs["is_constant"] for t in op._inputs
     )

@@ -1,7 +1,7 @@
 """``tf.cond``, ``tf.case`` and ``tf.while_loop``.
 
-They make the same Switch / Merge / Enter / Exit / NextIteration operations as TF 1.15, in the user's own graph, so that
-names inside branches and bodies exist and GraphDefs are TensorFlow's.
+They make the same Switch / Merge / Enter / Exit / NextIteration operations as TF 1.15, in the
+user's own graph, so that names inside branches and bodies exist and GraphDefs are TensorFlow's.
 """
 
 from __future__ import annotations
@@ -121,7 +121,10 @@ def _unpacked(given: Any) -> Any:
 
 
 def _flat(given: Any) -> list[Any]:
-    """What a branch returned, flat; in a function a branch may return nothing: its effects happen all the same."""
+    """What a branch returned, flat.
+
+    In a function a branch may return nothing: its effects happen all the same.
+    """
     return [] if given is None else nest.flatten(given, expand_composites=True)
 
 
@@ -145,7 +148,9 @@ def _widen_indices(graph: Graph, at: int, *branches: tuple[CondContext, list[Ten
 
 
 def _open_regions(graph: Graph, *contexts: Context) -> None:
-    """In a function, effects inside a branch or a loop are ordered among themselves (core/effects.py)."""
+    """In a function, effects inside a branch or a loop are ordered among themselves
+    (core/effects.py).
+    """
     if graph._effects is not None:
         for context in contexts:
             graph._effects.open(context)
@@ -201,19 +206,24 @@ def _branch(context: CondContext, function: Callable[[], Any]) -> tuple[Any, lis
 
 
 def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any:
-    """What a branch returned as a tensor of that branch; ``waits``: for the control dependencies that are set."""
+    """What a branch returned as a tensor of that branch.
+
+    ``waits``: for the control dependencies that are set.
+    """
     if isinstance(value, Operation):
         return with_dependencies([value], context.pivot)
     if value is None:
         raise ValueError(
-            "None values not supported. A branch of tf.cond returned None: return a tensor or an operation."
+            "None values not supported. A branch of tf.cond returned None: return a "
+            "tensor or an operation."
         )
     if hasattr(value, "_as_tensor_for_control_flow"):
         value = value._as_tensor_for_control_flow()
     tensor = convert_to_tensor(value)
     if tensor._op._context is context and not waits:
         return tensor
-    # a tensor from outside passes through the branch's Switch; an identity keeps Merge's inputs inside
+    # a tensor from outside passes through the branch's Switch; an identity keeps Merge's inputs
+    # inside
     count_more(tensor._op.graph, -1)
     return identity(tensor)
 
@@ -230,7 +240,8 @@ def _check_structures(given_t: Any, given_f: Any, in_function: bool) -> None:
                         f"{f}\ntrue_fn and false_fn arguments to tf.cond must have the same structure. {error}"
                     ) from None
             raise TypeError(
-                "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of "
+                "true_fn and false_fn arguments to tf.cond must have the same number, "
+                "type, and overall structure of "
                 f"return values. {error}"
             ) from None
         if isinstance(error, ValueError):
@@ -246,7 +257,8 @@ def _check_types(res_t: list[Tensor], res_f: list[Tensor]) -> None:
     for t, f in zip(res_t, res_f):
         if t.dtype.base_dtype is not f.dtype.base_dtype:
             raise ValueError(
-                f"Outputs of true_fn and false_fn must have the same type: {t.dtype.base_dtype.name}, "
+                "Outputs of true_fn and false_fn must have the same type: "
+                f"{t.dtype.base_dtype.name}, "
                 f"{f.dtype.base_dtype.name}"
             )
 
@@ -297,7 +309,10 @@ def case(
 
 
 def _tested(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Callable[[], Any]]]:
-    """The pairs of a predicate and a function, in order: those of a plain dict by the names of the predicates."""
+    """The pairs of a predicate and a function, in order.
+
+    Those of a plain dict by the names of the predicates.
+    """
     if not isinstance(pred_fn_pairs, (list, tuple, dict)):
         raise TypeError("fns must be a list, tuple, or dict")
     if not isinstance(pred_fn_pairs, dict):
@@ -307,7 +322,8 @@ def _tested(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Callable[[],
     elif get_default_graph()._is_eager:
         if not exclusive:
             raise ValueError(
-                "Unordered dictionaries are not supported for the `pred_fn_pairs` argument when `exclusive=False` and "
+                "Unordered dictionaries are not supported for the `pred_fn_pairs` "
+                "argument when `exclusive=False` and "
                 "eager mode is enabled."
             )
         pairs = list(pred_fn_pairs.items())
@@ -362,9 +378,11 @@ def _eager() -> bool:
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case"
 ) -> Any:
-    """The function with the given number; ``default`` (or the one with the largest number) if there is none.
+    """The function with the given number; ``default`` (or the one with the largest number) if there
+    is none.
 
-    ``branch_fns``: functions, or pairs of a number and a function, or a dict of them; the numbers are 0, 1, 2 and so on.
+    ``branch_fns``: functions, or pairs of a number and a function, or a dict of them; the numbers
+    are 0, 1, 2 and so on.
     """
     functions = _numbered(branch_index, branch_fns, default)
     if get_default_graph()._is_eager:
@@ -372,7 +390,8 @@ def switch_case(
         return functions[at if 0 <= at < len(functions) else -1]()
     if branch_index._dtype is not dtypes.int32:
         raise TypeError(
-            f"Input 'branch_index' of 'Case' Op has type {branch_index.dtype.name} that does not match expected type "
+            f"Input 'branch_index' of 'Case' Op has type {branch_index.dtype.name} that "
+            "does not match expected type "
             "of int32. Convert it with tf.cast."
         )
     tests = [
@@ -649,8 +668,10 @@ def _invariant_shapes(tensors: list[Tensor], invariants: Any, variables: list[An
             want = t._shape
         if not _is_generalisation(want, t._shape):
             raise ValueError(
-                f"The shape invariant specified for {t.name} is not compatible with the initial shape of the loop "
-                f"variable. It enters the loop with shape {t.shape}, but the specified shape invariant is "
+                f"The shape invariant specified for {t.name} is not compatible with the "
+                "initial shape of the loop "
+                f"variable. It enters the loop with shape {t.shape}, but the specified "
+                "shape invariant is "
                 f"{shapes.from_plain(want)}."
             )
         out.append(want)
@@ -661,7 +682,10 @@ _OWN: Any = object()  # the shape that a variable enters the loop with
 
 
 def _part_shapes(value: Any, given: Any, default: bool) -> list[Any]:
-    """The invariant shapes of the tensors that a loop variable consists of: one, or those of its parts."""
+    """The invariant shapes of the tensors that a loop variable consists of.
+
+    One, or those of its parts.
+    """
     if not nest.is_sequence_or_composite(value) or nest.is_nested(value):
         return [_OWN if default else _tensor_shape(value, given)]
     spec = specs.type_spec_from_value(value)
@@ -686,7 +710,10 @@ def _tensor_shape(value: Any, given: Any) -> Any:
 
 
 def _spec_of_shape(value: Any, spec: Any, shape: shapes.TensorShape) -> Any:
-    """What a plain shape says of a composite: the rank of a SparseTensor, the values' shape of IndexedSlices."""
+    """What a plain shape says of a composite.
+
+    The rank of a SparseTensor, the values' shape of IndexedSlices.
+    """
     if isinstance(value, IndexedSlices):
         dense = shapes.TensorShape([None]).concatenate(shape[1:])
         dense_type = None if value.dense_shape is None else value.dense_shape.dtype
@@ -699,7 +726,8 @@ def _spec_of_shape(value: Any, spec: Any, shape: shapes.TensorShape) -> Any:
         rank = None if shape.rank is None else shape.as_list()[0]
         return specs.SparseTensorSpec(None if rank is None else [None] * rank, spec.dtype)
     raise TypeError(
-        f"To describe or constrain a {type(value).__name__}, use a {type(spec).__name__} instead of a TensorShape."
+        f"To describe or constrain a {type(value).__name__}, use a {type(spec).__name__} "
+        "instead of a TensorShape."
     )
 
 
@@ -731,14 +759,17 @@ def _is_generalisation(general: Any, special: Any) -> bool:
 def _check_invariant(merge_out: Tensor, next_value: Tensor) -> None:
     if next_value._dtype._base is not merge_out._dtype._base:
         raise ValueError(
-            f"The loop variable {merge_out.name} enters the loop with type {merge_out._dtype.name}, but has type "
+            f"The loop variable {merge_out.name} enters the loop with type "
+            f"{merge_out._dtype.name}, but has type "
             f"{next_value._dtype.name} after one iteration."
         )
     if not _is_generalisation(merge_out._shape, next_value._shape):
         start = merge_out._op._inputs[0]._op._inputs[0]
         raise ValueError(
-            f"Input tensor '{start.name}' enters the loop with shape {start.shape}, but has shape {next_value.shape} "
-            "after one iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument of "
+            f"Input tensor '{start.name}' enters the loop with shape {start.shape}, but "
+            f"has shape {next_value.shape} "
+            "after one iteration. To allow the shape to vary across iterations, use the "
+            "`shape_invariants` argument of "
             "tf.while_loop to specify a less-specific shape."
         )
 

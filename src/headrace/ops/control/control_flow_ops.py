@@ -1,7 +1,8 @@
 """TF-1's control-flow primitives as operations.
 
-They are never computed as such: a Program turns them into branches and loops (program/snapshot.py), and gradients pass
-through them by the rules in autodiff. The stacks that backward loops read forward values from are real operations.
+They are never computed as such: a Program turns them into branches and loops (program/snapshot.py),
+and gradients pass through them by the rules in autodiff. The stacks that backward loops read
+forward values from are real operations.
 """
 
 from __future__ import annotations
@@ -104,18 +105,38 @@ def _close(xp: Any, handle: list[Any]) -> None:
 
 
 STACK = define(
-    "StackV2", "max_size: int32 -> handle: resource; elem_type: type, stack_name: str=''",
-    shape=scalar, kernel=_stack, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "StackV2",
+    "max_size: int32 -> handle: resource; elem_type: type, stack_name: str=''",
+    shape=scalar,
+    kernel=_stack,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 STACK_PUSH = define(
-    "StackPushV2", "handle: resource, elem: T -> output: T; swap_memory: bool=False",
-    shape=lambda c: [c.shape(1)], kernel=_push, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "StackPushV2",
+    "handle: resource, elem: T -> output: T; swap_memory: bool=False",
+    shape=lambda c: [c.shape(1)],
+    kernel=_push,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 STACK_POP = define(
-    "StackPopV2", "handle: resource -> elem: elem_type; elem_type: type",
-    shape=unknown, kernel=_pop, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "StackPopV2",
+    "handle: resource -> elem: elem_type; elem_type: type",
+    shape=unknown,
+    kernel=_pop,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 STACK_CLOSE = define(
-    "StackCloseV2", "handle: resource ->",
-    shape=no_outputs, kernel=_close, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "StackCloseV2",
+    "handle: resource ->",
+    shape=no_outputs,
+    kernel=_close,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)

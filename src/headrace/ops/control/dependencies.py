@@ -28,7 +28,8 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     for item in _flat(inputs):
         if item is None:
             raise TypeError(
-                "Expected tf.group() expected Tensor objects not None with type '<class 'NoneType'>'"
+                "Expected tf.group() expected Tensor objects not None with type '<class "
+                "'NoneType'>'"
             )
         ops.append(_operation(item))
     if (

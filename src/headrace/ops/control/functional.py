@@ -38,7 +38,10 @@ def _spread(elems: Any, n: Any) -> tuple[list[Tensor], list[TensorArray]]:
 
 
 def _loop(test: Any, body: Any, start: list[Any], rows: int | None, **options: Any) -> Any:
-    """A while loop; TF gives it a maximum number of iterations, for which it has a counter of its own."""
+    """A while loop.
+
+    TF gives it a maximum number of iterations, for which it has a counter of its own.
+    """
     graph = get_default_graph()
     if graph._is_eager:
         return while_loop(test, body, start)
@@ -86,9 +89,14 @@ def map_fn(
             return apply_op("AddV2", i, 1), [o.write(i, v) for o, v in zip(outs, values)]
 
         _, done = _loop(
-            lambda i, _: apply_op("Less", i, n), body, [constant(0), results], known, back_prop=back_prop,
-            parallel_iterations=parallel_iterations or 10, swap_memory=swap_memory,
-        )  # fmt: skip
+            lambda i, _: apply_op("Less", i, n),
+            body,
+            [constant(0), results],
+            known,
+            back_prop=back_prop,
+            parallel_iterations=parallel_iterations or 10,
+            swap_memory=swap_memory,
+        )
         stacked = [_with_rows(a.stack(), known) for a in done]
         return _pack(out_like, stacked)
 
@@ -136,18 +144,28 @@ def _fold(
 
 
 def foldl(
-    fn: Any, elems: Any, initializer: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
-    swap_memory: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
+    fn: Any,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
     """``fn(…fn(fn(init, e0), e1)…)``."""
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop}
     return _fold(fn, elems, initializer, name, "foldl", False, options)
 
 
 def foldr(
-    fn: Any, elems: Any, initializer: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
-    swap_memory: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
+    fn: Any,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
     """Like ``foldl`` from the last element to the first."""
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop}
     return _fold(fn, elems, initializer, name, "foldr", True, options)

@@ -55,7 +55,10 @@ def _kernel(xp: Any, *inputs: Any, token: str, Tout: tuple[Any, ...]) -> Any:
 
 
 def call_python(call: Callable[..., Any], types: tuple[Any, ...], inputs: tuple[Any, ...]) -> Any:
-    """The results of a Python function as arrays of the given types: a tuple only if there are several."""
+    """The results of a Python function as arrays of the given types.
+
+    A tuple only if there are several.
+    """
     try:
         result = call(*[for_user(x) for x in inputs])
     except Exception as error:
@@ -86,7 +89,10 @@ def from_python(result: Any, types: tuple[Any, ...]) -> Any:
 
 
 def for_user(value: Any) -> Any:
-    """The function gets arrays of its own; NumPy scalars, or bytes, where the rank is 0 (as in TF)."""
+    """The function gets arrays of its own.
+
+    NumPy scalars, or bytes, where the rank is 0 (as in TF).
+    """
     if not isinstance(value, np.ndarray):
         return value
     return np.array(value) if value.ndim else value[()]
@@ -116,7 +122,10 @@ def _from_user(value: Any, dtype: Any, i: int) -> Any:
 
 
 def _as_op_error(error: Exception) -> errors.OpError:
-    """The error class that TensorFlow gives for it; the text holds the traceback of the user's function."""
+    """The error class that TensorFlow gives for it.
+
+    The text holds the traceback of the user's function.
+    """
     text = f"{type(error).__name__}: {error}\n{_traceback(error)}"
     if isinstance(error, (TypeError, ValueError)):
         return errors.InvalidArgumentError(None, None, text)
@@ -130,7 +139,10 @@ def _as_op_error(error: Exception) -> errors.OpError:
 
 
 def _traceback(error: Exception) -> str:
-    """The lines of the user's function, from its call on: Headrace's own lines above them are left out."""
+    """The lines of the user's function, from its call on.
+
+    Headrace's own lines above them are left out.
+    """
     below = error.__traceback__.tb_next if error.__traceback__ is not None else None
     return "".join(traceback.format_exception(type(error), error, below, chain=False))
 
@@ -184,7 +196,8 @@ def _eager_grad(op: Any, *grads: Any) -> Any:
 
 EAGER_PY_FUNC = define(
     "EagerPyFunc",
-    "input: *Tin -> output: *Tout; token: str, is_async: bool=False, Tin: list(type), Tout: list(type)",
+    "input: *Tin -> output: *Tout; token: str, is_async: bool=False, Tin: list(type), "
+    "Tout: list(type)",
     shape=_shape,
     kernel=_eager_kernel,
     grad=_eager_grad,
@@ -199,7 +212,8 @@ def py_func(
 ) -> Any:
     """A Python function of NumPy arrays as an operation.
 
-    Without results (``Tout=[]``) the operation itself is returned, or an empty list if it is not stateful.
+    Without results (``Tout=[]``) the operation itself is returned, or an empty list if it is not
+    stateful.
     """
     check_callable(func)
     single = not isinstance(Tout, (list, tuple))
@@ -223,8 +237,11 @@ def check_callable(func: Any) -> None:
 
 
 def numpy_function(
-    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, name: str | None = None
-) -> Any:  # fmt: skip
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: Any = None,
+    name: str | None = None,
+) -> Any:
     """A Python function of arrays as an operation; without ``func`` a decorator."""
     if func is None:
         return as_decorator(numpy_function, Tout, name)

@@ -58,10 +58,16 @@ class TensorArray:
             raise ValueError("Size must be provided to create a TensorArray")
         with name_scope(name, "TensorArray", [size]) as scope:
             self._handle, self._flow = apply(
-                ops.MAKE, size, dtype=self._dtype, element_shape=self._element_shape[0],
-                dynamic_size=self._dynamic_size, clear_after_read=clear_after_read is not False,
-                identical_element_shapes=infer_shape, tensor_array_name=tensor_array_name or "", name=scope,
-            )  # fmt: skip
+                ops.MAKE,
+                size,
+                dtype=self._dtype,
+                element_shape=self._element_shape[0],
+                dynamic_size=self._dynamic_size,
+                clear_after_read=clear_after_read is not False,
+                identical_element_shapes=infer_shape,
+                tensor_array_name=tensor_array_name or "",
+                name=scope,
+            )
 
     # what it is -----------------------------------------------------------------------------------
     @property
@@ -105,13 +111,15 @@ class TensorArray:
         known = self._element_shape[0]
         if not shapes.compatible(known, shape):
             raise ValueError(
-                f"Inconsistent shapes: saw {shapes.from_plain(shape)} but expected {shapes.from_plain(known)} "
+                f"Inconsistent shapes: saw {shapes.from_plain(shape)} but expected "
+                f"{shapes.from_plain(known)} "
                 f"(and infer_shape={self._infer_shape})"
             )
         if self._infer_shape:
             self._element_shape[0] = shapes.merge(known, shape)
 
-    # using it ---------------------------------------------------------------------------------------
+    # using it
+    # ---------------------------------------------------------------------------------------
     def identity(self) -> TensorArray:
         return self._with_flow(identity(self._flow))
 
@@ -140,7 +148,8 @@ class TensorArray:
     def _check_dtype(self, value: Tensor) -> None:
         if value._dtype._base is not self._dtype:
             raise TypeError(
-                f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype {value._dtype.name}"
+                f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
+                f"{value._dtype.name}"
             )
 
     def stack(self, name: str | None = None) -> Tensor:
@@ -153,17 +162,26 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         value: Tensor = apply(
-            ops.GATHER, self._handle, indices, self._flow, dtype=self._dtype,
-            element_shape=self._element_shape[0], name=name,
-        )  # fmt: skip
+            ops.GATHER,
+            self._handle,
+            indices,
+            self._flow,
+            dtype=self._dtype,
+            element_shape=self._element_shape[0],
+            name=name,
+        )
         return value
 
     def concat(self, name: str | None = None) -> Tensor:
         shape = self._element_shape[0]
         value, _ = apply(
-            ops.CONCAT, self._handle, self._flow, dtype=self._dtype,
-            element_shape_except0=None if shape is None else shape[1:], name=name,
-        )  # fmt: skip
+            ops.CONCAT,
+            self._handle,
+            self._flow,
+            dtype=self._dtype,
+            element_shape_except0=None if shape is None else shape[1:],
+            name=name,
+        )
         return value  # type: ignore[no-any-return]
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:

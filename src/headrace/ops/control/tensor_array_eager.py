@@ -17,7 +17,10 @@ __all__ = ["EagerTensorArray"]
 
 
 class EagerTensorArray(TensorArray):
-    """Every change is made in place; methods return the array itself, so that graph code reads the same."""
+    """Every change is made in place.
+
+    Methods return the array itself, so that graph code reads the same.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,8 @@ class EagerTensorArray(TensorArray):
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
         raise NotImplementedError(
-            "TensorArray.grad is not supported when executing eagerly; eager's gradient implementation does not use "
+            "TensorArray.grad is not supported when executing eagerly; eager's gradient "
+            "implementation does not use "
             "TensorArray gradients."
         )
 
@@ -93,10 +97,12 @@ class EagerTensorArray(TensorArray):
     def _missing(self, i: int) -> Tensor:
         if i in self._cleared:
             raise errors.InvalidArgumentError(
-                None, None,
-                f"Could not read index {i} twice because it was cleared after a previous read (perhaps try setting "
+                None,
+                None,
+                f"Could not read index {i} twice because it was cleared after a previous "
+                "read (perhaps try setting "
                 "clear_after_read = false?)",
-            )  # fmt: skip
+            )
         return self._zeros(i)
 
     def _zeros(self, i: int) -> Tensor:
@@ -105,7 +111,8 @@ class EagerTensorArray(TensorArray):
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"Could not read from TensorArray index {i} because it has not yet been written to.",
+                f"Could not read from TensorArray index {i} because it has not yet been "
+                "written to.",
             )
         return convert_to_tensor(np.zeros(shape, self._dtype.np_dtype))
 
@@ -117,9 +124,11 @@ class EagerTensorArray(TensorArray):
         value = convert_to_tensor(given, preferred_dtype=self._dtype)
         if value._dtype is not self._dtype:
             raise errors.InvalidArgumentError(
-                None, None,
-                f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype {value._dtype.name} ",
-            )  # fmt: skip
+                None,
+                None,
+                f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
+                f"{value._dtype.name} ",
+            )
         self._note_shape(value._shape)
         if i < 0:
             raise errors.OutOfRangeError(
@@ -128,9 +137,11 @@ class EagerTensorArray(TensorArray):
         if i >= len(self._items):
             if not self._dynamic_size:
                 raise errors.OutOfRangeError(
-                    None, None,
-                    f"Tried to write to index {i} but array is not resizeable and size is: {len(self._items)} ",
-                )  # fmt: skip
+                    None,
+                    None,
+                    f"Tried to write to index {i} but array is not resizeable and size "
+                    f"is: {len(self._items)} ",
+                )
             self._items.extend([None] * (i + 1 - len(self._items)))
         self._items[i] = value
         self._cleared.discard(i)
@@ -155,7 +166,8 @@ class EagerTensorArray(TensorArray):
         rows = self._rows(value)
         if len(rows) > len(self._items) and not self._dynamic_size:
             raise ValueError(
-                f"Cannot unstack {len(rows)} tensors into a TensorArray of static size {len(self._items)} "
+                f"Cannot unstack {len(rows)} tensors into a TensorArray of static size "
+                f"{len(self._items)} "
             )
         self._items = [None] * max(len(rows), len(self._items))
         for i, row in enumerate(rows):
@@ -177,10 +189,12 @@ class EagerTensorArray(TensorArray):
         sizes = [int(n) for n in lengths]
         if sum(sizes) != tensor.shape.as_list()[0]:
             raise errors.InvalidArgumentError(
-                None, None,
-                f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and value's "
+                None,
+                None,
+                "Expected sum of lengths to be equal to values.shape[0], but sum of "
+                f"lengths is {sum(sizes)} and value's "
                 f"shape is: {shapes.show(tensor._shape)} ",
-            )  # fmt: skip
+            )
         self._items = [None] * max(len(sizes), len(self._items))
         at = 0
         for i, n in enumerate(sizes):

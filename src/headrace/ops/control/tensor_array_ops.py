@@ -1,7 +1,8 @@
 """TensorArray operations: a list of tensors that lives for one run.
 
-The handle's value is the list object itself; the ``flow`` scalar that passes through every operation orders them. A
-gradient array belongs to its forward array and a source name; writes to it add up, elements never written are zero.
+The handle's value is the list object itself; the ``flow`` scalar that passes through every
+operation orders them. A gradient array belongs to its forward array and a source name; writes to it
+add up, elements never written are zero.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class ArrayState:
                         f"Tried to read from index {i} but array size is: {len(self.items)}"
                     )
                 raise _invalid(
-                    f"Tried to write to index {i} but array is not resizeable and size is: {len(self.items)}"
+                    f"Tried to write to index {i} but array is not resizeable and size "
+                    f"is: {len(self.items)}"
                 )
             more = i + 1 - len(self.items)
             self.items.extend([None] * more)
@@ -68,12 +70,15 @@ class ArrayState:
         value = np.asarray(value, object if self.dtype is dtypes.string else None)
         if value.dtype != self.dtype.np_dtype:
             raise _invalid(
-                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype}."
+                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
+                f"{value.dtype}."
             )
         if not shapes.compatible(self.element_shape, value.shape):
             raise _invalid(
-                f"Could not write to TensorArray index {i} because the value shape is {shapes.show(value.shape)} which "
-                f"is incompatible with the TensorArray's inferred element shape: {shapes.show(self.element_shape)} "
+                f"Could not write to TensorArray index {i} because the value shape is "
+                f"{shapes.show(value.shape)} which "
+                "is incompatible with the TensorArray's inferred element shape: "
+                f"{shapes.show(self.element_shape)} "
                 "(consider setting infer_shape=False)."
             )
         if (self.identical and self.element_shape is None) or (
@@ -83,7 +88,8 @@ class ArrayState:
         if self.items[i] is not None:
             if self.forward is None:
                 raise _invalid(
-                    f"Could not write to TensorArray index {i} because it has already been written to."
+                    f"Could not write to TensorArray index {i} because it has already "
+                    "been written to."
                 )
             self.items[i] = self.items[i] + value
         else:
@@ -102,7 +108,8 @@ class ArrayState:
     def _missing(self, i: int) -> Any:
         if self.cleared[i]:
             raise _invalid(
-                f"Could not read index {i} twice because it was cleared after a previous read (perhaps try setting "
+                f"Could not read index {i} twice because it was cleared after a previous "
+                "read (perhaps try setting "
                 "clear_after_read = false?)."
             )
         shape = self._zero_shape(i)
@@ -149,9 +156,15 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
 
 
 def _make(
-    xp: Any, size: Any, *, dtype: Any, element_shape: Any, dynamic_size: bool, clear_after_read: bool,
+    xp: Any,
+    size: Any,
+    *,
+    dtype: Any,
+    element_shape: Any,
+    dynamic_size: bool,
+    clear_after_read: bool,
     identical_element_shapes: bool,
-) -> Any:  # fmt: skip
+) -> Any:
     n = int(size)
     if n < 0:
         raise _invalid(f"Size should be >= 0, but is {n}")
@@ -182,7 +195,8 @@ def _gather(
             raise errors.UnimplementedError(
                 None,
                 None,
-                f"TensorArray has size zero, but element shape {shapes.show(handle.element_shape)} is not fully "
+                "TensorArray has size zero, but element shape "
+                f"{shapes.show(handle.element_shape)} is not fully "
                 "defined. Currently only static shapes are supported when packing zero-size "
                 "TensorArrays: set element_shape.",
             )
@@ -192,7 +206,8 @@ def _gather(
     for item in items:
         if item.shape != first:
             raise _invalid(
-                f"has inconsistent shapes. Index 0 has shape: {shapes.show(first)} but another has shape: "
+                f"has inconsistent shapes. Index 0 has shape: {shapes.show(first)} but "
+                "another has shape: "
                 f"{shapes.show(item.shape)}"
             )
     return np.stack(items)
@@ -217,7 +232,8 @@ def _concat(xp: Any, handle: ArrayState, flow: Any, *, dtype: Any) -> Any:
         if item.shape[1:] != items[0].shape[1:]:
             raise _invalid(
                 f"TensorArray has inconsistent shapes. Index 0 has (excepting dimension 0) shape: "
-                f"{shapes.show(items[0].shape[1:])} but index {at} has (excepting dimension 0) shape: "
+                f"{shapes.show(items[0].shape[1:])} but index {at} has (excepting "
+                "dimension 0) shape: "
                 f"{shapes.show(item.shape[1:])}"
             )
     return np.concatenate(items), np.asarray([i.shape[0] for i in items], np.int64)
@@ -233,12 +249,14 @@ def _split(xp: Any, handle: ArrayState, value: Any, lengths: Any, flow: Any) -> 
         raise _invalid("Expected value to be at least a vector, but received shape: []")
     if int(lengths.sum()) != value.shape[0]:
         raise _invalid(
-            f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {int(lengths.sum())} and "
+            "Expected sum of lengths to be equal to values.shape[0], but sum of lengths "
+            f"is {int(lengths.sum())} and "
             f"value's shape is: {shapes.show(value.shape)}"
         )
     if len(lengths) != len(handle.items) and not handle.dynamic:
         raise _invalid(
-            f"TensorArray's size is not equal to the size of lengths ({len(handle.items)} vs. {len(lengths)}), "
+            f"TensorArray's size is not equal to the size of lengths ({len(handle.items)} "
+            f"vs. {len(lengths)}), "
             "and the TensorArray is not marked as dynamically resizeable"
         )
     at = 0
@@ -260,7 +278,10 @@ def _grad_array(xp: Any, handle: ArrayState, flow: Any, *, source: str) -> Any:
 
 
 def _source_of(grad: Tensor) -> str:
-    """Gradient arrays of one backward pass share a name: that of the scope of its call of ``tf.gradients``."""
+    """Gradient arrays of one backward pass share a name.
+
+    That of the scope of its call of ``tf.gradients``.
+    """
     scope: str = grad._op.graph.__dict__.get("gradients_scope", "")
     return scope.rstrip("/") or "gradients"
 
@@ -301,9 +322,13 @@ def _scatter_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
     grads, grad_flow = _gradient_array(handle, flow, flow_grad)
     shape = op.inputs[2]._shape
     read = apply(
-        GATHER, grads, indices, _after(flow_grad, grad_flow), dtype=op._attrs["T"],
+        GATHER,
+        grads,
+        indices,
+        _after(flow_grad, grad_flow),
+        dtype=op._attrs["T"],
         element_shape=None if shape is None else shape[1:],
-    )  # fmt: skip
+    )
     return [None, None, read, flow_grad]
 
 
@@ -346,44 +371,82 @@ MAKE = define(
     "size: int32 -> handle: resource, flow: float32; dtype: type, element_shape: shape=None, "
     "dynamic_size: bool=False, clear_after_read: bool=True, identical_element_shapes: bool=False, "
     "tensor_array_name: str=''",
-    shape=lambda c: [(2,), ()], kernel=_make, grad=_make_grad, **_STATE,
-)  # fmt: skip
+    shape=lambda c: [(2,), ()],
+    kernel=_make,
+    grad=_make_grad,
+    **_STATE,
+)
 GRAD = define(
-    "TensorArrayGradV3", "handle: resource, flow_in: float32 -> grad_handle: resource, flow_out: float32; source: str",
-    shape=lambda c: [(2,), ()], kernel=_grad_array, grad=NOT_DIFFERENTIABLE, **_STATE,
-)  # fmt: skip
+    "TensorArrayGradV3",
+    "handle: resource, flow_in: float32 -> grad_handle: resource, flow_out: float32; source: str",
+    shape=lambda c: [(2,), ()],
+    kernel=_grad_array,
+    grad=NOT_DIFFERENTIABLE,
+    **_STATE,
+)
 WRITE = define(
-    "TensorArrayWriteV3", "handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32",
-    shape=lambda c: [()], kernel=_write, grad=_write_grad, **_STATE,
-)  # fmt: skip
+    "TensorArrayWriteV3",
+    "handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32",
+    shape=lambda c: [()],
+    kernel=_write,
+    grad=_write_grad,
+    **_STATE,
+)
 READ = define(
-    "TensorArrayReadV3", "handle: resource, index: int32, flow_in: float32 -> value: dtype; dtype: type",
-    shape=lambda c: [None], kernel=_read, grad=_read_grad, **_STATE,
-)  # fmt: skip
+    "TensorArrayReadV3",
+    "handle: resource, index: int32, flow_in: float32 -> value: dtype; dtype: type",
+    shape=lambda c: [None],
+    kernel=_read,
+    grad=_read_grad,
+    **_STATE,
+)
 GATHER = define(
     "TensorArrayGatherV3",
-    "handle: resource, indices: int32, flow_in: float32 -> value: dtype; dtype: type, element_shape: shape=None",
-    shape=_gather_shape, kernel=_gather, grad=_gather_grad, **_STATE,
-)  # fmt: skip
+    "handle: resource, indices: int32, flow_in: float32 -> value: dtype; dtype: type, "
+    "element_shape: shape=None",
+    shape=_gather_shape,
+    kernel=_gather,
+    grad=_gather_grad,
+    **_STATE,
+)
 SCATTER = define(
-    "TensorArrayScatterV3", "handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32",
-    shape=lambda c: [()], kernel=_scatter, grad=_scatter_grad, **_STATE,
-)  # fmt: skip
+    "TensorArrayScatterV3",
+    "handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32",
+    shape=lambda c: [()],
+    kernel=_scatter,
+    grad=_scatter_grad,
+    **_STATE,
+)
 CONCAT = define(
     "TensorArrayConcatV3",
-    "handle: resource, flow_in: float32 -> value: dtype, lengths: int64; dtype: type, element_shape_except0: shape=None",
-    shape=_concat_shape, kernel=_concat, grad=_concat_grad, **_STATE,
-)  # fmt: skip
+    "handle: resource, flow_in: float32 -> value: dtype, lengths: int64; dtype: type, "
+    "element_shape_except0: shape=None",
+    shape=_concat_shape,
+    kernel=_concat,
+    grad=_concat_grad,
+    **_STATE,
+)
 SPLIT = define(
     "TensorArraySplitV3",
     "handle: resource, value: T, lengths: int64, flow_in: float32 -> flow_out: float32",
-    shape=lambda c: [()], kernel=_split, grad=_split_grad, **_STATE,
-)  # fmt: skip
+    shape=lambda c: [()],
+    kernel=_split,
+    grad=_split_grad,
+    **_STATE,
+)
 SIZE = define(
-    "TensorArraySizeV3", "handle: resource, flow_in: float32 -> size: int32",
-    shape=lambda c: [()], kernel=_size, grad=NOT_DIFFERENTIABLE, **_STATE,
-)  # fmt: skip
+    "TensorArraySizeV3",
+    "handle: resource, flow_in: float32 -> size: int32",
+    shape=lambda c: [()],
+    kernel=_size,
+    grad=NOT_DIFFERENTIABLE,
+    **_STATE,
+)
 CLOSE = define(
-    "TensorArrayCloseV3", "handle: resource ->",
-    shape=lambda c: [], kernel=lambda xp, handle: handle.items.clear(), grad=NOT_DIFFERENTIABLE, **_STATE,
-)  # fmt: skip
+    "TensorArrayCloseV3",
+    "handle: resource ->",
+    shape=lambda c: [],
+    kernel=lambda xp, handle: handle.items.clear(),
+    grad=NOT_DIFFERENTIABLE,
+    **_STATE,
+)

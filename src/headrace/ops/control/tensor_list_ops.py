@@ -1,7 +1,8 @@
 """Tensor lists: what the loops of TF 2 keep the values of their iterations in.
 
-A list is a value (of type ``variant``) like any other: an operation that changes one gives a new list, and the elements that stay are
-shared. Elements are copied where they come in and go out, so that nobody can write to them.
+A list is a value (of type ``variant``) like any other: an operation that changes one gives a new
+list, and the elements that stay are shared. Elements are copied where they come in and go out, so
+that nobody can write to them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class TensorList:
     @property
     def zeros_like(self) -> TensorList:
         """A list of as many zeros."""
-        made = [None if e is None else e.zeros_like if isinstance(e, TensorList) else np.zeros_like(e) for e in self.elements]  # fmt: skip
+        made = [
+            None if e is None else e.zeros_like if isinstance(e, TensorList) else np.zeros_like(e)
+            for e in self.elements
+        ]
         return self.having(made)
 
     def __add__(self, other: TensorList) -> TensorList:
@@ -61,13 +65,19 @@ class TensorList:
                 if e is not None:
                     shape = _narrowed(shape, e.shape)
         if shape is None or None in shape:
-            raise _invalid("Trying to read an uninitialized element of a tensor list whose element_shape is not fully defined")  # fmt: skip
+            raise _invalid(
+                "Trying to read an uninitialized element of a tensor list whose "
+                "element_shape is not fully defined"
+            )
         kind = self.dtype
         return np.full(shape, b"", object) if kind is string else np.zeros(shape, kind.np_dtype)
 
 
 def _own(value: Any) -> Any:
-    """An element that nobody else can write to. (An element may be a list itself, which nobody can.)"""
+    """An element that nobody else can write to.
+
+    (An element may be a list itself, which nobody can.)
+    """
     return value if isinstance(value, TensorList) else np.array(value)
 
 
@@ -79,7 +89,10 @@ def _narrowed(a: Shape, b: Shape) -> Shape:
     try:
         return shapes.merge(a, b)
     except ValueError:
-        raise _invalid(f"Tried to use a list whose elements have the shape {shapes.show(a)} as one of {shapes.show(b)}") from None  # fmt: skip
+        raise _invalid(
+            f"Tried to use a list whose elements have the shape {shapes.show(a)} as one "
+            f"of {shapes.show(b)}"
+        ) from None
 
 
 def _shape(value: Any) -> Shape:
@@ -87,7 +100,10 @@ def _shape(value: Any) -> Shape:
     array = np.asarray(value)
     if array.ndim == 0:
         if int(array) != -1:
-            raise _invalid(f"The only valid scalar shape tensor is the fully unknown shape specified as -1, not {int(array)}")  # fmt: skip
+            raise _invalid(
+                "The only valid scalar shape tensor is the fully unknown shape specified "
+                f"as -1, not {int(array)}"
+            )
         return None
     return tuple(None if d < 0 else int(d) for d in array.tolist())
 
@@ -95,7 +111,9 @@ def _shape(value: Any) -> Shape:
 def _index(handle: TensorList, index: Any) -> int:
     i = int(index)
     if not 0 <= i < len(handle.elements):
-        raise _invalid(f"Trying to access element {i} in a list with {len(handle.elements)} elements.")  # fmt: skip
+        raise _invalid(
+            f"Trying to access element {i} in a list with {len(handle.elements)} elements."
+        )
     return i
 
 
@@ -109,7 +127,9 @@ def _size(number: Any) -> int:
 # kernels ------------------------------------------------------------------------------------------
 
 
-def _empty(xp: Any, element_shape: Any, max_num_elements: Any, *, element_dtype: DType) -> TensorList:  # fmt: skip
+def _empty(
+    xp: Any, element_shape: Any, max_num_elements: Any, *, element_dtype: DType
+) -> TensorList:
     return TensorList([], element_dtype, _shape(element_shape), int(max_num_elements))
 
 
@@ -127,7 +147,10 @@ def _from_tensor(xp: Any, tensor: Any, element_shape: Any, *, element_dtype: DTy
 
 def _push(xp: Any, handle: TensorList, tensor: Any) -> TensorList:
     if 0 <= handle.limit <= len(handle.elements):
-        raise _invalid(f"Tried to push item into a full list list size: {len(handle.elements)} max_num_elements: {handle.limit}")  # fmt: skip
+        raise _invalid(
+            f"Tried to push item into a full list list size: {len(handle.elements)} "
+            f"max_num_elements: {handle.limit}"
+        )
     _narrowed(handle.element_shape, np.shape(tensor))
     return handle.having([*handle.elements, _own(tensor)])
 
@@ -156,7 +179,9 @@ def _stacked(handle: TensorList, elements: Sequence[Any], shape: Shape) -> Any:
     if not elements:
         known = _narrowed(handle.element_shape, shape)
         if known is None or None in known:
-            raise _invalid("Tried to stack elements of an empty list with non-fully-defined element_shape")  # fmt: skip
+            raise _invalid(
+                "Tried to stack elements of an empty list with non-fully-defined element_shape"
+            )
         return np.zeros((0, *known), handle.dtype.np_dtype)
     values = [handle.zeros(shape) if e is None else e for e in elements]
     if len({v.shape for v in values}) > 1:
@@ -166,7 +191,10 @@ def _stacked(handle: TensorList, elements: Sequence[Any], shape: Shape) -> Any:
 
 def _stack(xp: Any, handle: TensorList, element_shape: Any, *, num_elements: int) -> Any:
     if num_elements >= 0 and num_elements != len(handle.elements):
-        raise _invalid(f"Operation expected a list with {num_elements} elements but got a list with {len(handle.elements)} elements.")  # fmt: skip
+        raise _invalid(
+            f"Operation expected a list with {num_elements} elements but got a list with "
+            f"{len(handle.elements)} elements."
+        )
     return _stacked(handle, handle.elements, _shape(element_shape))
 
 
@@ -175,7 +203,15 @@ def _gather(xp: Any, handle: TensorList, indices: Any, element_shape: Any) -> An
     return _stacked(handle, found, _shape(element_shape))
 
 
-def _scatter(xp: Any, tensor: Any, indices: Any, element_shape: Any, num_elements: Any = -1, *, element_dtype: DType) -> TensorList:  # fmt: skip
+def _scatter(
+    xp: Any,
+    tensor: Any,
+    indices: Any,
+    element_shape: Any,
+    num_elements: Any = -1,
+    *,
+    element_dtype: DType,
+) -> TensorList:
     places = np.asarray(indices).reshape(-1).tolist()
     wanted = int(num_elements)
     size = _size(wanted if wanted >= 0 else max(places, default=-1) + 1)
@@ -226,25 +262,35 @@ def _concat(xp: Any, handle: TensorList, element_shape: Any, leading_dims: Any) 
     lengths = np.asarray([len(p) for p in parts], np.int64)
     if not parts:
         if shape is None or None in shape[1:]:
-            raise _invalid("All except the first dimension must be fully defined when concating an empty tensor list")  # fmt: skip
+            raise _invalid(
+                "All except the first dimension must be fully defined when concating an "
+                "empty tensor list"
+            )
         return np.zeros((0, *shape[1:]), handle.dtype.np_dtype), lengths
     return np.concatenate(parts), lengths
 
 
-def _split(xp: Any, tensor: Any, element_shape: Any, lengths: Any, *, element_dtype: DType) -> TensorList:  # fmt: skip
+def _split(
+    xp: Any, tensor: Any, element_shape: Any, lengths: Any, *, element_dtype: DType
+) -> TensorList:
     sizes = np.asarray(lengths).tolist()
     array = np.array(tensor)
     if sum(sizes) != len(array) or any(n < 0 for n in sizes):
         raise _invalid("Invalid value in lengths: they must add up to the tensor's first dimension")
     cuts = np.cumsum([0, *sizes])
-    return TensorList([array[a:b] for a, b in itertools.pairwise(cuts)], element_dtype, _shape(element_shape))  # fmt: skip
+    return TensorList(
+        [array[a:b] for a, b in itertools.pairwise(cuts)], element_dtype, _shape(element_shape)
+    )
 
 
 # shapes -------------------------------------------------------------------------------------------
 
 
 def _item_shape(at: int, extra: int = 0) -> Any:
-    """The shape that the ``element_shape`` argument declares; ``extra`` dimensions of unknown size in front."""
+    """The shape that the ``element_shape`` argument declares.
+
+    ``extra`` dimensions of unknown size in front.
+    """
 
     def rule(c: Inference) -> list[Shape]:
         shape = _declared(c, at)
@@ -281,20 +327,129 @@ _MADE = "element_shape: shape_type"
 _TYPES = "element_dtype: type, shape_type: type(index)"
 _OF = "element_dtype: type"
 
-define("EmptyTensorList", f"{_MADE}, max_num_elements: int32 -> handle: variant; {_TYPES}", shape=scalar, kernel=_empty, **_LIST)  # fmt: skip
-define("TensorListReserve", f"{_MADE}, num_elements: int32 -> handle: variant; {_TYPES}", shape=scalar, kernel=_reserve, **_LIST)  # fmt: skip
-define("TensorListFromTensor", f"tensor: element_dtype, {_MADE} -> output_handle: variant; {_TYPES}", shape=scalar, kernel=_from_tensor, **_LIST)  # fmt: skip
-define("TensorListPushBack", f"input_handle: variant, tensor: element_dtype -> output_handle: variant; {_OF}", shape=scalar, kernel=_push, **_LIST)  # fmt: skip
-define("TensorListPopBack", f"input_handle: variant, element_shape: int32 -> output_handle: variant, tensor: element_dtype; {_OF}", shape=lambda c: [(), _declared(c, 1)], kernel=_pop, **_LIST)  # fmt: skip
-define("TensorListGetItem", f"input_handle: variant, index: int32, element_shape: int32 -> item: element_dtype; {_OF}", shape=_item_shape(2), kernel=_get, **_LIST)  # fmt: skip
-define("TensorListSetItem", f"input_handle: variant, index: int32, item: element_dtype -> output_handle: variant; {_OF}", shape=scalar, kernel=_set, **_LIST)  # fmt: skip
-define("TensorListStack", f"input_handle: variant, element_shape: int32 -> tensor: element_dtype; {_OF}, num_elements: int=-1", shape=_stack_shape, kernel=_stack, **_LIST)  # fmt: skip
-define("TensorListGather", f"input_handle: variant, indices: int32, element_shape: int32 -> values: element_dtype; {_OF}", shape=_gather_shape, kernel=_gather, **_LIST)  # fmt: skip
-define("TensorListScatter", f"tensor: element_dtype, indices: int32, {_MADE} -> output_handle: variant; {_TYPES}", shape=scalar, kernel=_scatter, **_LIST)  # fmt: skip
-define("TensorListScatterV2", f"tensor: element_dtype, indices: int32, {_MADE}, num_elements: int32 -> output_handle: variant; {_TYPES}", shape=scalar, kernel=_scatter, **_LIST)  # fmt: skip
-define("TensorListScatterIntoExistingList", f"input_handle: variant, tensor: element_dtype, indices: int32 -> output_handle: variant; {_OF}", shape=scalar, kernel=_scatter_into, **_LIST)  # fmt: skip
-define("TensorListLength", "input_handle: variant -> length: int32", shape=scalar, kernel=_length, grad=NOT_DIFFERENTIABLE, host_only=True)  # fmt: skip
-define("TensorListResize", "input_handle: variant, size: int32 -> output_handle: variant", shape=scalar, kernel=_resize, **_LIST)  # fmt: skip
-define("TensorListElementShape", "input_handle: variant -> element_shape: shape_type; shape_type: type(index)", shape=lambda c: [None], kernel=_element_shape, grad=NOT_DIFFERENTIABLE, host_only=True)  # fmt: skip
-define("TensorListConcatV2", f"input_handle: variant, {_MADE}, leading_dims: int64 -> tensor: element_dtype, lengths: int64; {_TYPES}", shape=_concat_shape, kernel=_concat, **_LIST)  # fmt: skip
-define("TensorListSplit", f"tensor: element_dtype, {_MADE}, lengths: int64 -> output_handle: variant; {_TYPES}", shape=scalar, kernel=_split, **_LIST)  # fmt: skip
+define(
+    "EmptyTensorList",
+    f"{_MADE}, max_num_elements: int32 -> handle: variant; {_TYPES}",
+    shape=scalar,
+    kernel=_empty,
+    **_LIST,
+)
+define(
+    "TensorListReserve",
+    f"{_MADE}, num_elements: int32 -> handle: variant; {_TYPES}",
+    shape=scalar,
+    kernel=_reserve,
+    **_LIST,
+)
+define(
+    "TensorListFromTensor",
+    f"tensor: element_dtype, {_MADE} -> output_handle: variant; {_TYPES}",
+    shape=scalar,
+    kernel=_from_tensor,
+    **_LIST,
+)
+define(
+    "TensorListPushBack",
+    f"input_handle: variant, tensor: element_dtype -> output_handle: variant; {_OF}",
+    shape=scalar,
+    kernel=_push,
+    **_LIST,
+)
+define(
+    "TensorListPopBack",
+    "input_handle: variant, element_shape: int32 -> output_handle: variant, tensor: "
+    f"element_dtype; {_OF}",
+    shape=lambda c: [(), _declared(c, 1)],
+    kernel=_pop,
+    **_LIST,
+)
+define(
+    "TensorListGetItem",
+    f"input_handle: variant, index: int32, element_shape: int32 -> item: element_dtype; {_OF}",
+    shape=_item_shape(2),
+    kernel=_get,
+    **_LIST,
+)
+define(
+    "TensorListSetItem",
+    f"input_handle: variant, index: int32, item: element_dtype -> output_handle: variant; {_OF}",
+    shape=scalar,
+    kernel=_set,
+    **_LIST,
+)
+define(
+    "TensorListStack",
+    f"input_handle: variant, element_shape: int32 -> tensor: element_dtype; {_OF}, "
+    "num_elements: int=-1",
+    shape=_stack_shape,
+    kernel=_stack,
+    **_LIST,
+)
+define(
+    "TensorListGather",
+    f"input_handle: variant, indices: int32, element_shape: int32 -> values: element_dtype; {_OF}",
+    shape=_gather_shape,
+    kernel=_gather,
+    **_LIST,
+)
+define(
+    "TensorListScatter",
+    f"tensor: element_dtype, indices: int32, {_MADE} -> output_handle: variant; {_TYPES}",
+    shape=scalar,
+    kernel=_scatter,
+    **_LIST,
+)
+define(
+    "TensorListScatterV2",
+    f"tensor: element_dtype, indices: int32, {_MADE}, num_elements: int32 -> "
+    f"output_handle: variant; {_TYPES}",
+    shape=scalar,
+    kernel=_scatter,
+    **_LIST,
+)
+define(
+    "TensorListScatterIntoExistingList",
+    "input_handle: variant, tensor: element_dtype, indices: int32 -> output_handle: "
+    f"variant; {_OF}",
+    shape=scalar,
+    kernel=_scatter_into,
+    **_LIST,
+)
+define(
+    "TensorListLength",
+    "input_handle: variant -> length: int32",
+    shape=scalar,
+    kernel=_length,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
+define(
+    "TensorListResize",
+    "input_handle: variant, size: int32 -> output_handle: variant",
+    shape=scalar,
+    kernel=_resize,
+    **_LIST,
+)
+define(
+    "TensorListElementShape",
+    "input_handle: variant -> element_shape: shape_type; shape_type: type(index)",
+    shape=lambda c: [None],
+    kernel=_element_shape,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
+define(
+    "TensorListConcatV2",
+    f"input_handle: variant, {_MADE}, leading_dims: int64 -> tensor: element_dtype, "
+    f"lengths: int64; {_TYPES}",
+    shape=_concat_shape,
+    kernel=_concat,
+    **_LIST,
+)
+define(
+    "TensorListSplit",
+    f"tensor: element_dtype, {_MADE}, lengths: int64 -> output_handle: variant; {_TYPES}",
+    shape=scalar,
+    kernel=_split,
+    **_LIST,
+)

@@ -22,9 +22,13 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.array_shape import invalid
 
 __all__ = [
-    "draw_bounding_boxes", "draw_bounding_boxes_v2", "non_max_suppression", "non_max_suppression_overlaps",
-    "non_max_suppression_padded", "non_max_suppression_with_scores",
-]  # fmt: skip
+    "draw_bounding_boxes",
+    "draw_bounding_boxes_v2",
+    "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
+]
 
 # non-maximum suppression --------------------------------------------------------------------------
 
@@ -87,8 +91,15 @@ def _nms_v3_kernel(xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any, least
 
 
 def _nms_v4_kernel(
-    xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any, least: Any, *, pad_to_max_output_size: bool
-) -> Any:  # fmt: skip
+    xp: Any,
+    boxes: Any,
+    scores: Any,
+    limit: Any,
+    iou: Any,
+    least: Any,
+    *,
+    pad_to_max_output_size: bool,
+) -> Any:
     kept = _suppressed(boxes, scores, limit, iou, least)
     count = np.int32(len(kept))
     return (_padded(kept, int(limit)) if pad_to_max_output_size else kept), count
@@ -101,8 +112,16 @@ def _padded(values: Any, size: int) -> Any:
 
 
 def _nms_v5_kernel(
-    xp: Any, boxes: Any, scores: Any, limit: Any, iou: Any, least: Any, sigma: Any, *, pad_to_max_output_size: bool
-) -> Any:  # fmt: skip
+    xp: Any,
+    boxes: Any,
+    scores: Any,
+    limit: Any,
+    iou: Any,
+    least: Any,
+    sigma: Any,
+    *,
+    pad_to_max_output_size: bool,
+) -> Any:
     _check(boxes, scores, iou)
     if float(sigma) > 0:
         kept, values = _soft(boxes, scores, int(limit), float(iou), float(least), float(sigma))
@@ -118,7 +137,10 @@ def _nms_v5_kernel(
 def _soft(
     boxes: Any, scores: Any, limit: int, iou: float, least: float, sigma: float
 ) -> tuple[Any, Any]:
-    """Soft suppression: a box loses score by its overlap with each better one, exp(-overlap² / (2 sigma))."""
+    """Soft suppression.
+
+    A box loses score by its overlap with each better one, exp(-overlap² / (2 sigma)).
+    """
     current = scores.astype(np.float64)
     alive = current > least
     kept: list[int] = []
@@ -177,44 +199,63 @@ _THRESHOLD = f"{_T}, T_threshold: type(float)=float32"
 
 def _define(name: str, signature: str, kernel: Any, shape: Any) -> Any:
     return define(
-        name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, host_only=True, data_dependent_shape=True
-    )  # fmt: skip
+        name,
+        signature,
+        shape=shape,
+        kernel=kernel,
+        grad=NOT_DIFFERENTIABLE,
+        host_only=True,
+        data_dependent_shape=True,
+    )
 
 
 NMS = _define(
     "NonMaxSuppression",
-    "boxes: float32, scores: float32, max_output_size: int32 -> selected_indices: int32; iou_threshold: float=0.5",
-    _nms_kernel, _kept_shape(1),
-)  # fmt: skip
+    "boxes: float32, scores: float32, max_output_size: int32 -> selected_indices: int32; "
+    "iou_threshold: float=0.5",
+    _nms_kernel,
+    _kept_shape(1),
+)
 NMS_V2 = _define(
     "NonMaxSuppressionV2",
-    f"boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold -> selected_indices: int32; {_THRESHOLD}",
-    _nms_v2_kernel, _kept_shape(2),
-)  # fmt: skip
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold -> "
+    f"selected_indices: int32; {_THRESHOLD}",
+    _nms_v2_kernel,
+    _kept_shape(2),
+)
 NMS_V3 = _define(
     "NonMaxSuppressionV3",
-    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, score_threshold: T_threshold -> "
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
+    "score_threshold: T_threshold -> "
     f"selected_indices: int32; {_THRESHOLD}",
-    _nms_v3_kernel, _kept_shape(3),
-)  # fmt: skip
+    _nms_v3_kernel,
+    _kept_shape(3),
+)
 NMS_V4 = _define(
     "NonMaxSuppressionV4",
-    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, score_threshold: T_threshold -> "
-    f"selected_indices: int32, valid_outputs: int32; {_THRESHOLD}, pad_to_max_output_size: bool=False",
-    _nms_v4_kernel, _maybe_padded_shape(1),
-)  # fmt: skip
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
+    "score_threshold: T_threshold -> "
+    f"selected_indices: int32, valid_outputs: int32; {_THRESHOLD}, "
+    "pad_to_max_output_size: bool=False",
+    _nms_v4_kernel,
+    _maybe_padded_shape(1),
+)
 NMS_V5 = _define(
     "NonMaxSuppressionV5",
-    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, soft_nms_sigma: T -> "
-    f"selected_indices: int32, selected_scores: T, valid_outputs: int32; {_T}, pad_to_max_output_size: bool=False",
-    _nms_v5_kernel, _maybe_padded_shape(2),
-)  # fmt: skip
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, "
+    "soft_nms_sigma: T -> "
+    f"selected_indices: int32, selected_scores: T, valid_outputs: int32; {_T}, "
+    "pad_to_max_output_size: bool=False",
+    _nms_v5_kernel,
+    _maybe_padded_shape(2),
+)
 NMS_OVERLAPS = _define(
     "NonMaxSuppressionWithOverlaps",
     "overlaps: float32, scores: float32, max_output_size: int32, overlap_threshold: float32, "
     "score_threshold: float32 -> selected_indices: int32",
-    _nms_overlaps_kernel, _kept_shape(3, None),
-)  # fmt: skip
+    _nms_overlaps_kernel,
+    _kept_shape(3, None),
+)
 
 
 def non_max_suppression(
@@ -242,7 +283,9 @@ def non_max_suppression_with_scores(
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     with name_scope(name, "non_max_suppression_with_scores"):
-        found = apply(NMS_V5, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)  # fmt: skip
+        found = apply(
+            NMS_V5, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
+        )
         return found[0], found[1]
 
 
@@ -257,9 +300,14 @@ def non_max_suppression_padded(
 ) -> Any:
     with name_scope(name, "non_max_suppression_padded"):
         return apply(
-            NMS_V4, boxes, scores, max_output_size, iou_threshold, score_threshold,
+            NMS_V4,
+            boxes,
+            scores,
+            max_output_size,
+            iou_threshold,
+            score_threshold,
             pad_to_max_output_size=pad_to_max_output_size,
-        )  # fmt: skip
+        )
 
 
 def non_max_suppression_padded_v2(
@@ -274,12 +322,17 @@ def non_max_suppression_padded_v2(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> Any:
-    """TF 2's signature. What is known about the boxes only saves TensorFlow work; batches of boxes are not there yet."""
+    """TF 2's signature.
+
+    What is known about the boxes only saves TensorFlow work; batches of boxes are not there yet.
+    """
     if tile_size <= 0:
         raise ValueError(f"tile_size must be positive, got {tile_size}")
     rank = convert_to_tensor(boxes)._rank()
     if rank is not None and rank > 2:
-        raise NotImplementedError("tf.image.non_max_suppression_padded: batches of boxes are not there yet")  # fmt: skip
+        raise NotImplementedError(
+            "tf.image.non_max_suppression_padded: batches of boxes are not there yet"
+        )
     del sorted_input, canonicalized_coordinates
     return non_max_suppression_padded(
         boxes, scores, max_output_size, iou_threshold, score_threshold, pad_to_max_output_size, name
@@ -295,18 +348,28 @@ def non_max_suppression_overlaps(
     name: str | None = None,
 ) -> Tensor:
     with name_scope(name, "non_max_suppression_overlaps"):
-        return apply(NMS_OVERLAPS, overlaps, scores, max_output_size, overlap_threshold, score_threshold)  # type: ignore[no-any-return]  # fmt: skip
+        return apply(  # type: ignore[no-any-return]
+            NMS_OVERLAPS, overlaps, scores, max_output_size, overlap_threshold, score_threshold
+        )  # type: ignore[no-any-return]
 
 
 # drawing ------------------------------------------------------------------------------------------
 
 _COLORS = np.array(
     [
-        [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0.5, 0, 0.5, 1],
-        [0.5, 0.5, 0, 1], [0.5, 0, 0, 1], [0, 0, 0.5, 1], [0, 1, 1, 1], [1, 0, 1, 1],
+        [1, 1, 0, 1],
+        [0, 0, 1, 1],
+        [1, 0, 0, 1],
+        [0, 1, 0, 1],
+        [0.5, 0, 0.5, 1],
+        [0.5, 0.5, 0, 1],
+        [0.5, 0, 0, 1],
+        [0, 0, 0.5, 1],
+        [0, 1, 1, 1],
+        [1, 0, 1, 1],
     ],
     np.float32,
-)  # fmt: skip
+)
 
 
 def _draw(images: Any, boxes: Any, colors: Any) -> Any:
@@ -356,13 +419,21 @@ def _draw_shape(c: Inference) -> list[Shape]:
 
 
 DRAW = define(
-    "DrawBoundingBoxes", "images: T, boxes: float32 -> output: T; T: type(float)=float32", shape=_draw_shape,
-    kernel=_draw_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "DrawBoundingBoxes",
+    "images: T, boxes: float32 -> output: T; T: type(float)=float32",
+    shape=_draw_shape,
+    kernel=_draw_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 DRAW_V2 = define(
-    "DrawBoundingBoxesV2", "images: T, boxes: float32, colors: float32 -> output: T; T: type(float)=float32",
-    shape=_draw_shape, kernel=_draw_v2_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "DrawBoundingBoxesV2",
+    "images: T, boxes: float32, colors: float32 -> output: T; T: type(float)=float32",
+    shape=_draw_shape,
+    kernel=_draw_v2_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def draw_bounding_boxes(

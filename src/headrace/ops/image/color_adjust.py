@@ -1,4 +1,5 @@
-"""Brightness, contrast, hue, saturation and gamma of images, given or random; ``per_image_standardization``.
+"""Brightness, contrast, hue, saturation and gamma of images, given or random;
+``per_image_standardization``.
 
 Adjustments are computed in floats; an integer image is converted and converted back.
 
@@ -25,10 +26,20 @@ from headrace.ops.math.unary import rsqrt
 from headrace.ops.random.random_ops import random_uniform
 
 __all__ = [
-    "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_jpeg_quality", "adjust_jpeg_quality_v2", "adjust_saturation",
-    "per_image_standardization", "random_brightness", "random_contrast", "random_hue", "random_jpeg_quality",
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_jpeg_quality",
+    "adjust_jpeg_quality_v2",
+    "adjust_saturation",
+    "per_image_standardization",
+    "random_brightness",
+    "random_contrast",
+    "random_hue",
+    "random_jpeg_quality",
     "random_saturation",
-]  # fmt: skip
+]
 
 
 def _as_float(image: Tensor, original: Any) -> Tensor:

@@ -24,9 +24,14 @@ from headrace.ops.image.image_check import at_least_3d
 from headrace.ops.linalg.contraction import tensordot
 
 __all__ = [
-    "convert_image_dtype", "grayscale_to_rgb", "rgb_to_grayscale", "rgb_to_yiq", "rgb_to_yuv", "yiq_to_rgb",
+    "convert_image_dtype",
+    "grayscale_to_rgb",
+    "rgb_to_grayscale",
+    "rgb_to_yiq",
+    "rgb_to_yuv",
+    "yiq_to_rgb",
     "yuv_to_rgb",
-]  # fmt: skip
+]
 
 
 def convert_image_dtype(
@@ -52,7 +57,11 @@ def convert_image_dtype(
 
 
 def _between_integers(image: Tensor, have: Any, want: Any, saturate: bool, scope: str) -> Tensor:
-    scale = (have.max + 1) // (want.max + 1) if have.max > want.max else (want.max + 1) // (have.max + 1)  # fmt: skip
+    scale = (
+        (have.max + 1) // (want.max + 1)
+        if have.max > want.max
+        else (want.max + 1) // (have.max + 1)
+    )
     if have.max > want.max:
         smaller = apply_op("FloorDiv", image, scale)
         convert = saturate_cast if saturate else cast
@@ -117,15 +126,25 @@ def _mixer(matrix: Any, what: str) -> Any:
 
 
 rgb_to_yiq = _mixer(
-    [[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]], "rgb_to_yiq"
-)  # fmt: skip
+    [
+        [0.299, 0.59590059, 0.2115],
+        [0.587, -0.27455667, -0.52273617],
+        [0.114, -0.32134392, 0.31119955],
+    ],
+    "rgb_to_yiq",
+)
 yiq_to_rgb = _mixer(
-    [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]], "yiq_to_rgb"
-)  # fmt: skip
+    [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]],
+    "yiq_to_rgb",
+)
 rgb_to_yuv = _mixer(
-    [[0.299, -0.14714119, 0.61497538], [0.587, -0.28886916, -0.51496512], [0.114, 0.43601035, -0.10001026]],
+    [
+        [0.299, -0.14714119, 0.61497538],
+        [0.587, -0.28886916, -0.51496512],
+        [0.114, 0.43601035, -0.10001026],
+    ],
     "rgb_to_yuv",
-)  # fmt: skip
+)
 yuv_to_rgb = _mixer(
     [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]], "yuv_to_rgb"
-)  # fmt: skip
+)

@@ -33,8 +33,10 @@ def _to_hsv(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     hue = xp.where(
         red == value,
         norm * (green - blue),
-        xp.where(green == value, norm * (blue - red) + one(2 / 6), norm * (red - green) + one(4 / 6)),
-    )  # fmt: skip
+        xp.where(
+            green == value, norm * (blue - red) + one(2 / 6), norm * (red - green) + one(4 / 6)
+        ),
+    )
     hue = xp.where(spread > 0, hue, one(0))
     return xp.where(hue < 0, hue + one(1), hue), saturation, value
 
@@ -94,9 +96,11 @@ def _mul(a: Any, b: Any) -> Any:
 
 
 def _rgb_to_hsv_grad(op: Operation, g: Any) -> list[Any]:
-    """With v the largest and m the smallest channel: s = (v - m) / v, h = (next - last) / (6 (v - m)) + a third of i.
+    """With v the largest and m the smallest channel: s = (v - m) / v, h = (next - last) / (6 (v -
+    m)) + a third of i.
 
-    ``next`` and ``last`` are the channels after the largest one, number i. Where v = 0 or v = m nothing changes.
+    ``next`` and ``last`` are the channels after the largest one, number i. Where v = 0 or v = m
+    nothing changes.
     """
     dtype = op._inputs[0]._dtype._base
     rgb: Any = apply_op("Unpack", op._inputs[0], num=3, axis=-1)
@@ -161,25 +165,40 @@ def _adjusted(c: Inference) -> list[Shape]:
 
 
 RGB_TO_HSV = define(
-    "RGBToHSV", "images: T -> output: T; T: type(float)=float32", shape=_colors, kernel=_rgb_to_hsv_kernel,
+    "RGBToHSV",
+    "images: T -> output: T; T: type(float)=float32",
+    shape=_colors,
+    kernel=_rgb_to_hsv_kernel,
     grad=_rgb_to_hsv_grad,
-)  # fmt: skip
+)
 HSV_TO_RGB = define(
-    "HSVToRGB", "images: T -> output: T; T: type(float)=float32", shape=_colors, kernel=_hsv_to_rgb_kernel,
+    "HSVToRGB",
+    "images: T -> output: T; T: type(float)=float32",
+    shape=_colors,
+    kernel=_hsv_to_rgb_kernel,
     grad=NO_GRADIENT_YET,
-)  # fmt: skip
+)
 ADJUST_HUE = define(
-    "AdjustHue", "images: T, delta: float32 -> output: T; T: type(float)=float32", shape=_adjusted,
-    kernel=_hue_kernel, grad=NO_GRADIENT_YET,
-)  # fmt: skip
+    "AdjustHue",
+    "images: T, delta: float32 -> output: T; T: type(float)=float32",
+    shape=_adjusted,
+    kernel=_hue_kernel,
+    grad=NO_GRADIENT_YET,
+)
 ADJUST_SATURATION = define(
-    "AdjustSaturation", "images: T, scale: float32 -> output: T; T: type(float)=float32", shape=_adjusted,
-    kernel=_saturation_kernel, grad=NO_GRADIENT_YET,
-)  # fmt: skip
+    "AdjustSaturation",
+    "images: T, scale: float32 -> output: T; T: type(float)=float32",
+    shape=_adjusted,
+    kernel=_saturation_kernel,
+    grad=NO_GRADIENT_YET,
+)
 ADJUST_CONTRAST = define(
-    "AdjustContrastv2", "images: T, contrast_factor: float32 -> output: T; T: type(float)=float32", shape=_adjusted,
-    kernel=_contrast_kernel, grad=_contrast_grad,
-)  # fmt: skip
+    "AdjustContrastv2",
+    "images: T, contrast_factor: float32 -> output: T; T: type(float)=float32",
+    shape=_adjusted,
+    kernel=_contrast_kernel,
+    grad=_contrast_grad,
+)
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:

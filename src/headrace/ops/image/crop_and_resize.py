@@ -1,6 +1,7 @@
 """CropAndResize and its gradients: boxes cut out of images, each resized to one size.
 
-Boxes are [y1, x1, y2, x2] in units of the image's height - 1 and width - 1; what lies outside is a given value.
+Boxes are [y1, x1, y2, x2] in units of the image's height - 1 and width - 1; what lies outside is a
+given value.
 
     >>> crops = tf.image.crop_and_resize(images, boxes, box_ind=[0, 0, 1], crop_size=[7, 7])
 """
@@ -67,8 +68,15 @@ def _axes(image_shape: Any, boxes: Any, box_ind: Any, crop: tuple[int, int]) -> 
 
 
 def _kernel(
-    xp: Any, image: Any, boxes: Any, box_ind: Any, crop_size: Any, *, method: str, extrapolation_value: float
-) -> Any:  # fmt: skip
+    xp: Any,
+    image: Any,
+    boxes: Any,
+    box_ind: Any,
+    crop_size: Any,
+    *,
+    method: str,
+    extrapolation_value: float,
+) -> Any:
     crop = (int(crop_size[0]), int(crop_size[1]))
     if min(crop) <= 0:
         raise invalid("crop dimensions must be positive")
@@ -85,7 +93,9 @@ def _kernel(
 
 
 def _corners(image: Any, which: Any, y: _Axis, x: _Axis) -> list[Any]:
-    """Top left, top right, bottom left, bottom right: boxes x height x width x channels, float32."""
+    """Top left, top right, bottom left, bottom right: boxes x height x width x channels,
+    float32.
+    """
     return [
         image[which, rows[:, :, None], columns[:, None, :]].astype(np.float32)
         for rows in (y.low, y.high)
@@ -123,7 +133,10 @@ def _image_grad_kernel(
 def _boxes_grad_kernel(
     xp: Any, grads: Any, image: Any, boxes: Any, box_ind: Any, *, method: str
 ) -> Any:
-    """An edge moves the points along its axis, each by its share; a point moves the value by the slope there."""
+    """An edge moves the points along its axis, each by its share.
+
+    A point moves the value by the slope there.
+    """
     y, x = _axes(image.shape, boxes, box_ind, grads.shape[1:3])
     top_left, top_right, low_left, low_right = _corners(image, box_ind[:, None, None], y, x)
     wx, wy = x.weight[:, None, :, None], y.weight[:, :, None, None]
@@ -165,7 +178,9 @@ def _grad(op: Operation, g: Any) -> list[Any]:
     d_image = None
     if image._dtype._base.is_floating:
         size = apply_op("Shape", image)
-        d_image = apply_op("CropAndResizeGradImage", g, boxes, box_ind, size, T=image._dtype._base, method=method)  # fmt: skip
+        d_image = apply_op(
+            "CropAndResizeGradImage", g, boxes, box_ind, size, T=image._dtype._base, method=method
+        )
     # TensorFlow has this derivative for bilinear sampling only, and takes it for both
     d_boxes = apply_op("CropAndResizeGradBoxes", g, image, boxes, box_ind)
     return [d_image, d_boxes, None, None]
@@ -175,21 +190,32 @@ CROP_AND_RESIZE = define(
     "CropAndResize",
     "image: T, boxes: float32, box_ind: int32, crop_size: int32 -> crops: float32; T: type(real), "
     "method: str='bilinear', extrapolation_value: float=0.0",
-    shape=_crops_shape, kernel=_kernel, grad=_grad, known_inputs=(3,), host_only=True,
-)  # fmt: skip
+    shape=_crops_shape,
+    kernel=_kernel,
+    grad=_grad,
+    known_inputs=(3,),
+    host_only=True,
+)
 define(
     "CropAndResizeGradImage",
-    "grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T; T: type(float), "
+    "grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T; T: "
+    "type(float), "
     "method: str='bilinear'",
-    shape=lambda c: [c.shape_value(3) or (None,) * 4], kernel=_image_grad_kernel, grad=NO_GRADIENT_YET,
-    known_inputs=(3,), host_only=True,
-)  # fmt: skip
+    shape=lambda c: [c.shape_value(3) or (None,) * 4],
+    kernel=_image_grad_kernel,
+    grad=NO_GRADIENT_YET,
+    known_inputs=(3,),
+    host_only=True,
+)
 define(
     "CropAndResizeGradBoxes",
     "grads: float32, image: T, boxes: float32, box_ind: int32 -> output: float32; T: type(real), "
     "method: str='bilinear'",
-    shape=lambda c: [c.shape(2)], kernel=_boxes_grad_kernel, grad=NO_GRADIENT_YET, host_only=True,
-)  # fmt: skip
+    shape=lambda c: [c.shape(2)],
+    kernel=_boxes_grad_kernel,
+    grad=NO_GRADIENT_YET,
+    host_only=True,
+)
 
 
 def crop_and_resize_v1(
@@ -205,9 +231,15 @@ def crop_and_resize_v1(
     """A piece of an image for each box, all resized to ``crop_size``; float32."""
     which = one_of("box_indices", box_indices, "box_ind", box_ind)
     return apply(  # type: ignore[no-any-return]
-        CROP_AND_RESIZE, image, boxes, which, crop_size, method=method, extrapolation_value=extrapolation_value,
+        CROP_AND_RESIZE,
+        image,
+        boxes,
+        which,
+        crop_size,
+        method=method,
+        extrapolation_value=extrapolation_value,
         name=name,
-    )  # fmt: skip
+    )
 
 
 def crop_and_resize(

@@ -1,7 +1,9 @@
-"""Image files to arrays: JPEG, PNG, GIF and BMP, by decoders in C that release the interpreter while they work.
+"""Image files to arrays: JPEG, PNG, GIF and BMP, by decoders in C that release the interpreter
+while they work.
 
-As in TensorFlow, DecodeJpeg, DecodePng and DecodeGif each read all three formats, by the first bytes of the file. The size that
-a file declares is compared with TensorFlow's limits, and with the bytes that are there, before anything is allocated.
+As in TensorFlow, DecodeJpeg, DecodePng and DecodeGif each read all three formats, by the first
+bytes of the file. The size that a file declares is compared with TensorFlow's limits, and with the
+bytes that are there, before anything is allocated.
 
     >>> image = tf.image.decode_jpeg(tf.read_file("photo.jpg"), channels=3)
 """
@@ -87,7 +89,8 @@ def _bmp_kernel(xp: Any, contents: Any, *, channels: int) -> Any:
         raise invalid(f"channels must be 0, 1, 3 or 4, got {channels}")
     if len(data) < 32:
         raise invalid(
-            "Incomplete bmp content, requires at least 32 bytes to find the header size, width, height, and bpp, "
+            "Incomplete bmp content, requires at least 32 bytes to find the header size, "
+            "width, height, and bpp, "
             f"got {len(data)} bytes"
         )
     start, width, height, bits = (
@@ -95,12 +98,16 @@ def _bmp_kernel(xp: Any, contents: Any, *, channels: int) -> Any:
     )
     depth = int(bits / 8)
     if channels and channels != depth:
-        raise invalid(f"channels attribute {channels} does not match bits per pixel from file {depth}")  # fmt: skip
+        raise invalid(
+            f"channels attribute {channels} does not match bits per pixel from file {depth}"
+        )
     _check_bmp(start, width, height, depth)
     rows, row = abs(height), -(-width * depth // 4) * 4
     end = start + (rows - 1) * row + width * depth  # the last row may end without its padding
     if end > len(data):
-        raise invalid(f"Incomplete bmp content, requires at least {end} bytes, got {len(data)} bytes")  # fmt: skip
+        raise invalid(
+            f"Incomplete bmp content, requires at least {end} bytes, got {len(data)} bytes"
+        )
     strides = (row if height < 0 else -row, depth, 1)
     first = start if height < 0 else start + (rows - 1) * row
     pixels: Any = np.ndarray((rows, width, depth), np.uint8, data, first, strides)
@@ -152,25 +159,39 @@ def _still_gif(contents: bytes, channels: int) -> Any:
     frames = gif_frames(contents)
     if len(frames) != 1:
         raise invalid(
-            f"Got {len(frames)} frames, but animated gifs can only be decoded by tf.image.decode_gif or "
+            f"Got {len(frames)} frames, but animated gifs can only be decoded by "
+            "tf.image.decode_gif or "
             "tf.image.decode_image"
         )
     return decode_gif(contents, frames)[0]
 
 
 def _jpeg_kernel(
-    xp: Any, contents: Any, *, channels: int, ratio: int, fancy_upscaling: bool,
-    try_recover_truncated: bool, dct_method: str,
-) -> Any:  # fmt: skip
+    xp: Any,
+    contents: Any,
+    *,
+    channels: int,
+    ratio: int,
+    fancy_upscaling: bool,
+    try_recover_truncated: bool,
+    dct_method: str,
+) -> Any:
     options = JpegOptions(channels, ratio, fancy_upscaling, try_recover_truncated, dct_method)
     options.check()
     return _decode(contents.item(), options)
 
 
 def _crop_kernel(
-    xp: Any, contents: Any, crop_window: Any, *, channels: int, ratio: int, fancy_upscaling: bool,
-    try_recover_truncated: bool, dct_method: str,
-) -> Any:  # fmt: skip
+    xp: Any,
+    contents: Any,
+    crop_window: Any,
+    *,
+    channels: int,
+    ratio: int,
+    fancy_upscaling: bool,
+    try_recover_truncated: bool,
+    dct_method: str,
+) -> Any:
     data = contents.item()
     options = JpegOptions(channels, ratio, fancy_upscaling, try_recover_truncated, dct_method)
     if not data.startswith(_JPEG):  # TensorFlow decodes other formats whole
@@ -229,26 +250,50 @@ _JPEG_ATTRS = (
 )
 
 DECODE_JPEG = define(
-    "DecodeJpeg", f"contents: string -> image: uint8; {_JPEG_ATTRS}", shape=_image_shape, kernel=_jpeg_kernel,
-    grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "DecodeJpeg",
+    f"contents: string -> image: uint8; {_JPEG_ATTRS}",
+    shape=_image_shape,
+    kernel=_jpeg_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 DECODE_AND_CROP_JPEG = define(
-    "DecodeAndCropJpeg", f"contents: string, crop_window: int32 -> image: uint8; {_JPEG_ATTRS}",
-    shape=_cropped_shape, kernel=_crop_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "DecodeAndCropJpeg",
+    f"contents: string, crop_window: int32 -> image: uint8; {_JPEG_ATTRS}",
+    shape=_cropped_shape,
+    kernel=_crop_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 DECODE_PNG = define(
-    "DecodePng", "contents: string -> image: dtype; channels: int=0, dtype: type=uint8", shape=_image_shape,
-    kernel=_png_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "DecodePng",
+    "contents: string -> image: dtype; channels: int=0, dtype: type=uint8",
+    shape=_image_shape,
+    kernel=_png_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 DECODE_GIF = define(
-    "DecodeGif", "contents: string -> image: uint8", shape=_fixed_shape(None, None, None, 3), kernel=_gif_kernel,
-    grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "DecodeGif",
+    "contents: string -> image: uint8",
+    shape=_fixed_shape(None, None, None, 3),
+    kernel=_gif_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 DECODE_BMP = define(
-    "DecodeBmp", "contents: string -> image: uint8; channels: int=0", shape=_image_shape, kernel=_bmp_kernel,
-    grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "DecodeBmp",
+    "contents: string -> image: uint8; channels: int=0",
+    shape=_image_shape,
+    kernel=_bmp_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 EXTRACT_JPEG_SHAPE = define(
-    "ExtractJpegShape", "contents: string -> image_shape: output_type; output_type: type(index)=int32",
-    shape=_fixed_shape(3), kernel=_jpeg_shape_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "ExtractJpegShape",
+    "contents: string -> image_shape: output_type; output_type: type(index)=int32",
+    shape=_fixed_shape(3),
+    kernel=_jpeg_shape_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)

@@ -1,8 +1,10 @@
-"""SampleDistortedBoundingBox: a random crop of an image that keeps enough of at least one of its objects.
+"""SampleDistortedBoundingBox: a random crop of an image that keeps enough of at least one of its
+objects.
 
-Up to ``max_attempts`` crops are drawn: a shape (width : height), a height such that the area is in the wanted range, a
-place. The first that covers enough of a box is taken; if none does, the whole image is. Random numbers are used in
-TensorFlow's order, so that seeded programs get TensorFlow's crops.
+Up to ``max_attempts`` crops are drawn: a shape (width : height), a height such that the area is in
+the wanted range, a place. The first that covers enough of a box is taken; if none does, the whole
+image is. Random numbers are used in TensorFlow's order, so that seeded programs get TensorFlow's
+crops.
 
     >>> begin, size, box = tf.image.sample_distorted_bounding_box(tf.shape(image), boxes)
     >>> crop = tf.slice(image, begin, size)
@@ -125,11 +127,20 @@ def _pixel_boxes(boxes: Any, width: int, height: int) -> list[_Box]:
     out = []
     for y1, x1, y2, x2 in boxes.reshape(-1, 4).tolist():
         if not all(0 <= v <= 1 for v in (y1, x1, y2, x2)):
-            raise invalid("All bounding box coordinates must be in [0.0, 1.0]: "
-                          f"[{y1}, {x1}, {y2}, {x2}]")  # fmt: skip
+            raise invalid(
+                f"All bounding box coordinates must be in [0.0, 1.0]: [{y1}, {x1}, {y2}, {x2}]"
+            )
         if y1 >= y2 or x1 >= x2:
-            raise invalid(f"Bounding boxes must have x_min < x_max and y_min < y_max: [{y1}, {x1}, {y2}, {x2}]")  # fmt: skip
-        scaled = (_F4(x1) * _F4(width), _F4(y1) * _F4(height), _F4(x2) * _F4(width), _F4(y2) * _F4(height))  # fmt: skip
+            raise invalid(
+                f"Bounding boxes must have x_min < x_max and y_min < y_max: [{y1}, {x1}, "
+                f"{y2}, {x2}]"
+            )
+        scaled = (
+            _F4(x1) * _F4(width),
+            _F4(y1) * _F4(height),
+            _F4(x2) * _F4(width),
+            _F4(y2) * _F4(height),
+        )
         out.append(_Box(*(int(v) for v in scaled)))
     return out
 
@@ -139,9 +150,15 @@ def _sample(
 ) -> tuple[Any, Any, Any]:
     attrs = node.attrs
     if image_size.shape != (3,):
-        raise invalid(f"image_size must be 1-dimensional and of length 3, got shape {shapes.show(image_size.shape)}")  # fmt: skip
+        raise invalid(
+            "image_size must be 1-dimensional and of length 3, got shape "
+            f"{shapes.show(image_size.shape)}"
+        )
     if bounding_boxes.ndim != 3 or bounding_boxes.shape[-1] != 4:
-        raise invalid(f"input boxes must be 3-dimensional [batch, num_boxes, coords], got shape {shapes.show(bounding_boxes.shape)}")  # fmt: skip
+        raise invalid(
+            "input boxes must be 3-dimensional [batch, num_boxes, coords], got shape "
+            f"{shapes.show(bounding_boxes.shape)}"
+        )
     if not 0 <= float(covered) <= 1:
         raise invalid(f"min_object_covered must be in [0, 1], got {float(covered)}")
     height, width = int(image_size[0]), int(image_size[1])
@@ -150,7 +167,8 @@ def _sample(
     if not boxes:
         if not attrs["use_image_if_no_bounding_boxes"]:
             raise invalid(
-                "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes if you wish to "
+                "No bounding boxes provided as input. One must enable "
+                "use_image_if_no_bounding_boxes if you wish to "
                 "not provide any bounding boxes."
             )
         boxes = [whole]
@@ -178,8 +196,14 @@ def _first_good(
 
 
 def _kernel(
-    xp: Any, image_size: Any, boxes: Any, *, min_object_covered: float, node: KernelNode, rt: Runtime
-) -> Any:  # fmt: skip
+    xp: Any,
+    image_size: Any,
+    boxes: Any,
+    *,
+    min_object_covered: float,
+    node: KernelNode,
+    rt: Runtime,
+) -> Any:
     return _sample(image_size, boxes, min_object_covered, node, rt)
 
 
@@ -198,18 +222,29 @@ def _shape(c: Inference) -> list[Shape]:
 _OUT = "begin: T, size: T, bboxes: float32"
 _ATTRS = (
     "T: type(int), seed: int=0, seed2: int=0, aspect_ratio_range: list(float)=[0.75, 1.33], "
-    "area_range: list(float)=[0.05, 1.0], max_attempts: int=100, use_image_if_no_bounding_boxes: bool=False"
+    "area_range: list(float)=[0.05, 1.0], max_attempts: int=100, "
+    "use_image_if_no_bounding_boxes: bool=False"
 )
 SAMPLE = define(
     "SampleDistortedBoundingBox",
     f"image_size: T, bounding_boxes: float32 -> {_OUT}; {_ATTRS}, min_object_covered: float=0.1",
-    shape=_shape, kernel=_kernel, grad=NOT_DIFFERENTIABLE, stateful=True, random=True, host_only=True,
-)  # fmt: skip
+    shape=_shape,
+    kernel=_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    host_only=True,
+)
 SAMPLE_V2 = define(
     "SampleDistortedBoundingBoxV2",
     f"image_size: T, bounding_boxes: float32, min_object_covered: float32 -> {_OUT}; {_ATTRS}",
-    shape=_shape, kernel=_v2_kernel, grad=NOT_DIFFERENTIABLE, stateful=True, random=True, host_only=True,
-)  # fmt: skip
+    shape=_shape,
+    kernel=_v2_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    host_only=True,
+)
 
 
 def sample_distorted_bounding_box(
@@ -226,9 +261,13 @@ def sample_distorted_bounding_box(
 ) -> Any:
     """A random crop: (begin, size) for ``tf.slice`` and its box, 1 x 1 x 4."""
     given = {
-        "aspect_ratio_range": aspect_ratio_range, "area_range": area_range, "max_attempts": max_attempts,
-        "use_image_if_no_bounding_boxes": use_image_if_no_bounding_boxes, "seed": seed, "seed2": seed2,
-    }  # fmt: skip
+        "aspect_ratio_range": aspect_ratio_range,
+        "area_range": area_range,
+        "max_attempts": max_attempts,
+        "use_image_if_no_bounding_boxes": use_image_if_no_bounding_boxes,
+        "seed": seed,
+        "seed2": seed2,
+    }
     attrs = {k: v for k, v in given.items() if v is not None}
     with name_scope(name, "sample_distorted_bounding_box"):
         return apply(SAMPLE_V2, image_size, bounding_boxes, min_object_covered, **attrs)
@@ -247,6 +286,14 @@ def sample_distorted_bounding_box_v2(
 ) -> Any:
     seeds = get_seed(seed) if seed else (0, 0)
     return sample_distorted_bounding_box(
-        image_size, bounding_boxes, seeds[0], seeds[1], min_object_covered, aspect_ratio_range, area_range,
-        max_attempts, use_image_if_no_bounding_boxes, name,
-    )  # fmt: skip
+        image_size,
+        bounding_boxes,
+        seeds[0],
+        seeds[1],
+        min_object_covered,
+        aspect_ratio_range,
+        area_range,
+        max_attempts,
+        use_image_if_no_bounding_boxes,
+        name,
+    )

@@ -1,4 +1,5 @@
-"""Arrays to image files: EncodeJpeg, EncodePng; and the wrappers for reading and writing image files.
+"""Arrays to image files: EncodeJpeg, EncodePng; and the wrappers for reading and writing image
+files.
 
 >>> data = tf.image.encode_png(image)
 """
@@ -29,9 +30,17 @@ from headrace.ops.image.decode import (
 )
 
 __all__ = [
-    "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg",
-    "encode_png", "extract_jpeg_shape", "is_jpeg",
-]  # fmt: skip
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
+    "is_jpeg",
+]
 
 
 def _string(data: bytes) -> Any:
@@ -49,8 +58,13 @@ def _picture(image: Any) -> Any:
 
 
 def jpeg_bytes(
-    image: Any, quality: int, subsampling: int, progressive: bool = False, optimize: bool = False, **more: Any
-) -> bytes:  # fmt: skip
+    image: Any,
+    quality: int,
+    subsampling: int,
+    progressive: bool = False,
+    optimize: bool = False,
+    **more: Any,
+) -> bytes:
     """``subsampling``: 2 halves the resolution of colours, 0 keeps it."""
     if image.ndim != 3:
         raise invalid(f"image must be 3-dimensional, got shape {shapes.show(image.shape)}")
@@ -58,22 +72,41 @@ def jpeg_bytes(
         raise invalid("image must have 1 or 3 channels, got shape " + shapes.show(image.shape))
     buffer = io.BytesIO()
     _picture(image).save(
-        buffer, "JPEG", quality=quality, subsampling=subsampling, progressive=progressive, optimize=optimize, **more
-    )  # fmt: skip
+        buffer,
+        "JPEG",
+        quality=quality,
+        subsampling=subsampling,
+        progressive=progressive,
+        optimize=optimize,
+        **more,
+    )
     return buffer.getvalue()
 
 
 def _jpeg_kernel(
-    xp: Any, image: Any, *, format: str, quality: int, progressive: bool, optimize_size: bool,
-    chroma_downsampling: bool, density_unit: str, x_density: int, y_density: int, xmp_metadata: str,
-) -> Any:  # fmt: skip
+    xp: Any,
+    image: Any,
+    *,
+    format: str,
+    quality: int,
+    progressive: bool,
+    optimize_size: bool,
+    chroma_downsampling: bool,
+    density_unit: str,
+    x_density: int,
+    y_density: int,
+    xmp_metadata: str,
+) -> Any:
     if not 0 <= quality <= 100:
         raise invalid(f"quality must be in [0,100], got {quality}")
     if format not in ("", "grayscale", "rgb"):
         raise invalid(f"format must be '', grayscale or rgb, got {format}")
     want = {"grayscale": 1, "rgb": 3}.get(format)
     if want is not None and image.ndim == 3 and image.shape[2] != want:
-        raise invalid(f"format '{format}' expects {want} channel{'s' if want > 1 else ''}, got shape {shapes.show(image.shape)}")  # fmt: skip
+        raise invalid(
+            f"format '{format}' expects {want} channel{'s' if want > 1 else ''}, got "
+            f"shape {shapes.show(image.shape)}"
+        )
     scale = 1.0 if density_unit == "in" else 2.54
     more: dict[str, Any] = {"dpi": (round(x_density * scale), round(y_density * scale))}
     if xmp_metadata:
@@ -90,7 +123,9 @@ def _variable_quality_kernel(xp: Any, image: Any, quality: Any) -> Any:
 
 def _png_kernel(xp: Any, image: Any, *, compression: int) -> Any:
     if image.ndim != 3 or not 1 <= image.shape[2] <= 4:
-        raise invalid(f"image must have 1, 2, 3, or 4 channels, got shape {shapes.show(image.shape)}")  # fmt: skip
+        raise invalid(
+            f"image must have 1, 2, 3, or 4 channels, got shape {shapes.show(image.shape)}"
+        )
     if not -1 <= compression <= 9:
         raise invalid(f"compression should be in [-1,9], got {compression}")
     if image.dtype == np.uint16:
@@ -111,18 +146,30 @@ def _encode_shape(c: Inference) -> list[Shape]:
 ENCODE_JPEG = define(
     "EncodeJpeg",
     "image: uint8 -> contents: string; format: str='', quality: int=95, progressive: bool=False, "
-    "optimize_size: bool=False, chroma_downsampling: bool=True, density_unit: str='in', x_density: int=300, "
+    "optimize_size: bool=False, chroma_downsampling: bool=True, density_unit: str='in', "
+    "x_density: int=300, "
     "y_density: int=300, xmp_metadata: str=''",
-    shape=_encode_shape, kernel=_jpeg_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    shape=_encode_shape,
+    kernel=_jpeg_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 ENCODE_JPEG_VARIABLE_QUALITY = define(
-    "EncodeJpegVariableQuality", "images: uint8, quality: int32 -> contents: string",
-    shape=_encode_shape, kernel=_variable_quality_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "EncodeJpegVariableQuality",
+    "images: uint8, quality: int32 -> contents: string",
+    shape=_encode_shape,
+    kernel=_variable_quality_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 ENCODE_PNG = define(
-    "EncodePng", "image: T -> contents: string; compression: int=-1, T: type=uint8",
-    shape=_encode_shape, kernel=_png_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "EncodePng",
+    "image: T -> contents: string; compression: int=-1, T: type=uint8",
+    shape=_encode_shape,
+    kernel=_png_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def encode_jpeg(
@@ -140,10 +187,19 @@ def encode_jpeg(
 ) -> Tensor:
     """height x width x 1 or 3 values as a JPEG file."""
     return apply(  # type: ignore[no-any-return]
-        ENCODE_JPEG, image, format=format, quality=quality, progressive=progressive, optimize_size=optimize_size,
-        chroma_downsampling=chroma_downsampling, density_unit=density_unit, x_density=x_density,
-        y_density=y_density, xmp_metadata=xmp_metadata, name=name,
-    )  # fmt: skip
+        ENCODE_JPEG,
+        image,
+        format=format,
+        quality=quality,
+        progressive=progressive,
+        optimize_size=optimize_size,
+        chroma_downsampling=chroma_downsampling,
+        density_unit=density_unit,
+        x_density=x_density,
+        y_density=y_density,
+        xmp_metadata=xmp_metadata,
+        name=name,
+    )
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
@@ -169,10 +225,16 @@ def decode_jpeg(
 ) -> Tensor:
     """A JPEG file (a PNG or still GIF too) as height x width x channels values."""
     return apply(  # type: ignore[no-any-return]
-        DECODE_JPEG, contents, channels=channels or 0, ratio=ratio, fancy_upscaling=fancy_upscaling,
-        try_recover_truncated=try_recover_truncated, acceptable_fraction=acceptable_fraction,
-        dct_method=dct_method, name=name,
-    )  # fmt: skip
+        DECODE_JPEG,
+        contents,
+        channels=channels or 0,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+        name=name,
+    )
 
 
 def decode_and_crop_jpeg(
@@ -188,10 +250,17 @@ def decode_and_crop_jpeg(
 ) -> Tensor:
     """The window [y, x, height, width] of a JPEG file."""
     return apply(  # type: ignore[no-any-return]
-        DECODE_AND_CROP_JPEG, contents, crop_window, channels=channels or 0, ratio=ratio,
-        fancy_upscaling=fancy_upscaling, try_recover_truncated=try_recover_truncated,
-        acceptable_fraction=acceptable_fraction, dct_method=dct_method, name=name,
-    )  # fmt: skip
+        DECODE_AND_CROP_JPEG,
+        contents,
+        crop_window,
+        channels=channels or 0,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+        name=name,
+    )
 
 
 def decode_png(
@@ -234,7 +303,10 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """A file of any of the formats; a GIF gives frames x height x width x 3 unless ``expand_animations`` is False."""
+    """A file of any of the formats.
+
+    A GIF gives frames x height x width x 3 unless ``expand_animations`` is False.
+    """
     from headrace.ops.control.control_flow import cond
     from headrace.ops.image.color_convert import convert_image_dtype
 
@@ -254,9 +326,10 @@ def decode_image(
             if first is dtypes.uint8:
                 return apply(DECODE_PNG, contents, channels=n)
             return cond(
-                is_jpeg(contents), lambda: as_first(apply(DECODE_PNG, contents, channels=n)),
+                is_jpeg(contents),
+                lambda: as_first(apply(DECODE_PNG, contents, channels=n)),
                 lambda: apply(DECODE_PNG, contents, channels=n, dtype=first),
-            )  # fmt: skip
+            )
 
         def gif() -> Any:
             if n not in (0, 3):
@@ -268,7 +341,8 @@ def decode_image(
             return as_first(apply(DECODE_BMP, contents, channels=n))
 
         image = cond(
-            _starts_with(contents, b"BM"), bmp,
+            _starts_with(contents, b"BM"),
+            bmp,
             lambda: cond(_starts_with(contents, b"GIF"), gif, still),
-        )  # fmt: skip
+        )
         return image if want is first else convert_image_dtype(image, want)  # type: ignore[no-any-return]

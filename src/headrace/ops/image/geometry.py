@@ -26,9 +26,17 @@ from headrace.ops.image.image_check import at_least_3d, not_empty, require
 from headrace.ops.random.random_ops import random_uniform
 
 __all__ = [
-    "central_crop", "crop_to_bounding_box", "flip_left_right", "flip_up_down", "pad_to_bounding_box",
-    "random_flip_left_right", "random_flip_up_down", "resize_image_with_crop_or_pad", "rot90", "transpose_image",
-]  # fmt: skip
+    "central_crop",
+    "crop_to_bounding_box",
+    "flip_left_right",
+    "flip_up_down",
+    "pad_to_bounding_box",
+    "random_flip_left_right",
+    "random_flip_up_down",
+    "resize_image_with_crop_or_pad",
+    "rot90",
+    "transpose_image",
+]
 
 # flips --------------------------------------------------------------------------------------------
 
@@ -116,8 +124,11 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
             return ways[int(known)]()
         pairs = [(apply_op("Equal", turns, i), ways[i]) for i in (1, 2, 3)]
         out: Tensor = case(pairs, default=ways[0], exclusive=True, name=scope)
-        out.set_shape([None, None, image._shape[-1] if image._shape else None] if first == 0
-                      else [image._shape[0], None, None, image._shape[-1]])  # type: ignore[index]  # fmt: skip
+        out.set_shape(
+            [None, None, image._shape[-1] if image._shape else None]
+            if first == 0
+            else [image._shape[0], None, None, image._shape[-1]]
+        )  # type: ignore[index]
         return out
 
 
@@ -162,8 +173,9 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         image = at_least_3d(image)
         dims = image._rank()
         if dims not in (3, 4):
-            raise ValueError("`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = "
-                             f"{dims}.")  # fmt: skip
+            raise ValueError(
+                f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {dims}."
+            )
         starts, sizes = zip(*(_central(d, central_fraction) for d in _known_size(image)))
         lead = [0] if dims == 4 else []
         begin = stack([*lead, *starts, 0])

@@ -1,7 +1,8 @@
-"""GIF files to arrays, with TensorFlow's rules: no disposal, no transparency, a canvas as large as the largest frame.
+"""GIF files to arrays, with TensorFlow's rules: no disposal, no transparency, a canvas as large as
+the largest frame.
 
-The blocks of the file are found first: how many frames there are and how large they are is known before one is decoded. Pillow's
-LZW decoder then makes colour numbers of each frame's bytes.
+The blocks of the file are found first: how many frames there are and how large they are is known
+before one is decoded. Pillow's LZW decoder then makes colour numbers of each frame's bytes.
 
     >>> decode_gif(data).shape  # frames x height x width x 3
     (4, 32, 32, 3)
@@ -107,7 +108,9 @@ def _check(blocks: _Blocks, frames: list[GifFrame]) -> None:
         raise blocks.problem(f"{len(frames)} frames of {width} by {height} are too large")
     for frame in frames:
         if frame.width * frame.height > 4 * (frame.stop - frame.start) * _MAX_RUN:
-            raise blocks.problem("failed to slurp gif file: Image EOF detected before image complete")  # fmt: skip
+            raise blocks.problem(
+                "failed to slurp gif file: Image EOF detected before image complete"
+            )
     if (frames[0].left, frames[0].top, frames[0].width, frames[0].height) != (0, 0, width, height):
         raise blocks.problem("the first frame does not fill the canvas")
     for k, frame in enumerate(frames):
@@ -146,14 +149,20 @@ def _color_numbers(data: bytes, frame: GifFrame) -> Any:
     bits = data[frame.start]
     image = Image.new("L", (frame.width, frame.height))
     if not 1 <= bits <= 11:
-        raise invalid(problem + "failed to slurp gif file: Image EOF detected before image complete")  # fmt: skip
+        raise invalid(
+            problem + "failed to slurp gif file: Image EOF detected before image complete"
+        )
     decoder: Any = Image._getdecoder("L", "gif", (bits, int(frame.interlaced), -1))
     decoder.setimage(image.im, (0, 0, frame.width, frame.height))
     consumed, error = decoder.decode(data[frame.start + 1 : frame.stop])
     if consumed >= 0 or error < 0:  # it waits for more, or stumbled
-        raise invalid(problem + "failed to slurp gif file: Image EOF detected before image complete")  # fmt: skip
+        raise invalid(
+            problem + "failed to slurp gif file: Image EOF detected before image complete"
+        )
     numbers = np.asarray(image)
     largest = int(numbers.max())
     if largest >= len(frame.colors):
-        raise invalid(problem + f"found color index {largest} outside of color map range {len(frame.colors)}")  # fmt: skip
+        raise invalid(
+            problem + f"found color index {largest} outside of color map range {len(frame.colors)}"
+        )
     return numbers

@@ -1,6 +1,7 @@
 """What the image functions check of their images before they build anything.
 
-Shapes that are known are checked here, with TensorFlow's words; what is unknown is checked by ``require`` when it runs.
+Shapes that are known are checked here, with TensorFlow's words; what is unknown is checked by
+``require`` when it runs.
 
     >>> image = at_least_3d(image)  # ValueError if it cannot be an image
 """
@@ -45,7 +46,8 @@ def at_least_3d(image: Any, what: str = "image", exactly: bool = False) -> Tenso
 
 
 def require(tensor: Tensor, conditions: Callable[[], Iterable[tuple[Any, str]]]) -> Tensor:
-    """``tensor`` if all conditions hold: ValueError for a false one that is known, an assertion of the run for a tensor.
+    """``tensor`` if all conditions hold: ValueError for a false one that is known, an assertion of
+    the run for a tensor.
 
     What the conditions and assertions add to a graph is not counted by seeds.
     """

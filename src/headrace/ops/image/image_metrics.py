@@ -30,7 +30,11 @@ def _same_images(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     """Both as floats in [0, 1] scale, and the largest value in that scale."""
     a = convert_to_tensor(a, name="a")
     b = convert_to_tensor(b, name="b")
-    if a._shape is not None and b._shape is not None and not a.shape[-3:].is_compatible_with(b.shape[-3:]):  # fmt: skip
+    if (
+        a._shape is not None
+        and b._shape is not None
+        and not a.shape[-3:].is_compatible_with(b.shape[-3:])
+    ):
         raise ValueError(f"Shapes {a.shape} and {b.shape} are incompatible")
     for image in (a, b):
         rank = image._rank()
@@ -122,7 +126,10 @@ def ssim_v2(
     k2: float = 0.03,
     return_index_map: bool = False,
 ) -> Tensor:
-    """TF 2's signature. The map of similarities before their mean (``return_index_map``) is not there yet."""
+    """TF 2's signature.
+
+    The map of similarities before their mean (``return_index_map``) is not there yet.
+    """
     if return_index_map:
         raise NotImplementedError("tf.image.ssim: return_index_map=True is not there yet")
     first, second = (convert_to_tensor(i) for i in (img1, img2))

@@ -1,11 +1,12 @@
 """JPEG files to arrays.
 
-They are left to ``simplejpeg`` where it is installed (:mod:`headrace.ops.image.jpeg_turbo`): its pixels are TensorFlow's exactly. Pillow's
-are too, except where a file has reduced colour resolution and both a fast DCT and smooth upscaling are asked for (the default):
-Pillow cannot combine these, and values differ by up to 4 of 255, 1 on average.
+They are left to ``simplejpeg`` where it is installed (:mod:`headrace.ops.image.jpeg_turbo`): its
+pixels are TensorFlow's exactly. Pillow's are too, except where a file has reduced colour resolution
+and both a fast DCT and smooth upscaling are asked for (the default): Pillow cannot combine these,
+and values differ by up to 4 of 255, 1 on average.
 
-The size that a file declares is read and checked before any decoder sees the file. A crop decodes the rows down to its last one: the
-file is handed on with a smaller height in its frame header.
+The size that a file declares is read and checked before any decoder sees the file. A crop decodes
+the rows down to its last one: the file is handed on with a smaller height in its frame header.
 
     >>> decode_jpeg(data, JpegOptions(channels=3)).shape
     (192, 256, 3)
@@ -27,7 +28,8 @@ __all__ = ["JpegFrame", "JpegOptions", "decode_jpeg", "jpeg_frame"]
 
 #: TensorFlow refuses a picture of this many bytes or more.
 MAX_BYTES = 1 << 29
-#: Rows below a crop that its last rows depend on: a block of the largest subsampling, and its neighbour for smooth upscaling.
+#: Rows below a crop that its last rows depend on: a block of the largest subsampling, and its
+#: neighbour for smooth upscaling.
 _ROWS_BELOW = 64
 _STANDALONE = frozenset([0x01, *range(0xD0, 0xD8)])
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -82,7 +84,9 @@ def jpeg_frame(data: bytes) -> JpegFrame | None:
 def decode_jpeg(
     data: bytes, options: JpegOptions, window: tuple[int, int, int, int] | None = None
 ) -> Any:
-    """Height x width x channels values; of the window (y, x, height, width) alone if there is one."""
+    """Height x width x channels values; of the window (y, x, height, width) alone if there is
+    one.
+    """
     options.check()
     problem = f"Invalid JPEG data or crop window, data size {len(data)}"
     frame = jpeg_frame(data)
@@ -143,7 +147,9 @@ def _by_pillow(data: bytes, options: JpegOptions, problem: str) -> Any:
 
 
 def _quick(image: Any, ratio: int, fancy: bool, dct_method: str) -> bool:
-    """Whether Pillow's quick mode (fast DCT, simple upscaling) is nearer to what is asked for than its usual one."""
+    """Whether Pillow's quick mode (fast DCT, simple upscaling) is nearer to what is asked for than
+    its usual one.
+    """
     factors = {(layer[1], layer[2]) for layer in image.layer}
     if image.mode == "L" or len(factors) == 1:  # nothing is upscaled
         return dct_method != "INTEGER_ACCURATE"

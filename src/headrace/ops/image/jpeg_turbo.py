@@ -1,7 +1,8 @@
 """JPEG files to arrays by libjpeg-turbo, through the package ``simplejpeg`` where it has a wheel.
 
-TensorFlow decodes with the same library, with a fast DCT and smooth upscaling of colours unless it is told otherwise: the pixels
-are the same, bit for bit. What this cannot do, and files that it does not understand, are left to Pillow.
+TensorFlow decodes with the same library, with a fast DCT and smooth upscaling of colours unless it
+is told otherwise: the pixels are the same, bit for bit. What this cannot do, and files that it does
+not understand, are left to Pillow.
 
     >>> decode(data, channels=3, ratio=1, fancy=True, recover=False, dct_method="").shape
     (192, 256, 3)
@@ -18,7 +19,8 @@ from headrace.ops.array.array_shape import invalid
 
 __all__ = ["decode"]
 
-#: The mark that a program of Adobe's, or one that follows its habits, leaves in a file: inks are stored inverted.
+#: The mark that a program of Adobe's, or one that follows its habits, leaves in a file: inks are
+#: stored inverted.
 _ADOBE = b"\xff\xee\x00\x0eAdobe"
 _SCAN, _END = b"\xff\xda", b"\xff\xd9"
 #: How the messages begin of what the library calls warnings; all others are errors.
@@ -52,15 +54,21 @@ def decode(
     gray = channels == 1 or (not channels and stored == "Gray")
     options = {
         "colorspace": "CMYK" if inks else "GRAY" if gray else "RGB",
-        "fastdct": dct_method != "INTEGER_ACCURATE", "fastupsample": not fancy,
-        "min_height": size[0], "min_width": size[1], "min_factor": ratio,
-    }  # fmt: skip
+        "fastdct": dct_method != "INTEGER_ACCURATE",
+        "fastupsample": not fancy,
+        "min_height": size[0],
+        "min_width": size[1],
+        "min_factor": ratio,
+    }
     pixels = _pixels(library, contents, recover, options)
     return _mixed(pixels, _ADOBE in contents) if inks and pixels is not None else pixels
 
 
 def _pixels(library: Any, contents: bytes, recover: bool, options: dict[str, Any]) -> Any:
-    """As TensorFlow: damage is passed over, a file that ends too early is not (unless that is asked for)."""
+    """As TensorFlow.
+
+    Damage is passed over, a file that ends too early is not (unless that is asked for).
+    """
     try:
         return library.decode_jpeg(contents, **options)
     except (ValueError, RuntimeError) as error:
@@ -77,7 +85,10 @@ def _pixels(library: Any, contents: bytes, recover: bool, options: dict[str, Any
 
 
 def _scaled(height: int, width: int, ratio: int) -> tuple[int, int] | None:
-    """The size at 1/ratio. The decoder takes some scale (in eighths) that gives it: None if there are several."""
+    """The size at 1/ratio.
+
+    The decoder takes some scale (in eighths) that gives it: None if there are several.
+    """
     if ratio == 1:
         return 0, 0  # whatever it is
     size = _eighths(height, width, 8 // ratio)

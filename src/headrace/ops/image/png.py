@@ -1,7 +1,9 @@
-"""PNG files: the size that they declare, and those with sixteen bits a channel, which Pillow knows for gray images only.
+"""PNG files: the size that they declare, and those with sixteen bits a channel, which Pillow knows
+for gray images only.
 
-A PNG file is a signature and chunks ``length, name, data, crc``; IHDR has the size and kind, the IDAT chunks together are
-the zlib-compressed rows. Pillow decodes rows of sixteen-bit values and keeps one of the two bytes of each: a file is decoded twice.
+A PNG file is a signature and chunks ``length, name, data, crc``; IHDR has the size and kind, the
+IDAT chunks together are the zlib-compressed rows. Pillow decodes rows of sixteen-bit values and
+keeps one of the two bytes of each: a file is decoded twice.
 
     >>> read_png(write_png(pixels)) == pixels  # height x width x channels, uint16
 """
@@ -22,7 +24,8 @@ from headrace.ops.array.array_shape import invalid
 
 __all__ = ["load_png", "open_png", "png_header", "read_png", "write_png"]
 
-#: libpng's limit for a row or column, TensorFlow's for all pixels, and zlib's for what one byte can become.
+#: libpng's limit for a row or column, TensorFlow's for all pixels, and zlib's for what one byte can
+#: become.
 MAX_LENGTH, MAX_PIXELS, MAX_INFLATION = 1_000_000, 1 << 29, 1032
 _CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 #: The bits that a value may have, by colour type (3 is a palette).
@@ -45,7 +48,11 @@ def write_png(pixels: Any, compression: int = -1) -> bytes:
     filtered[:, 1:] = raw
     filtered[1:, 1:] -= raw[:-1]
     head = struct.pack(">IIBBBBB", width, height, depth, _COLOR[channels], 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(filtered.tobytes(), compression)), (b"IEND", b""))  # fmt: skip
+    parts = (
+        (b"IHDR", head),
+        (b"IDAT", zlib.compress(filtered.tobytes(), compression)),
+        (b"IEND", b""),
+    )
     return _SIGNATURE + b"".join(_chunk(name, data) for name, data in parts)
 
 
@@ -69,11 +76,16 @@ class PngHeader(NamedTuple):
 
 
 def png_header(data: bytes) -> PngHeader:
-    """The header of a file whose size is one that TensorFlow reads; sizes are checked against the bytes that are there."""
+    """The header of a file whose size is one that TensorFlow reads.
+
+    Sizes are checked against the bytes that are there.
+    """
     if len(data) < 33 or data[12:16] != b"IHDR" or data[8:12] != b"\0\0\0\r":
         raise invalid(f"Invalid PNG header, data size {len(data)}")
     width, height, depth, color, _, _, interlaced = struct.unpack_from(">IIBBBBB", data, 16)
-    if not (0 < width <= MAX_LENGTH and 0 < height <= MAX_LENGTH) or depth not in _DEPTHS.get(color, ()):  # fmt: skip
+    if not (0 < width <= MAX_LENGTH and 0 < height <= MAX_LENGTH) or depth not in _DEPTHS.get(
+        color, ()
+    ):
         raise invalid(f"Invalid PNG header, data size {len(data)}")
     if width * height >= MAX_PIXELS:
         raise invalid(f"PNG size too large for int: {width} by {height}")
@@ -85,13 +97,19 @@ def png_header(data: bytes) -> PngHeader:
 
 
 def _compressed_bytes(data: bytes) -> int:
-    """The bytes of all IDAT chunks. Damage of a chunk that a decoder must understand is an error, as libpng has it."""
+    """The bytes of all IDAT chunks.
+
+    Damage of a chunk that a decoder must understand is an error, as libpng has it.
+    """
     total, at = 0, len(_SIGNATURE)
     while at + 12 <= len(data):
         size, name = struct.unpack_from(">I4s", data, at)
         end = at + 8 + size
         critical = not name[0] & 0x20
-        if critical and (name not in _CRITICAL or zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big")):  # fmt: skip
+        if critical and (
+            name not in _CRITICAL
+            or zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big")
+        ):
             break
         if name == b"IDAT":
             total += size
@@ -151,7 +169,9 @@ def read_png(data: bytes) -> Any:
 
 
 def _decoded_as(data: bytes, mode: str, raw: str) -> Any:
-    """The bytes that a decoder of rows gives which takes ``raw`` pixels and makes ``mode`` of them."""
+    """The bytes that a decoder of rows gives which takes ``raw`` pixels and makes ``mode`` of
+    them.
+    """
     image = open_png(data)
     image._mode = mode
     image.tile = [tile._replace(args=raw) for tile in image.tile]

@@ -1,4 +1,5 @@
-"""``tf.image.resize_images`` and ``tf.image.resize``: any method, one image or a batch, aspect ratio kept or not.
+"""``tf.image.resize_images`` and ``tf.image.resize``: any method, one image or a batch, aspect
+ratio kept or not.
 
 >>> tf.image.resize_images(image, [224, 224], method=tf.image.ResizeMethod.BICUBIC)
 """
@@ -61,10 +62,15 @@ class ResizeMethodV2:
 
 
 _RESIZERS = {
-    ResizeMethod.BILINEAR: resize_bilinear, ResizeMethod.NEAREST_NEIGHBOR: resize_nearest_neighbor,
-    ResizeMethod.BICUBIC: resize_bicubic, ResizeMethod.AREA: resize_area,
-    "bilinear": resize_bilinear, "nearest": resize_nearest_neighbor, "bicubic": resize_bicubic, "area": resize_area,
-}  # fmt: skip
+    ResizeMethod.BILINEAR: resize_bilinear,
+    ResizeMethod.NEAREST_NEIGHBOR: resize_nearest_neighbor,
+    ResizeMethod.BICUBIC: resize_bicubic,
+    ResizeMethod.AREA: resize_area,
+    "bilinear": resize_bilinear,
+    "nearest": resize_nearest_neighbor,
+    "bicubic": resize_bicubic,
+    "area": resize_area,
+}
 
 
 def resize_images(
@@ -75,13 +81,21 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images of another size; float32 unless the method takes the nearest pixel or nothing changes."""
+    """Images of another size.
+
+    Float32 unless the method takes the nearest pixel or nothing changes.
+    """
     resizer = _RESIZERS.get(method)
     if resizer is None:
         raise ValueError("Resize method is not implemented.")
     return _resized(
-        images, size, lambda x, s: resizer(x, s, align_corners=align_corners), preserve_aspect_ratio, name, True
-    )  # fmt: skip
+        images,
+        size,
+        lambda x, s: resizer(x, s, align_corners=align_corners),
+        preserve_aspect_ratio,
+        name,
+        True,
+    )
 
 
 def resize_images_v2(
@@ -92,19 +106,28 @@ def resize_images_v2(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """As TF 2 resizes: pixels have their centres in their middle. ``antialias`` is not there yet."""
+    """As TF 2 resizes: pixels have their centres in their middle. ``antialias`` is not there
+    yet.
+    """
     resizer = _RESIZERS.get(method)
     if resizer is None:
         raise NotImplementedError(f"tf.image.resize: the method {method!r} is not there yet")
     if antialias and method in ("bilinear", "bicubic"):
         raise NotImplementedError("tf.image.resize: antialias=True is not there yet")
     centers: dict[str, Any] = {} if resizer is resize_area else {"half_pixel_centers": True}
-    return _resized(images, size, lambda x, s: resizer(x, s, **centers), preserve_aspect_ratio, name, False)  # fmt: skip
+    return _resized(
+        images, size, lambda x, s: resizer(x, s, **centers), preserve_aspect_ratio, name, False
+    )
 
 
 def _resized(
-    images: Any, size: Any, resizer: Callable[[Any, Any], Any], keep_aspect: bool, name: str | None, skip: bool
-) -> Tensor:  # fmt: skip
+    images: Any,
+    size: Any,
+    resizer: Callable[[Any, Any], Any],
+    keep_aspect: bool,
+    name: str | None,
+    skip: bool,
+) -> Tensor:
     with name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
         dims = images._rank()
@@ -143,7 +166,10 @@ def _fitting(batch: Tensor, size: Any) -> Any:
     """The largest size with the images' aspect ratio that is within ``size``."""
     known, dims = static_value(size), batch._shape[1:3]  # type: ignore[index]
     if known is not None and None not in dims:
-        height, width = np.float32(known[0]) / np.float32(dims[0]), np.float32(known[1]) / np.float32(dims[1])  # fmt: skip
+        height, width = (
+            np.float32(known[0]) / np.float32(dims[0]),
+            np.float32(known[1]) / np.float32(dims[1]),
+        )
         scale = min(height, width)
         return convert_to_tensor(np.array([np.rint(scale * np.float32(d)) for d in dims], np.int32))
     whole: Any = shape(batch)
@@ -175,8 +201,11 @@ def resize_image_with_pad_v2(
 ) -> Tensor:
     """The same with TF 2's sampling."""
     return _padded(
-        image, target_height, target_width, lambda x, s: resize_images_v2(x, s, method, antialias=antialias)
-    )  # fmt: skip
+        image,
+        target_height,
+        target_width,
+        lambda x, s: resize_images_v2(x, s, method, antialias=antialias),
+    )
 
 
 def _padded(

@@ -18,14 +18,19 @@ from headrace.kernels.numpy import resample
 from headrace.ops.array.array_shape import const, invalid
 
 __all__ = [
-    "resize_area", "resize_bicubic", "resize_bilinear", "resize_nearest_neighbor",
-]  # fmt: skip
+    "resize_area",
+    "resize_bicubic",
+    "resize_bilinear",
+    "resize_nearest_neighbor",
+]
 
 Resampler = Callable[..., Any]
 
 
 def _library(xp: Any) -> Any:
-    """Another array namespace brings its own functions of :mod:`headrace.kernels.numpy.resample`."""
+    """Another array namespace brings its own functions of
+    :mod:`headrace.kernels.numpy.resample`.
+    """
     return resample if xp.name == "numpy" else xp.resample
 
 
@@ -139,49 +144,101 @@ _FLAGS = "align_corners: bool=False, half_pixel_centers: bool=False"
 
 def _define(name: str, function: str) -> OpDef:
     define(
-        f"{name}Grad", f"grads: float32, original_image: T -> output: T; {_FLAGS}, T: type(float)",
-        shape=_as_original, kernel=_grad_kernel(f"{function}_grad"), grad=_back(name),
-    )  # fmt: skip
+        f"{name}Grad",
+        f"grads: float32, original_image: T -> output: T; {_FLAGS}, T: type(float)",
+        shape=_as_original,
+        kernel=_grad_kernel(f"{function}_grad"),
+        grad=_back(name),
+    )
     return define(
-        name, f"images: T, size: int32 -> resized_images: float32; {_FLAGS}, T: type(real)",
-        shape=_resized, kernel=_kernel(function), grad=_through(f"{name}Grad"), known_inputs=(1,),
-    )  # fmt: skip
+        name,
+        f"images: T, size: int32 -> resized_images: float32; {_FLAGS}, T: type(real)",
+        shape=_resized,
+        kernel=_kernel(function),
+        grad=_through(f"{name}Grad"),
+        known_inputs=(1,),
+    )
 
 
 RESIZE_BILINEAR = _define("ResizeBilinear", "bilinear")
 RESIZE_BICUBIC = _define("ResizeBicubic", "bicubic")
 RESIZE_AREA = define(
-    "ResizeArea", "images: T, size: int32 -> resized_images: float32; align_corners: bool=False, T: type(real)",
-    shape=_resized, kernel=_area_kernel, grad=NO_GRADIENT_YET, known_inputs=(1,),
-)  # fmt: skip
+    "ResizeArea",
+    "images: T, size: int32 -> resized_images: float32; align_corners: bool=False, T: type(real)",
+    shape=_resized,
+    kernel=_area_kernel,
+    grad=NO_GRADIENT_YET,
+    known_inputs=(1,),
+)
 RESIZE_NEAREST_NEIGHBOR = define(
-    "ResizeNearestNeighbor", f"images: T, size: int32 -> resized_images: T; {_FLAGS}, T: type(real)",
-    shape=_resized, kernel=_kernel("nearest"), grad=_nearest_grad, known_inputs=(1,),
-)  # fmt: skip
+    "ResizeNearestNeighbor",
+    f"images: T, size: int32 -> resized_images: T; {_FLAGS}, T: type(real)",
+    shape=_resized,
+    kernel=_kernel("nearest"),
+    grad=_nearest_grad,
+    known_inputs=(1,),
+)
 define(
-    "ResizeNearestNeighborGrad", f"grads: T, size: int32 -> output: T; {_FLAGS}, T: type(real)",
-    shape=_resized, kernel=_nearest_grad_kernel, grad=_back("ResizeNearestNeighbor"), known_inputs=(1,),
-)  # fmt: skip
+    "ResizeNearestNeighborGrad",
+    f"grads: T, size: int32 -> output: T; {_FLAGS}, T: type(real)",
+    shape=_resized,
+    kernel=_nearest_grad_kernel,
+    grad=_back("ResizeNearestNeighbor"),
+    known_inputs=(1,),
+)
 
 
 def resize_bilinear(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
-) -> Tensor:  # fmt: skip
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
     """Images of a batch to one size, mixing the four nearest pixels; float32."""
-    return apply(RESIZE_BILINEAR, images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)  # type: ignore[no-any-return]  # fmt: skip
+    return apply(  # type: ignore[no-any-return]
+        RESIZE_BILINEAR,
+        images,
+        size,
+        align_corners=align_corners,
+        half_pixel_centers=half_pixel_centers,
+        name=name,
+    )  # type: ignore[no-any-return]
 
 
 def resize_bicubic(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
-) -> Tensor:  # fmt: skip
-    return apply(RESIZE_BICUBIC, images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)  # type: ignore[no-any-return]  # fmt: skip
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    return apply(  # type: ignore[no-any-return]
+        RESIZE_BICUBIC,
+        images,
+        size,
+        align_corners=align_corners,
+        half_pixel_centers=half_pixel_centers,
+        name=name,
+    )  # type: ignore[no-any-return]
 
 
 def resize_nearest_neighbor(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
-) -> Tensor:  # fmt: skip
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
     """The nearest pixel; the images' type."""
-    return apply(RESIZE_NEAREST_NEIGHBOR, images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)  # type: ignore[no-any-return]  # fmt: skip
+    return apply(  # type: ignore[no-any-return]
+        RESIZE_NEAREST_NEIGHBOR,
+        images,
+        size,
+        align_corners=align_corners,
+        half_pixel_centers=half_pixel_centers,
+        name=name,
+    )  # type: ignore[no-any-return]
 
 
 def resize_area(

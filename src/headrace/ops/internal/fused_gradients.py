@@ -1,4 +1,7 @@
-"""Operations that only rewriting makes: a composite of the user's in training, and its gradient, as one step each."""
+"""Operations that only rewriting makes.
+
+A composite of the user's in training, and its gradient, as one step each.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,12 @@ def _layer_norm_kernel(xp: Any, x: Any, scale: Any, offset: Any, *, epsilon: flo
 
 LAYER_NORM_TRAINING = define(
     "_LayerNormTraining",
-    "x: T, scale: T, offset: T -> y: T, mean: T, variance: T; epsilon: float=0.0001, T: type(float)",
-    shape=_layer_norm_shapes, kernel=_layer_norm_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "x: T, scale: T, offset: T -> y: T, mean: T, variance: T; epsilon: float=0.0001, T: "
+    "type(float)",
+    shape=_layer_norm_shapes,
+    kernel=_layer_norm_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _layer_norm_grad_shapes(c: infer.Inference) -> list[Shape]:
@@ -56,10 +62,13 @@ def _layer_norm_grad_kernel(
 
 LAYER_NORM_GRAD = define(
     "_LayerNormGrad",
-    "y_backprop: T, x: T, scale: T, mean: T, variance: T -> x_backprop: T, scale_backprop: T, offset_backprop: T; "
+    "y_backprop: T, x: T, scale: T, mean: T, variance: T -> x_backprop: T, "
+    "scale_backprop: T, offset_backprop: T; "
     "epsilon: float=0.0001, T: type(float)",
-    shape=_layer_norm_grad_shapes, kernel=_layer_norm_grad_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    shape=_layer_norm_grad_shapes,
+    kernel=_layer_norm_grad_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _like_first(c: infer.Inference) -> list[Shape]:
@@ -73,9 +82,12 @@ def _softmax_grad_kernel(xp: Any, dy: Any, y: Any) -> Any:
 
 
 SOFTMAX_GRAD = define(
-    "_SoftmaxGrad", "y_backprop: T, softmax: T -> logits_backprop: T; T: type(float)",
-    shape=_like_first, kernel=_softmax_grad_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "_SoftmaxGrad",
+    "y_backprop: T, softmax: T -> logits_backprop: T; T: type(float)",
+    shape=_like_first,
+    kernel=_softmax_grad_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _gelu_grad_kernel(xp: Any, dy: Any, x: Any, *, approximate: bool) -> Any:
@@ -91,12 +103,16 @@ def _gelu_grad_kernel(xp: Any, dy: Any, x: Any, *, approximate: bool) -> Any:
 
 
 GELU_GRAD = define(
-    "_GeluGrad", "gradients: T, features: T -> backprops: T; approximate: bool=True, T: type(float)",
-    shape=_like_first, kernel=_gelu_grad_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "_GeluGrad",
+    "gradients: T, features: T -> backprops: T; approximate: bool=True, T: type(float)",
+    shape=_like_first,
+    kernel=_gelu_grad_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
-# the cell of an LSTM --------------------------------------------------------------------------------
+# the cell of an LSTM
+# --------------------------------------------------------------------------------
 
 
 def _cell_shapes(c: infer.Inference) -> list[Shape]:
@@ -120,10 +136,13 @@ def _cell_kernel(xp: Any, product: Any, c: Any, *, order: Any, forget_bias: floa
 
 LSTM_CELL = define(
     "_LSTMCell",
-    "product: T, c: T -> h: T, c_new: T, gates: T, tanh_c: T; order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, "
+    "product: T, c: T -> h: T, c_new: T, gates: T, tanh_c: T; order: list(int)=[0, 1, 2, "
+    "3], forget_bias: float=0.0, "
     "T: type(float)",
-    shape=_cell_shapes, kernel=_cell_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    shape=_cell_shapes,
+    kernel=_cell_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _cell_grad_shapes(c: infer.Inference) -> list[Shape]:
@@ -151,13 +170,17 @@ def _cell_grad_kernel(
 
 LSTM_CELL_GRAD = define(
     "_LSTMCellGrad",
-    "h_backprop: T, c_backprop: T, c: T, gates: T, tanh_c: T -> product_backprop: T, c_prev_backprop: T; "
+    "h_backprop: T, c_backprop: T, c: T, gates: T, tanh_c: T -> product_backprop: T, "
+    "c_prev_backprop: T; "
     "order: list(int)=[0, 1, 2, 3], T: type(float)",
-    shape=_cell_grad_shapes, kernel=_cell_grad_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    shape=_cell_grad_shapes,
+    kernel=_cell_grad_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
-# all steps of an LSTM layer -------------------------------------------------------------------------
+# all steps of an LSTM layer
+# -------------------------------------------------------------------------
 
 
 def _layer_kernel(
@@ -186,10 +209,14 @@ def _unknown(c: infer.Inference) -> list[Shape]:
 
 LSTM_LAYER = define(
     "_LSTMLayer",
-    "inputs: N*T, h: T, c: T, kernel: T, bias: T -> outputs: N*T, last: T, states: T, gates: T, tanhs: T; "
-    "N: int, order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, training: bool=True, T: type(float)",
-    shape=_unknown, kernel=_layer_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "inputs: N*T, h: T, c: T, kernel: T, bias: T -> outputs: N*T, last: T, states: T, "
+    "gates: T, tanhs: T; "
+    "N: int, order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, training: bool=True, "
+    "T: type(float)",
+    shape=_unknown,
+    kernel=_layer_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _layer_grad_kernel(xp: Any, *arrays: Any, N: int, order: Any) -> Any:
@@ -218,8 +245,12 @@ def _layer_grad_kernel(xp: Any, *arrays: Any, N: int, order: Any) -> Any:
 
 LSTM_LAYER_GRAD = define(
     "_LSTMLayerGrad",
-    "output_backprops: N*T, last_backprop: T, inputs: N*T, h: T, c: T, kernel: T, outputs: N*T, states: T, gates: T, "
-    "tanhs: T -> input_backprops: N*T, h_backprop: T, c_backprop: T, kernel_backprop: T, bias_backprop: T; "
+    "output_backprops: N*T, last_backprop: T, inputs: N*T, h: T, c: T, kernel: T, "
+    "outputs: N*T, states: T, gates: T, "
+    "tanhs: T -> input_backprops: N*T, h_backprop: T, c_backprop: T, kernel_backprop: T, "
+    "bias_backprop: T; "
     "N: int, order: list(int)=[0, 1, 2, 3], T: type(float)",
-    shape=_unknown, kernel=_layer_grad_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    shape=_unknown,
+    kernel=_layer_grad_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)

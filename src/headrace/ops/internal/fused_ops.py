@@ -1,8 +1,9 @@
 """Operations that only rewriting makes: several of the user's operations as one step.
 
-They have no gradient (a program is rewritten after its gradients were made) and no wrapper. ``_FusedMatMul`` has the name and
-attributes that it has inside TensorFlow; the others are Headrace's own. ``fused_ops`` lists what is done to the result:
-first "BiasAdd", then perhaps an activation of ``kernels/numpy/activation_kernels.py``.
+They have no gradient (a program is rewritten after its gradients were made) and no wrapper.
+``_FusedMatMul`` has the name and attributes that it has inside TensorFlow; the others are
+Headrace's own. ``fused_ops`` lists what is done to the result: first "BiasAdd", then perhaps an
+activation of ``kernels/numpy/activation_kernels.py``.
 """
 
 from __future__ import annotations
@@ -84,10 +85,13 @@ def _fused_matmul_kernel(
 
 FUSED_MATMUL = define(
     "_FusedMatMul",
-    "a: T, b: T, args: num_args*T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(matmul), "
+    "a: T, b: T, args: num_args*T -> product: T; transpose_a: bool=False, transpose_b: "
+    "bool=False, T: type(matmul), "
     "fused_ops: list(str)=[], epsilon: float=0.0001",
-    shape=linalg.MATMUL.shape, kernel=_fused_matmul_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    shape=linalg.MATMUL.shape,
+    kernel=_fused_matmul_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 # gradients of means -------------------------------------------------------------------------------
@@ -98,9 +102,12 @@ def _inverse_size_kernel(xp: Any, x: Any) -> Any:
 
 
 INVERSE_SIZE = define(
-    "_InverseSize", "input: T -> output: T; T: type(float)",
-    shape=lambda c: [()], kernel=_inverse_size_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "_InverseSize",
+    "input: T -> output: T; T: type(float)",
+    shape=lambda c: [()],
+    kernel=_inverse_size_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 # attention models ---------------------------------------------------------------------------------
@@ -115,9 +122,13 @@ def _gelu_kernel(xp: Any, x: Any, *, approximate: bool) -> Any:
 
 
 GELU = define(
-    "_Gelu", "features: T -> activations: T; approximate: bool=True, T: type(float)",
-    shape=_like_first, kernel=_gelu_kernel, grad=NOT_DIFFERENTIABLE, elementwise=True,
-)  # fmt: skip
+    "_Gelu",
+    "features: T -> activations: T; approximate: bool=True, T: type(float)",
+    shape=_like_first,
+    kernel=_gelu_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    elementwise=True,
+)
 
 
 def _layer_norm_kernel(xp: Any, x: Any, scale: Any, offset: Any, *, epsilon: float) -> Any:
@@ -130,9 +141,12 @@ def _layer_norm_kernel(xp: Any, x: Any, scale: Any, offset: Any, *, epsilon: flo
 
 
 LAYER_NORM = define(
-    "_LayerNorm", "x: T, scale: T, offset: T -> y: T; epsilon: float=0.0001, T: type(float)",
-    shape=_like_first, kernel=_layer_norm_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "_LayerNorm",
+    "x: T, scale: T, offset: T -> y: T; epsilon: float=0.0001, T: type(float)",
+    shape=_like_first,
+    kernel=_layer_norm_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _attention_kernel(xp: Any, q: Any, k: Any, v: Any, *args: Any, steps: Any, adj_y: bool) -> Any:
@@ -155,9 +169,12 @@ def _attention_kernel(xp: Any, q: Any, k: Any, v: Any, *args: Any, steps: Any, a
 
 
 _STEPS: dict[str, Any] = {
-    "Mul": lambda a, b: a * b, "Add": lambda a, b: a + b, "AddV2": lambda a, b: a + b, "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "Add": lambda a, b: a + b,
+    "AddV2": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
     "RealDiv": lambda a, b: a / b,
-}  # fmt: skip
+}
 
 
 def _attention_shape(c: infer.Inference) -> list[Shape]:
@@ -167,6 +184,9 @@ def _attention_shape(c: infer.Inference) -> list[Shape]:
 
 ATTENTION = define(
     "_Attention",
-    "query: T, key: T, value: T, args: num_args*T -> output: T; steps: list(str)=[], adj_y: bool=True, T: type(float)",
-    shape=_attention_shape, kernel=_attention_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "query: T, key: T, value: T, args: num_args*T -> output: T; steps: list(str)=[], "
+    "adj_y: bool=True, T: type(float)",
+    shape=_attention_shape,
+    kernel=_attention_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)

@@ -1,8 +1,8 @@
 """What gradient functions share: small builders, and undoing a broadcast.
 
-An input that was broadcast gets the sum of the output's gradient over the axes that it was repeated along. Which axes
-these are is decided here from the static shapes wherever they tell; only where they do not, ``BroadcastGradientArgs``
-finds them when the graph runs.
+An input that was broadcast gets the sum of the output's gradient over the axes that it was repeated
+along. Which axes these are is decided here from the static shapes wherever they tell; only where
+they do not, ``BroadcastGradientArgs`` finds them when the graph runs.
 
     def add_grad(op, g):
         return unbroadcast(op, g, g)
@@ -27,9 +27,21 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = [
-    "add", "conj", "div", "mul", "neg", "real_dtype", "reduce_to", "select", "shape_of", "square", "sub", "sum_all",
-    "unbroadcast", "zeros_like",
-]  # fmt: skip
+    "add",
+    "conj",
+    "div",
+    "mul",
+    "neg",
+    "real_dtype",
+    "reduce_to",
+    "select",
+    "shape_of",
+    "square",
+    "sub",
+    "sum_all",
+    "unbroadcast",
+    "zeros_like",
+]
 
 
 # BroadcastGradientArgs --------------------------------------------------------------------------
@@ -42,7 +54,9 @@ def _reduction_vectors(c: Inference) -> list[Shape]:
 
 
 def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> Any:
-    """Axes of the broadcast shape along which each input has one element (none at all for equal shapes)."""
+    """Axes of the broadcast shape along which each input has one element (none at all for equal
+    shapes).
+    """
     a, b = np.asarray(s0).tolist(), np.asarray(s1).tolist()
     dtype = s0.dtype
     if a == b:
@@ -59,10 +73,14 @@ def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> Any:
 
 
 BROADCAST_GRADIENT_ARGS = define(
-    "BroadcastGradientArgs", "s0: T, s1: T -> r0: T, r1: T; T: type(index)=int32",
-    shape=_reduction_vectors, kernel=_broadcast_gradient_args, grad=NOT_DIFFERENTIABLE,
-    data_dependent_shape=True, known_inputs=(0, 1),
-)  # fmt: skip
+    "BroadcastGradientArgs",
+    "s0: T, s1: T -> r0: T, r1: T; T: type(index)=int32",
+    shape=_reduction_vectors,
+    kernel=_broadcast_gradient_args,
+    grad=NOT_DIFFERENTIABLE,
+    data_dependent_shape=True,
+    known_inputs=(0, 1),
+)
 
 
 # builders ---------------------------------------------------------------------------------------
@@ -130,7 +148,9 @@ def sum_all(x: Tensor, keep_dims: bool = False) -> Tensor:
 
 
 def unbroadcast(op: Operation, gx: Any, gy: Any) -> list[Any]:
-    """Gradients of the two inputs of ``op``, from their gradients at the shape of the output (None stays None)."""
+    """Gradients of the two inputs of ``op``, from their gradients at the shape of the output (None
+    stays None).
+    """
     x, y = op._inputs
     if x._shape == y._shape and shapes.known(x._shape) is not None:
         return [gx, gy]
@@ -150,10 +170,11 @@ def reduce_to(x: Tensor, y: Tensor, gx: Any, gy: Any) -> list[Any]:
 
 
 def _repeated_axes(own: Shape, other: Shape) -> tuple[int, ...] | None:
-    """Axes of the output that ``own`` was, or may have been, repeated along; None if the shapes do not tell.
+    """Axes of the output that ``own`` was, or may have been, repeated along; None if the shapes do
+    not tell.
 
-    Summing over an axis where the output has one element changes nothing, so a dimension that is known to be 1 is
-    summed whatever stands against it.
+    Summing over an axis where the output has one element changes nothing, so a dimension that is
+    known to be 1 is summed whatever stands against it.
     """
     if other == ():
         return ()

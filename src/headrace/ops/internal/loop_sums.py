@@ -1,7 +1,8 @@
-"""Operations that only rewriting makes: sums over the rounds of a loop whose terms are products, or sums, over few rows.
+"""Operations that only rewriting makes: sums over the rounds of a loop whose terms are products, or
+sums, over few rows.
 
-``a.T @ b`` over a few rows is a large matrix that is made, added and forgotten in every round. The rows of many rounds are kept
-instead and multiplied at once, which is the same sum in another order.
+``a.T @ b`` over a few rows is a large matrix that is made, added and forgotten in every round. The
+rows of many rounds are kept instead and multiplied at once, which is the same sum in another order.
 
     handle = _RowSum()
     while …: _AddProduct(handle, a, b)            # kept
@@ -30,7 +31,10 @@ MOST_BYTES = 64 << 20
 
 
 class RowSum:
-    """The sum so far, and rows that are not in it yet. Without left sides it is the sum of the rows themselves."""
+    """The sum so far, and rows that are not in it yet.
+
+    Without left sides it is the sum of the rows themselves.
+    """
 
     __slots__ = ("lefts", "n_bytes", "n_rows", "rights", "total")
 
@@ -118,18 +122,37 @@ def _shape_of_start(c: Inference) -> list[Shape]:
 
 
 ROW_SUM = define(
-    "_RowSum", "-> handle: variant",
-    shape=lambda c: [()], kernel=lambda xp: RowSum(), grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "_RowSum",
+    "-> handle: variant",
+    shape=lambda c: [()],
+    kernel=lambda xp: RowSum(),
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 ADD_PRODUCT = define(
-    "_AddProduct", "handle: variant, a: T, b: T ->; T: type(float)",
-    shape=lambda c: [], kernel=_add_product, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "_AddProduct",
+    "handle: variant, a: T, b: T ->; T: type(float)",
+    shape=lambda c: [],
+    kernel=_add_product,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 ADD_ROWS = define(
-    "_AddRows", "handle: variant, b: T ->; T: type(float)",
-    shape=lambda c: [], kernel=_add_rows, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "_AddRows",
+    "handle: variant, b: T ->; T: type(float)",
+    shape=lambda c: [],
+    kernel=_add_rows,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 SUM_OF_PRODUCTS = define(
-    "_SumOfProducts", "handle: variant, start: T -> total: T; from_zero: bool=False, T: type(float)",
-    shape=_shape_of_start, kernel=_sum, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "_SumOfProducts",
+    "handle: variant, start: T -> total: T; from_zero: bool=False, T: type(float)",
+    shape=_shape_of_start,
+    kernel=_sum,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)

@@ -1,6 +1,8 @@
-"""Products and convolutions whose weights are kept packed: what the plan makes of them where the weights stay the same.
+"""Products and convolutions whose weights are kept packed: what the plan makes of them where the
+weights stay the same.
 
-They have no gradient and no wrapper, like the ops of ``fused_ops``. ``held`` is a :class:`~headrace.kernels.packed_weights.Held`.
+They have no gradient and no wrapper, like the ops of ``fused_ops``. ``held`` is a
+:class:`~headrace.kernels.packed_weights.Held`.
 """
 
 from __future__ import annotations
@@ -28,9 +30,16 @@ def holder(held: Any) -> packed.Held:
 
 
 def _matmul_kernel(
-    xp: Any, a: Any, b: Any, held: Any, *args: Any, transpose_a: bool, transpose_b: bool, fused_ops: Any,
+    xp: Any,
+    a: Any,
+    b: Any,
+    held: Any,
+    *args: Any,
+    transpose_a: bool,
+    transpose_b: bool,
+    fused_ops: Any,
     weights: str,
-) -> Any:  # fmt: skip
+) -> Any:
     x, y = a.T if transpose_a else a, b.T if transpose_b else b
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         text = f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
@@ -52,15 +61,21 @@ def _matmul_shape(c: Inference) -> list[Shape]:
 
 
 HELD = define(
-    "_Held", "weights: T -> held: variant; T: type",
-    shape=lambda c: [()], kernel=lambda xp, weights: packed.Held(), grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "_Held",
+    "weights: T -> held: variant; T: type",
+    shape=lambda c: [()],
+    kernel=lambda xp, weights: packed.Held(),
+    grad=NOT_DIFFERENTIABLE,
+)
 HELD_MATMUL = define(
     "_HeldMatMul",
-    "a: T, b: T, held: variant, args: num_args*T -> product: T; transpose_a: bool=False, transpose_b: bool=False, "
+    "a: T, b: T, held: variant, args: num_args*T -> product: T; transpose_a: bool=False, "
+    "transpose_b: bool=False, "
     "T: type(float), fused_ops: list(str)=[], weights: str='float32'",
-    shape=_matmul_shape, kernel=_matmul_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    shape=_matmul_shape,
+    kernel=_matmul_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _lstm_kernel(xp: Any, *arrays: Any, N: int, order: Any, forget_bias: float) -> Any:
@@ -75,10 +90,16 @@ HELD_LSTM_LAYER = define(
     "_HeldLSTMLayer",
     "inputs: N*T, h: T, c: T, kernel: T, bias: T, held: variant -> outputs: N*T, last: T; "
     "N: int, order: list(int)=[0, 1, 2, 3], forget_bias: float=0.0, T: type(float)",
-    shape=lambda c: [None] * (c.attr("N") + 1), kernel=_lstm_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    shape=lambda c: [None] * (c.attr("N") + 1),
+    kernel=_lstm_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 HELD_CONV2D = define(
     "_HeldConv2D",
-    "input: T, filter: T, held: variant, args: num_args*T -> output: T; " + nn_conv.ATTRS_2D + ", fused_ops: list(str)=[]",
-    shape=nn_conv.CONV2D.shape, kernel=_conv_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "input: T, filter: T, held: variant, args: num_args*T -> output: T; "
+    + nn_conv.ATTRS_2D
+    + ", fused_ops: list(str)=[]",
+    shape=nn_conv.CONV2D.shape,
+    kernel=_conv_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)

@@ -1,6 +1,8 @@
-"""The operations behind savers: writing tensors to a checkpoint, reading them, and putting shards together.
+"""The operations behind savers: writing tensors to a checkpoint, reading them, and putting shards
+together.
 
-Both formats are read by RestoreV2: a bundle (``prefix.index``) where there is one, else V1 files that fit the prefix.
+Both formats are read by RestoreV2: a bundle (``prefix.index``) where there is one, else V1 files
+that fit the prefix.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.strings.string_ops import object_array
 from headrace.wire.slice_files import SliceFileReader, slice_files_exist, write_slice_file
-from headrace.wire.tensor_bundle import (  # fmt: skip
+from headrace.wire.tensor_bundle import (
     BundleReader,
     BundleWriter,
     Slice,
@@ -29,9 +31,15 @@ from headrace.wire.tensor_bundle import (  # fmt: skip
 )
 
 __all__ = [
-    "CheckpointFile", "merge_v2_checkpoints", "open_checkpoint", "restore_v2", "save_slices", "save_v2", "sharded_filename",
+    "CheckpointFile",
+    "merge_v2_checkpoints",
+    "open_checkpoint",
+    "restore_v2",
+    "save_slices",
+    "save_v2",
+    "sharded_filename",
     "sharded_filespec",
-]  # fmt: skip
+]
 
 CheckpointFile = BundleReader | SliceFileReader
 
@@ -75,10 +83,12 @@ def parse_slice_spec(text: str) -> tuple[tuple[int, ...], Slice]:
 def _check_counts(names: list[str], slices: list[str], tensors: Sequence[Any]) -> None:
     if not len(names) == len(slices) == len(tensors):
         raise errors.InvalidArgumentError(
-            None, None,
-            f"Got {len(names)} tensor names, {len(slices)} shapes and slices and {len(tensors)} tensors: there must be one of "
+            None,
+            None,
+            f"Got {len(names)} tensor names, {len(slices)} shapes and slices and "
+            f"{len(tensors)} tensors: there must be one of "
             "each for every tensor",
-        )  # fmt: skip
+        )
 
 
 def _make_folder(prefix: str) -> None:
@@ -91,7 +101,9 @@ def _make_folder(prefix: str) -> None:
             raise errors.os_error(folder, error) from None
 
 
-def _save_v2_kernel(xp: Any, prefix: Any, names: Any, slices: Any, *tensors: Any, dtypes: Any) -> tuple[()]:  # fmt: skip
+def _save_v2_kernel(
+    xp: Any, prefix: Any, names: Any, slices: Any, *tensors: Any, dtypes: Any
+) -> tuple[()]:
     path, listed, specs = _text(prefix), _texts(names), _texts(slices)
     _check_counts(listed, specs, tensors)
     _make_folder(path)
@@ -144,19 +156,23 @@ def _restored(reader: CheckpointFile, name: str, spec: str, dtype: Any) -> Any:
     have = as_dtype(reader.dtype(name))._base
     if have is not want:
         raise errors.InvalidArgumentError(
-            None, None,
-            f"tensor_name = {name}; expected dtype {_c_name(want)} does not equal original dtype {_c_name(have)}",
-        )  # fmt: skip
+            None,
+            None,
+            f"tensor_name = {name}; expected dtype {_c_name(want)} does not equal "
+            f"original dtype {_c_name(have)}",
+        )
     if not spec:
         value = reader.read(name)
         return value.view(want.np_dtype) if want._kind == "q" else value
     shape, part = parse_slice_spec(spec)
     if shape != reader.shape(name):
         raise errors.InvalidArgumentError(
-            None, None,
-            f"tensor_name = {name}; shape in shape_and_slice spec {_dims(shape)} does not match the shape stored in "
+            None,
+            None,
+            f"tensor_name = {name}; shape in shape_and_slice spec {_dims(shape)} does not "
+            "match the shape stored in "
             f"checkpoint: {_dims(reader.shape(name))}",
-        )  # fmt: skip
+        )
     return reader.read_part(name, part)
 
 
@@ -237,70 +253,139 @@ def _scalar(c: Inference) -> list[Shape]:
 
 # A file may change between two runs: nothing here is folded or shared.
 SAVE_V2 = define(
-    "SaveV2", "prefix: string, tensor_names: string, shape_and_slices: string, tensors: *dtypes -> ; dtypes: list(type)",
-    shape=_nothing, kernel=_save_v2_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "SaveV2",
+    "prefix: string, tensor_names: string, shape_and_slices: string, tensors: *dtypes -> "
+    "; dtypes: list(type)",
+    shape=_nothing,
+    kernel=_save_v2_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 RESTORE_V2 = define(
-    "RestoreV2", "prefix: string, tensor_names: string, shape_and_slices: string -> tensors: *dtypes; dtypes: list(type)",
-    shape=_restore_shape, kernel=_restore_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "RestoreV2",
+    "prefix: string, tensor_names: string, shape_and_slices: string -> tensors: *dtypes; "
+    "dtypes: list(type)",
+    shape=_restore_shape,
+    kernel=_restore_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 MERGE_V2_CHECKPOINTS = define(
-    "MergeV2Checkpoints", "checkpoint_prefixes: string, destination_prefix: string -> ; delete_old_dirs: bool=True",
-    shape=_merge_shape, kernel=_merge_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "MergeV2Checkpoints",
+    "checkpoint_prefixes: string, destination_prefix: string -> ; delete_old_dirs: bool=True",
+    shape=_merge_shape,
+    kernel=_merge_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 SAVE = define(
-    "Save", "filename: string, tensor_names: string, data: *T -> ; T: list(type)",
-    shape=_nothing, kernel=_save_plain_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "Save",
+    "filename: string, tensor_names: string, data: *T -> ; T: list(type)",
+    shape=_nothing,
+    kernel=_save_plain_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 SAVE_SLICES = define(
-    "SaveSlices", "filename: string, tensor_names: string, shapes_and_slices: string, data: *T -> ; T: list(type)",
-    shape=_nothing, kernel=_save_v1_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "SaveSlices",
+    "filename: string, tensor_names: string, shapes_and_slices: string, data: *T -> ; T: "
+    "list(type)",
+    shape=_nothing,
+    kernel=_save_v1_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 RESTORE = define(
-    "Restore", "file_pattern: string, tensor_name: string -> tensor: dt; dt: type, preferred_shard: int=-1",
-    shape=_any_shape, kernel=_restore_one_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "Restore",
+    "file_pattern: string, tensor_name: string -> tensor: dt; dt: type, preferred_shard: int=-1",
+    shape=_any_shape,
+    kernel=_restore_one_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 RESTORE_SLICE = define(
     "RestoreSlice",
-    "file_pattern: string, tensor_name: string, shape_and_slice: string -> tensor: dt; dt: type, preferred_shard: int=-1",
-    shape=_any_shape, kernel=_restore_slice_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "file_pattern: string, tensor_name: string, shape_and_slice: string -> tensor: dt; "
+    "dt: type, preferred_shard: int=-1",
+    shape=_any_shape,
+    kernel=_restore_slice_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 SHARDED_FILENAME = define(
-    "ShardedFilename", "basename: string, shard: int32, num_shards: int32 -> filename: string",
-    shape=_scalar, kernel=_sharded_name_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "ShardedFilename",
+    "basename: string, shard: int32, num_shards: int32 -> filename: string",
+    shape=_scalar,
+    kernel=_sharded_name_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 SHARDED_FILESPEC = define(
-    "ShardedFilespec", "basename: string, num_shards: int32 -> filename: string",
-    shape=_scalar, kernel=_filespec_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "ShardedFilespec",
+    "basename: string, num_shards: int32 -> filename: string",
+    shape=_scalar,
+    kernel=_filespec_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 # functions ----------------------------------------------------------------------------------------
 
 
-def save_v2(prefix: Any, tensor_names: Any, shape_and_slices: Any, tensors: Any, name: str | None = None) -> Operation:  # fmt: skip
-    """Writes tensors to a V2 checkpoint; ``shape_and_slices`` has "" or the place of a part ("4 3 0,2:0,3") for each."""
+def save_v2(
+    prefix: Any, tensor_names: Any, shape_and_slices: Any, tensors: Any, name: str | None = None
+) -> Operation:
+    """Writes tensors to a V2 checkpoint.
+
+    ``shape_and_slices`` has "" or the place of a part ("4 3 0,2:0,3") for each.
+    """
     return apply(SAVE_V2, prefix, tensor_names, shape_and_slices, tensors, name=name)  # type: ignore[no-any-return]
 
 
-def save_slices(filename: Any, tensor_names: Any, tensors: Any, tensor_slices: Any, name: str = "save") -> Operation:  # fmt: skip
+def save_slices(
+    filename: Any, tensor_names: Any, tensors: Any, tensor_slices: Any, name: str = "save"
+) -> Operation:
     """Writes tensors to a V1 file."""
     return apply(SAVE_SLICES, filename, tensor_names, tensor_slices, tensors, name=name)  # type: ignore[no-any-return]
 
 
-def restore_v2(prefix: Any, tensor_names: Any, shape_and_slices: Any, dtypes: Any, name: str | None = None) -> list[Tensor]:  # fmt: skip
+def restore_v2(
+    prefix: Any, tensor_names: Any, shape_and_slices: Any, dtypes: Any, name: str | None = None
+) -> list[Tensor]:
     """Reads tensors of a checkpoint, V2 or V1."""
     found = apply(
-        RESTORE_V2, prefix, tensor_names, shape_and_slices, dtypes=tuple(as_dtype(d)._base for d in dtypes), name=name
-    )  # fmt: skip
+        RESTORE_V2,
+        prefix,
+        tensor_names,
+        shape_and_slices,
+        dtypes=tuple(as_dtype(d)._base for d in dtypes),
+        name=name,
+    )
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
-def merge_v2_checkpoints(checkpoint_prefixes: Any, destination_prefix: Any, delete_old_dirs: bool = True, name: str | None = None) -> Operation:  # fmt: skip
+def merge_v2_checkpoints(
+    checkpoint_prefixes: Any,
+    destination_prefix: Any,
+    delete_old_dirs: bool = True,
+    name: str | None = None,
+) -> Operation:
     """Makes one checkpoint of shards that SaveV2 wrote."""
     return apply(  # type: ignore[no-any-return]
-        MERGE_V2_CHECKPOINTS, checkpoint_prefixes, destination_prefix, delete_old_dirs=delete_old_dirs, name=name
-    )  # fmt: skip
+        MERGE_V2_CHECKPOINTS,
+        checkpoint_prefixes,
+        destination_prefix,
+        delete_old_dirs=delete_old_dirs,
+        name=name,
+    )
 
 
 def sharded_filename(basename: Any, shard: Any, num_shards: Any, name: str | None = None) -> Tensor:

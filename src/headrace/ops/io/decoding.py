@@ -1,4 +1,5 @@
-"""Byte strings to tensors and back: padded raw bytes, compressed data, serialized tensors. (CSV: decoding_csv.)
+"""Byte strings to tensors and back: padded raw bytes, compressed data, serialized tensors. (CSV:
+decoding_csv.)
 
 >>> tf.io.parse_tensor(tf.io.serialize_tensor([1.0, 2.0]), tf.float32)
 """
@@ -53,9 +54,13 @@ def _padded_shape(c: Inference) -> list[Shape]:
 
 DECODE_PADDED_RAW = define(
     "DecodePaddedRaw",
-    "input_bytes: string, fixed_length: int32 -> output: out_type; out_type: type, little_endian: bool=True",
-    shape=_padded_shape, kernel=_padded_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "input_bytes: string, fixed_length: int32 -> output: out_type; out_type: type, "
+    "little_endian: bool=True",
+    shape=_padded_shape,
+    kernel=_padded_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def decode_raw_v2(
@@ -65,18 +70,26 @@ def decode_raw_v2(
     fixed_length: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The bytes of each string as a vector of numbers, cut or padded with zeros to ``fixed_length`` bytes if given."""
+    """The bytes of each string as a vector of numbers, cut or padded with zeros to
+    ``fixed_length`` bytes if given.
+    """
     if fixed_length is None:
         return decode_raw(input_bytes, out_type, little_endian, name)
     return apply(  # type: ignore[no-any-return]
-        DECODE_PADDED_RAW, input_bytes, fixed_length, out_type=out_type, little_endian=little_endian, name=name
-    )  # fmt: skip
+        DECODE_PADDED_RAW,
+        input_bytes,
+        fixed_length,
+        out_type=out_type,
+        little_endian=little_endian,
+        name=name,
+    )
 
 
 # compressed data ----------------------------------------------------------------------------------
 
 _WINDOW_BITS = {"ZLIB": 15, "GZIP": 31}
-#: A string may become this long; a thousand times less, compressed, would otherwise take all memory.
+#: A string may become this long; a thousand times less, compressed, would otherwise take all
+#: memory.
 MAX_INFLATED = 1 << 30
 
 
@@ -85,7 +98,9 @@ def _inflate(data: bytes, bits: int) -> bytes:
     try:
         out = inflater.decompress(data, MAX_INFLATED)
     except zlib.error as error:
-        text = re.sub(r"Error (-\d+) while \w+ data: ", r"inflate() failed with error \1: ", str(error))  # fmt: skip
+        text = re.sub(
+            r"Error (-\d+) while \w+ data: ", r"inflate() failed with error \1: ", str(error)
+        )
         raise errors.DataLossError(None, None, text) from None
     if inflater.unconsumed_tail:
         raise errors.ResourceExhaustedError(
@@ -104,9 +119,14 @@ def _compressed_kernel(xp: Any, x: Any, *, compression_type: str) -> Any:
 
 
 DECODE_COMPRESSED = define(
-    "DecodeCompressed", "bytes: string -> output: string; compression_type: str=''",
-    shape=shape_fns.unchanged, kernel=_compressed_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, view=True,
-)  # fmt: skip
+    "DecodeCompressed",
+    "bytes: string -> output: string; compression_type: str=''",
+    shape=shape_fns.unchanged,
+    kernel=_compressed_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    view=True,
+)
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
@@ -181,9 +201,13 @@ def _message(data: bytes) -> Any:
 
 #: Where a TensorProto keeps the values of a type that it does not keep as raw bytes.
 _VALUES = {
-    "float64": "double_val", "float32": "float_val", "int64": "int64_val", "uint64": "uint64_val",
-    "uint32": "uint32_val", "bool": "bool_val",
-}  # fmt: skip
+    "float64": "double_val",
+    "float32": "float_val",
+    "int64": "int64_val",
+    "uint64": "uint64_val",
+    "uint32": "uint32_val",
+    "bool": "bool_val",
+}
 
 
 def _array(message: Any, dtype: dtypes.DType) -> Any:
@@ -243,13 +267,21 @@ def _zero(dtype: Any) -> Any:
 
 
 SERIALIZE_TENSOR = define(
-    "SerializeTensor", "tensor: T -> serialized: string", shape=shape_fns.scalar, kernel=_serialize_kernel,
-    grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "SerializeTensor",
+    "tensor: T -> serialized: string",
+    shape=shape_fns.scalar,
+    kernel=_serialize_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 PARSE_TENSOR = define(
-    "ParseTensor", "serialized: string -> output: out_type; out_type: type", shape=shape_fns.unknown,
-    kernel=_parse_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "ParseTensor",
+    "serialized: string -> output: out_type; out_type: type",
+    shape=shape_fns.unknown,
+    kernel=_parse_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:

@@ -61,7 +61,10 @@ def _check_plain(field: bytes) -> None:
 
 
 def _quoted(record: bytes, at: int, delim: bytes) -> tuple[bytes, int]:
-    """A field after its opening quote, and the place after its closing one. Two quotes stand for one."""
+    """A field after its opening quote, and the place after its closing one.
+
+    Two quotes stand for one.
+    """
     parts = []
     while True:
         stop = record.find(_QUOTE, at)
@@ -121,13 +124,21 @@ def _numbers(out: list[Any], values: Sequence[bytes], dtype: Any, column: int) -
 
 def _not_valid(column: int, record: int, dtype: Any, text: bytes) -> Exception:
     kind = _NAMES.get(dtype, dtype.name)
-    return invalid(f"Field {column} in record {record} is not a valid {kind}: {text.decode(errors='replace')}")  # fmt: skip
+    return invalid(
+        f"Field {column} in record {record} is not a valid {kind}: {text.decode(errors='replace')}"
+    )
 
 
 def _kernel(
-    xp: Any, records: Any, *defaults: Any,
-    field_delim: str, use_quote_delim: bool, na_value: str, select_cols: Any, OUT_TYPE: Any,
-) -> Any:  # fmt: skip
+    xp: Any,
+    records: Any,
+    *defaults: Any,
+    field_delim: str,
+    use_quote_delim: bool,
+    na_value: str,
+    select_cols: Any,
+    OUT_TYPE: Any,
+) -> Any:
     delim, na, n = field_delim.encode(), na_value.encode(), len(defaults)
     rows = []
     for i, record in enumerate(records.reshape(-1).tolist()):
@@ -164,8 +175,11 @@ DECODE_CSV = define(
     "DecodeCSV",
     "records: string, record_defaults: *OUT_TYPE -> output: *OUT_TYPE; field_delim: str='\\x2c', "
     "use_quote_delim: bool=True, na_value: str='', select_cols: list(int)=[]",
-    shape=_shape, kernel=_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    shape=_shape,
+    kernel=_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def decode_csv(
@@ -190,13 +204,20 @@ def decode_csv(
         if dtype is not None and dtypes.as_dtype(dtype).base_dtype not in _ALLOWED:
             names = ", ".join(d.name for d in _ALLOWED)
             raise TypeError(
-                f"Value passed to parameter 'record_defaults' has DataType {dtypes.as_dtype(dtype).name} not in list "
+                "Value passed to parameter 'record_defaults' has DataType "
+                f"{dtypes.as_dtype(dtype).name} not in list "
                 f"of allowed values: {names}"
             )
     return apply(  # type: ignore[no-any-return]
-        DECODE_CSV, records, list(record_defaults), field_delim=field_delim, use_quote_delim=use_quote_delim,
-        na_value=na_value, select_cols=chosen, name=name,
-    )  # fmt: skip
+        DECODE_CSV,
+        records,
+        list(record_defaults),
+        field_delim=field_delim,
+        use_quote_delim=use_quote_delim,
+        na_value=na_value,
+        select_cols=chosen,
+        name=name,
+    )
 
 
 def decode_csv_v2(
@@ -208,4 +229,6 @@ def decode_csv_v2(
     select_cols: Any = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    return decode_csv(records, record_defaults, field_delim, use_quote_delim, name, na_value, select_cols)  # fmt: skip
+    return decode_csv(
+        records, record_defaults, field_delim, use_quote_delim, name, na_value, select_cols
+    )

@@ -25,7 +25,10 @@ __all__ = ["match_filenames_once", "matching_files", "read_bytes", "read_file", 
 
 
 def _contents(path: bytes) -> bytes:
-    """With as few calls of the system as possible: each gives the interpreter's lock away, and threads that read wait for it."""
+    """With as few calls of the system as possible.
+
+    Each gives the interpreter's lock away, and threads that read wait for it.
+    """
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
         size = os.fstat(file).st_size
@@ -67,7 +70,10 @@ def _write_kernel(xp: Any, filename: Any, contents: Any) -> tuple[()]:
 
 
 def _matching_kernel(xp: Any, pattern: Any) -> Any:
-    """Sorted; what fits two patterns is there twice. A folder that is not there is an error, as in TensorFlow; no file that fits is not."""
+    """Sorted; what fits two patterns is there twice.
+
+    A folder that is not there is an error, as in TensorFlow; no file that fits is not.
+    """
     found: list[bytes] = []
     for text in pattern.reshape(-1).tolist():
         folder = os.path.dirname(text)
@@ -95,17 +101,32 @@ def _scalar_inputs(n_outputs: int) -> Any:
 
 # A file may change between two runs: reading is neither folded nor shared.
 READ_FILE = define(
-    "ReadFile", "filename: string -> contents: string", shape=_scalar_inputs(1), kernel=_read_kernel,
-    grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "ReadFile",
+    "filename: string -> contents: string",
+    shape=_scalar_inputs(1),
+    kernel=_read_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 WRITE_FILE = define(
-    "WriteFile", "filename: string, contents: string -> ", shape=_scalar_inputs(0), kernel=_write_kernel,
-    grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "WriteFile",
+    "filename: string, contents: string -> ",
+    shape=_scalar_inputs(0),
+    kernel=_write_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 MATCHING_FILES = define(
-    "MatchingFiles", "pattern: string -> filenames: string", shape=_matching_shape, kernel=_matching_kernel,
-    grad=NOT_DIFFERENTIABLE, host_only=True, stateful=True,
-)  # fmt: skip
+    "MatchingFiles",
+    "pattern: string -> filenames: string",
+    shape=_matching_shape,
+    kernel=_matching_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    stateful=True,
+)
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
@@ -130,6 +151,9 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         make: Any = Variable
         return make(
-            initial_value=matching_files(pattern), trainable=False, name=scope, validate_shape=False,
+            initial_value=matching_files(pattern),
+            trainable=False,
+            name=scope,
+            validate_shape=False,
             collections=[GraphKeys.LOCAL_VARIABLES],
-        )  # fmt: skip
+        )

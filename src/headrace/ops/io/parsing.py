@@ -1,8 +1,8 @@
 """ParseExample and ParseSingleExample: serialized ``tf.train.Example`` messages to tensors.
 
-A *dense* feature has one shape in all examples (or any number of first dimensions, then padded in a batch); a *sparse* one
-any number of values. Reading the bytes is :mod:`headrace.wire.example_reader`'s work; here the values are checked and
-arranged.
+A *dense* feature has one shape in all examples (or any number of first dimensions, then padded in a
+batch); a *sparse* one any number of values. Reading the bytes is
+:mod:`headrace.wire.example_reader`'s work; here the values are checked and arranged.
 
     >>> out = parse_single_example(record, {"label": FixedLenFeature([], tf.int64)})  # headrace.ops.io.parsing_features
 """
@@ -66,7 +66,11 @@ class Dense(NamedTuple):
 def dense_feature(key: str, dtype: DType, shape: Shape) -> Dense:
     dims = shape or ()
     ragged = bool(dims) and dims[0] is None
-    rest = tuple(int(d) for d in dims[1:] if d is not None) if ragged else tuple(int(d) for d in dims if d is not None)  # fmt: skip
+    rest = (
+        tuple(int(d) for d in dims[1:] if d is not None)
+        if ragged
+        else tuple(int(d) for d in dims if d is not None)
+    )
     return Dense(key, KIND_OF[dtype], rest, math.prod(rest), ragged, shapes.show(shape))
 
 
@@ -89,9 +93,12 @@ class Parser:
 
 @functools.lru_cache(maxsize=512)
 def parser(
-    sparse_keys: tuple[Any, ...], sparse_types: tuple[DType, ...], dense_keys: tuple[Any, ...],
-    dense_types: tuple[DType, ...], dense_shapes: tuple[Shape, ...],
-) -> Parser:  # fmt: skip
+    sparse_keys: tuple[Any, ...],
+    sparse_types: tuple[DType, ...],
+    dense_keys: tuple[Any, ...],
+    dense_types: tuple[DType, ...],
+    dense_shapes: tuple[Shape, ...],
+) -> Parser:
     """Keys may be text or bytes: attributes are text, inputs bytes."""
     return Parser(
         [Sparse(_text(k), KIND_OF[t]) for k, t in zip(sparse_keys, sparse_types)],
@@ -125,9 +132,15 @@ def own(kind: int, values: Any) -> Any:
 
 
 def _single_kernel(
-    xp: Any, serialized: Any, *defaults: Any,
-    sparse_keys: Any, dense_keys: Any, sparse_types: Any, Tdense: Any, dense_shapes: Any,
-) -> Any:  # fmt: skip
+    xp: Any,
+    serialized: Any,
+    *defaults: Any,
+    sparse_keys: Any,
+    dense_keys: Any,
+    sparse_types: Any,
+    Tdense: Any,
+    dense_shapes: Any,
+) -> Any:
     wanted = parser(sparse_keys, sparse_types, dense_keys, Tdense, dense_shapes)
     found = wanted.read(serialized.item())
     n = len(wanted.sparse)
@@ -146,7 +159,8 @@ def _single_values(feature: Sparse, found: Any) -> Any:
     if found[0] != feature.kind:
         have, want = TYPE_NAMES[found[0]], TYPE_NAMES[feature.kind]
         raise invalid(
-            f"Key: {feature.key}.  Data types don't match. Expected type: {want}, Actual type: {have}"
+            f"Key: {feature.key}.  Data types don't match. Expected type: {want}, Actual "
+            f"type: {have}"
         )
     return own(*found)
 
@@ -162,7 +176,8 @@ def _single_dense(feature: Dense, found: Any, default: Any) -> Any:
     if found[0] != kind:
         have, want = TYPE_NAMES[found[0]], TYPE_NAMES[kind]
         raise invalid(
-            f"Key: {feature.key}.  Data types don't match. Data type: {have} but expected type: {want}"
+            f"Key: {feature.key}.  Data types don't match. Data type: {have} but expected "
+            f"type: {want}"
         )
     values = found[1]
     count = len(values)
@@ -174,7 +189,8 @@ def _single_dense(feature: Dense, found: Any, default: Any) -> Any:
             return own(kind, values).reshape(shape)
         return values[0] if kind != BYTES else strings(values).reshape(())
     raise invalid(
-        f"Key: {feature.key}.  Can't parse serialized Example. It has {count} {VALUE_NAMES[kind]} values, "
+        f"Key: {feature.key}.  Can't parse serialized Example. It has {count} "
+        f"{VALUE_NAMES[kind]} values, "
         f"the expected shape is {feature.shown}"
     )
 
@@ -188,20 +204,33 @@ def _single_shape(c: Inference) -> list[Shape]:
 
 PARSE_SINGLE_EXAMPLE = define(
     "ParseSingleExample",
-    "serialized: string, dense_defaults: *Tdense -> sparse_indices: num_sparse*int64, sparse_values: *sparse_types, "
-    "sparse_shapes: num_sparse*int64, dense_values: *Tdense; num_sparse: int, sparse_keys: list(str), "
+    "serialized: string, dense_defaults: *Tdense -> sparse_indices: num_sparse*int64, "
+    "sparse_values: *sparse_types, "
+    "sparse_shapes: num_sparse*int64, dense_values: *Tdense; num_sparse: int, "
+    "sparse_keys: list(str), "
     "dense_keys: list(str), sparse_types: list(type), dense_shapes: list(shape)",
-    shape=_single_shape, kernel=_single_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    shape=_single_shape,
+    kernel=_single_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
-# a batch --------------------------------------------------------------------------------------------
+# a batch
+# --------------------------------------------------------------------------------------------
 
 
 def _batch_kernel(
-    xp: Any, serialized: Any, names: Any, *rest: Any,
-    Nsparse: int, Ndense: int, sparse_types: Any, Tdense: Any, dense_shapes: Any,
-) -> Any:  # fmt: skip
+    xp: Any,
+    serialized: Any,
+    names: Any,
+    *rest: Any,
+    Nsparse: int,
+    Ndense: int,
+    sparse_types: Any,
+    Tdense: Any,
+    dense_shapes: Any,
+) -> Any:
     sparse_keys = tuple(k.item() for k in rest[:Nsparse])
     dense_keys = tuple(k.item() for k in rest[Nsparse : Nsparse + Ndense])
     wanted = parser(sparse_keys, sparse_types, dense_keys, Tdense, dense_shapes)
@@ -216,7 +245,9 @@ def parse_batch(wanted: Parser, records: list[bytes], names: Any, defaults: Sequ
     if together is not None:
         columns: Sequence[Any] = together
         sparse = [batch.sparse_column(f, c) for f, c in zip(wanted.sparse, columns)]
-        dense = [batch.dense_column(f, c, d) for f, c, d in zip(wanted.dense, columns[n:], defaults)]  # fmt: skip
+        dense = [
+            batch.dense_column(f, c, d) for f, c, d in zip(wanted.dense, columns[n:], defaults)
+        ]
     elif (flat := wanted.columns.read(records)) is not None:
         sparse = [batch.sparse_flat(f, c) for f, c in zip(wanted.sparse, flat)]
         dense = [batch.dense_flat(f, c, d) for f, c, d in zip(wanted.dense, flat[n:], defaults)]
@@ -371,7 +402,10 @@ class Batch:
         if not feature.ragged:
             if count == feature.size:
                 return 1
-            text = f"Number of {kind} values != expected.  Values size: {count} but output shape: {feature.shown}"
+            text = (
+                f"Number of {kind} values != expected.  Values size: {count} but output "
+                f"shape: {feature.shown}"
+            )
             raise self.fail(i, f"Key: {feature.key}, Index: {i}.  {text}")
         if feature.size and count % feature.size == 0:
             return count // feature.size
@@ -394,6 +428,10 @@ PARSE_EXAMPLE = define(
     "ParseExample",
     "serialized: string, names: string, sparse_keys: Nsparse*string, dense_keys: Ndense*string, "
     "dense_defaults: *Tdense -> sparse_indices: Nsparse*int64, sparse_values: *sparse_types, "
-    "sparse_shapes: Nsparse*int64, dense_values: *Tdense; sparse_types: list(type), dense_shapes: list(shape)",
-    shape=_batch_shape, kernel=_batch_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "sparse_shapes: Nsparse*int64, dense_values: *Tdense; sparse_types: list(type), "
+    "dense_shapes: list(shape)",
+    shape=_batch_shape,
+    kernel=_batch_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)

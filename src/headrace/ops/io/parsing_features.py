@@ -26,10 +26,17 @@ from headrace.ops.io.parsing_sequence import PARSE_SEQUENCE_EXAMPLE, PARSE_SINGL
 from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_merge
 
 __all__ = [
-    "FixedLenFeature", "FixedLenSequenceFeature", "SparseFeature", "VarLenFeature", "parse_example",
-    "parse_example_v2", "parse_sequence_example", "parse_single_example", "parse_single_example_v2",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "SparseFeature",
+    "VarLenFeature",
+    "parse_example",
+    "parse_example_v2",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_example_v2",
     "parse_single_sequence_example",
-]  # fmt: skip
+]
 
 
 class VarLenFeature(NamedTuple):
@@ -47,7 +54,9 @@ class _SparseFeature(NamedTuple):
 
 
 class SparseFeature(_SparseFeature):
-    """A SparseTensor from features that hold its indices (one or several) and a feature that holds its values."""
+    """A SparseTensor from features that hold its indices (one or several) and a feature that holds
+    its values.
+    """
 
     __slots__ = ()
 
@@ -126,11 +135,13 @@ def _add_fixed(out: _Raw, key: str, feature: FixedLenFeature) -> None:
     shape = shapes.to_plain(feature.shape)
     if shape and shape[0] is None:
         raise ValueError(
-            f"First dimension of shape for feature {key} unknown. Consider using FixedLenSequenceFeature."
+            f"First dimension of shape for feature {key} unknown. Consider using "
+            "FixedLenSequenceFeature."
         )
     if shape is None or None in shape:
         raise ValueError(
-            f"All dimensions of shape for feature {key} need to be known but received {shapes.show(shape)}."
+            f"All dimensions of shape for feature {key} need to be known but received "
+            f"{shapes.show(shape)}."
         )
     out.add_dense(key, feature.dtype, shape, feature.default_value)
 
@@ -161,7 +172,8 @@ def _default(raw: _Raw, key: str) -> Tensor:
     given = raw.defaults.get(key)
     if dtype not in KIND_OF:
         raise TypeError(
-            f"Value passed to parameter 'dense_defaults' has DataType {dtype.name} not in list of allowed values: "
+            f"Value passed to parameter 'dense_defaults' has DataType {dtype.name} not in "
+            "list of allowed values: "
             "float32, int64, string"
         )
     if given is None:
@@ -174,7 +186,9 @@ def _default(raw: _Raw, key: str) -> Tensor:
 
 
 def _open_sequences(raw: _Raw, features: Mapping[str, Any]) -> _Raw:
-    """Outside of SequenceExamples a FixedLenSequenceFeature is a dense one with an open first dimension."""
+    """Outside of SequenceExamples a FixedLenSequenceFeature is a dense one with an open first
+    dimension.
+    """
     for key, feature in features.items():
         if isinstance(feature, FixedLenSequenceFeature):
             if not feature.allow_missing:
@@ -226,9 +240,16 @@ def parse_example(
         names = [] if example_names is None else example_names
         defaults = [_default(raw, key) for key in raw.dense]
         found = apply(
-            PARSE_EXAMPLE, serialized, names, list(raw.sparse), list(raw.dense), defaults,
-            sparse_types=list(raw.sparse.values()), dense_shapes=[raw.shapes[k] for k in raw.dense], name=name,
-        )  # fmt: skip
+            PARSE_EXAMPLE,
+            serialized,
+            names,
+            list(raw.sparse),
+            list(raw.dense),
+            defaults,
+            sparse_types=list(raw.sparse.values()),
+            dense_shapes=[raw.shapes[k] for k in raw.dense],
+            name=name,
+        )
     return _named(raw, found, features)
 
 
@@ -251,10 +272,16 @@ def parse_single_example(
         serialized = convert_to_tensor(serialized, dtypes.string, name="serialized")
         defaults = [_default(raw, key) for key in raw.dense]
         found = apply(
-            PARSE_SINGLE_EXAMPLE, serialized, defaults, num_sparse=len(raw.sparse), sparse_keys=list(raw.sparse),
-            dense_keys=list(raw.dense), sparse_types=list(raw.sparse.values()),
-            dense_shapes=[raw.shapes[k] for k in raw.dense], name=name,
-        )  # fmt: skip
+            PARSE_SINGLE_EXAMPLE,
+            serialized,
+            defaults,
+            num_sparse=len(raw.sparse),
+            sparse_keys=list(raw.sparse),
+            dense_keys=list(raw.dense),
+            sparse_types=list(raw.sparse.values()),
+            dense_shapes=[raw.shapes[k] for k in raw.dense],
+            name=name,
+        )
     return _named(raw, found, features)
 
 
@@ -314,10 +341,18 @@ def parse_single_sequence_example(
     with name_scope(name, "ParseSingleSequenceExample", [serialized, example_name]):
         defaults = [_default(context, key) for key in context.dense]
         found = apply(
-            PARSE_SINGLE_SEQUENCE_EXAMPLE, serialized, optional, list(context.sparse),
-            list(context.dense), list(lists.sparse), list(lists.dense), defaults,
-            "" if example_name is None else example_name, name=name, **_sequence_attrs(context, lists),
-        )  # fmt: skip
+            PARSE_SINGLE_SEQUENCE_EXAMPLE,
+            serialized,
+            optional,
+            list(context.sparse),
+            list(context.dense),
+            list(lists.sparse),
+            list(lists.dense),
+            defaults,
+            "" if example_name is None else example_name,
+            name=name,
+            **_sequence_attrs(context, lists),
+        )
     return (
         _named(context, found[:4], context_features or {}),
         _named(lists, found[4:], sequence_features or {}),
@@ -341,19 +376,31 @@ def parse_sequence_example(
     example_names: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """A vector of SequenceExamples: context, feature lists, and the lengths of the dense feature lists."""
+    """A vector of SequenceExamples.
+
+    Context, feature lists, and the lengths of the dense feature lists.
+    """
     context, lists, optional = _both_raw(context_features, sequence_features)
     with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
         names = [] if example_names is None else example_names
         defaults = [_default(context, key) for key in context.dense]
         found = apply(
-            PARSE_SEQUENCE_EXAMPLE, serialized, names, defaults, Ncontext_sparse=len(context.sparse),
-            Ncontext_dense=len(context.dense), Nfeature_list_sparse=len(lists.sparse),
-            Nfeature_list_dense=len(lists.dense), context_sparse_keys=list(context.sparse),
-            context_dense_keys=list(context.dense), feature_list_sparse_keys=list(lists.sparse),
-            feature_list_dense_keys=list(lists.dense), feature_list_dense_missing_assumed_empty=optional, name=name,
+            PARSE_SEQUENCE_EXAMPLE,
+            serialized,
+            names,
+            defaults,
+            Ncontext_sparse=len(context.sparse),
+            Ncontext_dense=len(context.dense),
+            Nfeature_list_sparse=len(lists.sparse),
+            Nfeature_list_dense=len(lists.dense),
+            context_sparse_keys=list(context.sparse),
+            context_dense_keys=list(context.dense),
+            feature_list_sparse_keys=list(lists.sparse),
+            feature_list_dense_keys=list(lists.dense),
+            feature_list_dense_missing_assumed_empty=optional,
+            name=name,
             **_sequence_attrs(context, lists),
-        )  # fmt: skip
+        )
     lengths = dict(zip(lists.dense, found[8]))
     return (
         _named(context, found[:4], context_features or {}),

@@ -1,7 +1,9 @@
-"""ParseSingleSequenceExample and ParseSequenceExample: serialized ``tf.train.SequenceExample`` messages to tensors.
+"""ParseSingleSequenceExample and ParseSequenceExample: serialized ``tf.train.SequenceExample``
+messages to tensors.
 
-A SequenceExample has a *context* (features, as in an Example) and *feature lists*, each a sequence of features: frames of
-a video, words of a sentence. Feature lists of a batch are padded to the longest.
+A SequenceExample has a *context* (features, as in an Example) and *feature lists*, each a sequence
+of features: frames of a video, words of a sentence. Feature lists of a batch are padded to the
+longest.
 
     >>> context, sequence = parse_single_sequence_example(
     ...     record, {"length": FixedLenFeature([], tf.int64)}, {"words": FixedLenSequenceFeature([], tf.string)})
@@ -105,7 +107,8 @@ def _read(data: bytes, name: str) -> Sequences:
 
 def _wrong_kind(where: str, key: str, want: int, have: int, name: str) -> Exception:
     return invalid(
-        f"Name: {name}, {where}: {key}.  Data types don't match. Expected type: {TYPE_NAMES[want]}, "
+        f"Name: {name}, {where}: {key}.  Data types don't match. Expected type: "
+        f"{TYPE_NAMES[want]}, "
         f"Actual type: {TYPE_NAMES[have]}"
     )
 
@@ -125,12 +128,14 @@ def _context_dense(example: Sequences, feature: Dense, default: Any) -> Any:
     if values is None:
         if default.size == 0 and feature.size:
             raise invalid(
-                f"Name: {example.name}, Context feature '{feature.key}' is required but could not be found."
+                f"Name: {example.name}, Context feature '{feature.key}' is required but "
+                "could not be found."
             )
         return default.reshape(feature.shape)
     if len(values) != feature.size:
         raise invalid(
-            f"Name: {example.name}, Key: {feature.key}, Index: 0.  Number of {VALUE_NAMES[feature.kind]} values != "
+            f"Name: {example.name}, Key: {feature.key}, Index: 0.  Number of "
+            f"{VALUE_NAMES[feature.kind]} values != "
             f"expected.  values size: {len(values)} but output shape: {feature.shown}"
         )
     return values.reshape(feature.shape)
@@ -155,15 +160,18 @@ def _list_dense(example: Sequences, feature: Dense, optional: frozenset[str]) ->
     if steps is None:
         if feature.key not in optional:
             raise invalid(
-                f"Name: {example.name}, Feature list '{feature.key}' is required but could not be found.  Did you mean "
-                "to include it in feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?"
+                f"Name: {example.name}, Feature list '{feature.key}' is required but "
+                "could not be found.  Did you mean "
+                "to include it in feature_list_dense_missing_assumed_empty or "
+                "feature_list_dense_defaults?"
             )
         steps = []
     out = np.empty((len(steps), feature.size), NUMPY_TYPES[feature.kind])
     for i, values in enumerate(steps):
         if len(values) != feature.size:
             raise invalid(
-                f"Name: {example.name}, Key: {feature.key}, Index: {i}.  Number of {VALUE_NAMES[feature.kind]} values "
+                f"Name: {example.name}, Key: {feature.key}, Index: {i}.  Number of "
+                f"{VALUE_NAMES[feature.kind]} values "
                 f"!= expected.  values size: {len(values)} but output shape: {feature.shown}"
             )
         out[i] = values
@@ -186,11 +194,21 @@ def _within(counts: Any) -> Any:
 
 
 def _single_kernel(
-    xp: Any, serialized: Any, optional: Any, *rest: Any,
-    Ncontext_sparse: int, Ncontext_dense: int, Nfeature_list_sparse: int, Nfeature_list_dense: int,
-    context_sparse_types: Any, Tcontext_dense: Any, feature_list_sparse_types: Any, feature_list_dense_types: Any,
-    context_dense_shapes: Any, feature_list_dense_shapes: Any,
-) -> Any:  # fmt: skip
+    xp: Any,
+    serialized: Any,
+    optional: Any,
+    *rest: Any,
+    Ncontext_sparse: int,
+    Ncontext_dense: int,
+    Nfeature_list_sparse: int,
+    Nfeature_list_dense: int,
+    context_sparse_types: Any,
+    Tcontext_dense: Any,
+    feature_list_sparse_types: Any,
+    feature_list_dense_types: Any,
+    context_dense_shapes: Any,
+    feature_list_dense_shapes: Any,
+) -> Any:
     keys, at = [], 0
     for n in (Ncontext_sparse, Ncontext_dense, Nfeature_list_sparse, Nfeature_list_dense):
         keys.append(tuple(k.item() for k in rest[at : at + n]))
@@ -249,12 +267,16 @@ def _single_shape(c: Inference) -> list[Shape]:
 _OUTPUTS = (
     "context_sparse_indices: Ncontext_sparse*int64, context_sparse_values: *context_sparse_types, "
     "context_sparse_shapes: Ncontext_sparse*int64, context_dense_values: *Tcontext_dense, "
-    "feature_list_sparse_indices: Nfeature_list_sparse*int64, feature_list_sparse_values: *feature_list_sparse_types, "
-    "feature_list_sparse_shapes: Nfeature_list_sparse*int64, feature_list_dense_values: *feature_list_dense_types"
+    "feature_list_sparse_indices: Nfeature_list_sparse*int64, feature_list_sparse_values: "
+    "*feature_list_sparse_types, "
+    "feature_list_sparse_shapes: Nfeature_list_sparse*int64, feature_list_dense_values: "
+    "*feature_list_dense_types"
 )
 _ATTRS = (
-    "Ncontext_sparse: int=0, Ncontext_dense: int=0, Nfeature_list_sparse: int=0, Nfeature_list_dense: int=0, "
-    "context_sparse_types: list(type)=[], Tcontext_dense: list(type)=[], feature_list_dense_types: list(type)=[], "
+    "Ncontext_sparse: int=0, Ncontext_dense: int=0, Nfeature_list_sparse: int=0, "
+    "Nfeature_list_dense: int=0, "
+    "context_sparse_types: list(type)=[], Tcontext_dense: list(type)=[], "
+    "feature_list_dense_types: list(type)=[], "
     "context_dense_shapes: list(shape)=[], feature_list_sparse_types: list(type)=[], "
     "feature_list_dense_shapes: list(shape)=[]"
 )
@@ -263,21 +285,37 @@ PARSE_SINGLE_SEQUENCE_EXAMPLE = define(
     "ParseSingleSequenceExample",
     "serialized: string, feature_list_dense_missing_assumed_empty: string, "
     "context_sparse_keys: Ncontext_sparse*string, context_dense_keys: Ncontext_dense*string, "
-    "feature_list_sparse_keys: Nfeature_list_sparse*string, feature_list_dense_keys: Nfeature_list_dense*string, "
+    "feature_list_sparse_keys: Nfeature_list_sparse*string, feature_list_dense_keys: "
+    "Nfeature_list_dense*string, "
     f"context_dense_defaults: *Tcontext_dense, debug_name: string -> {_OUTPUTS}; {_ATTRS}",
-    shape=_single_shape, kernel=_single_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    shape=_single_shape,
+    kernel=_single_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
-# a batch --------------------------------------------------------------------------------------------
+# a batch
+# --------------------------------------------------------------------------------------------
 
 
 def _batch_kernel(
-    xp: Any, serialized: Any, names: Any, *defaults: Any,
-    context_sparse_keys: Any, context_dense_keys: Any, feature_list_sparse_keys: Any, feature_list_dense_keys: Any,
-    context_sparse_types: Any, Tcontext_dense: Any, feature_list_sparse_types: Any, feature_list_dense_types: Any,
-    context_dense_shapes: Any, feature_list_dense_shapes: Any, feature_list_dense_missing_assumed_empty: Any,
-) -> Any:  # fmt: skip
+    xp: Any,
+    serialized: Any,
+    names: Any,
+    *defaults: Any,
+    context_sparse_keys: Any,
+    context_dense_keys: Any,
+    feature_list_sparse_keys: Any,
+    feature_list_dense_keys: Any,
+    context_sparse_types: Any,
+    Tcontext_dense: Any,
+    feature_list_sparse_types: Any,
+    feature_list_dense_types: Any,
+    context_dense_shapes: Any,
+    feature_list_dense_shapes: Any,
+    feature_list_dense_missing_assumed_empty: Any,
+) -> Any:
     keys = (
         context_sparse_keys,
         context_dense_keys,
@@ -369,7 +407,11 @@ PARSE_SEQUENCE_EXAMPLE = define(
     "serialized: string, debug_name: string, context_dense_defaults: *Tcontext_dense -> "
     f"{_OUTPUTS}, feature_list_dense_lengths: Nfeature_list_dense*int64; "
     "feature_list_dense_missing_assumed_empty: list(str), context_sparse_keys: list(str), "
-    "context_dense_keys: list(str), feature_list_sparse_keys: list(str), feature_list_dense_keys: list(str), "
+    "context_dense_keys: list(str), feature_list_sparse_keys: list(str), "
+    "feature_list_dense_keys: list(str), "
     f"{_ATTRS}",
-    shape=_batch_shape, kernel=_batch_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    shape=_batch_shape,
+    kernel=_batch_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)

@@ -1,6 +1,8 @@
-"""Tensors as text: ``tf.Print``, ``tf.print``, ``tf.strings.format`` and the summaries in messages of ``tf.Assert``.
+"""Tensors as text: ``tf.Print``, ``tf.print``, ``tf.strings.format`` and the summaries in messages
+of ``tf.Assert``.
 
-TensorFlow has two ways of writing a tensor: the old one, ``[1 2][3 4]``, for Print and Assert, and NumPy's for tf.print.
+TensorFlow has two ways of writing a tensor: the old one, ``[1 2][3 4]``, for Print and Assert, and
+NumPy's for tf.print.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ __all__ = ["Print", "print_v2", "string_format", "summarize_value", "timestamp"]
 def _text(value: Any, quoted: bool) -> str:
     if isinstance(value, bytes):
         body = value.decode("latin-1")
-        escaped = "".join(_ESCAPES.get(ch, ch) if 32 <= ord(ch) < 127 or ch in _ESCAPES else f"\\{ord(ch):03o}" for ch in body)  # fmt: skip
+        escaped = "".join(
+            _ESCAPES.get(ch, ch) if 32 <= ord(ch) < 127 or ch in _ESCAPES else f"\\{ord(ch):03o}"
+            for ch in body
+        )
         return f'"{escaped}"' if quoted else escaped
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
@@ -42,7 +47,9 @@ _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\":
 
 
 def _float_text(value: Any) -> str:
-    """As many digits as are always right, or two to three more where they are needed to tell the number."""
+    """As many digits as are always right, or two to three more where they are needed to tell the
+    number.
+    """
     if not np.isfinite(value):
         return "nan" if np.isnan(value) else "inf" if value > 0 else "-inf"
     kind = type(value)
@@ -122,10 +129,15 @@ def _print_kernel(
 
 
 PRINT = define(
-    "Print", "input: T, data: *U -> output: T; message: str='', first_n: int=-1, summarize: int=3",
-    shape=shape_fns.unchanged, kernel=_print_kernel,
-    grad=lambda op, g: [g, *[None] * (len(op.inputs) - 1)], view=True, stateful=True, host_only=True,
-)  # fmt: skip
+    "Print",
+    "input: T, data: *U -> output: T; message: str='', first_n: int=-1, summarize: int=3",
+    shape=shape_fns.unchanged,
+    kernel=_print_kernel,
+    grad=lambda op, g: [g, *[None] * (len(op.inputs) - 1)],
+    view=True,
+    stateful=True,
+    host_only=True,
+)
 
 
 def Print(
@@ -139,7 +151,11 @@ def Print(
     """``input_`` itself; when it is computed, ``data`` is written to stderr."""
     if isinstance(data, (Tensor, str, bytes)) or not isinstance(data, (list, tuple)):
         data = [data]
-    attrs = {"message": message or "", "first_n": -1 if first_n is None else first_n, "summarize": 3 if summarize is None else summarize}  # fmt: skip
+    attrs = {
+        "message": message or "",
+        "first_n": -1 if first_n is None else first_n,
+        "summarize": 3 if summarize is None else summarize,
+    }
     return apply(PRINT, input_, list(data), name=name, **attrs)  # type: ignore[no-any-return]
 
 
@@ -154,16 +170,22 @@ def _print_v2_kernel(xp: Any, text: Any, *, output_stream: str, end: str) -> Non
 
 
 PRINT_V2 = define(
-    "PrintV2", "input: string ->; output_stream: str='stderr', end: str='\\n'",
-    shape=shape_fns.no_outputs, kernel=_print_v2_kernel, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
-)  # fmt: skip
+    "PrintV2",
+    "input: string ->; output_stream: str='stderr', end: str='\\n'",
+    shape=shape_fns.no_outputs,
+    kernel=_print_v2_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    host_only=True,
+)
 
 
 def _format_kernel(xp: Any, *inputs: Any, template: str, placeholder: str, summarize: int) -> Any:
     pieces = template.split(placeholder)
     if len(pieces) - 1 != len(inputs):
         raise invalid(
-            f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}"
+            f"num placeholders in template and num inputs must match: {len(pieces) - 1} "
+            f"vs. {len(inputs)}"
         )
     out = [pieces[0]]
     for x, piece in zip(inputs, pieces[1:]):
@@ -174,9 +196,13 @@ def _format_kernel(xp: Any, *inputs: Any, template: str, placeholder: str, summa
 
 
 STRING_FORMAT = define(
-    "StringFormat", "inputs: *T -> output: string; template: str='%s', placeholder: str='%s', summarize: int=3",
-    shape=shape_fns.scalar, kernel=_format_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "StringFormat",
+    "inputs: *T -> output: string; template: str='%s', placeholder: str='%s', summarize: int=3",
+    shape=shape_fns.scalar,
+    kernel=_format_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def string_format(
@@ -186,7 +212,8 @@ def string_format(
     items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     if template.count(placeholder) != len(items):
         raise ValueError(
-            f"{template.count(placeholder)} placeholder(s) in template does not match {len(items)} tensor(s) provided "
+            f"{template.count(placeholder)} placeholder(s) in template does not match "
+            f"{len(items)} tensor(s) provided "
             "as input"
         )
     return apply(  # type: ignore[no-any-return]
@@ -235,7 +262,12 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
     target = _stream_name(stream)
-    if len(inputs) == 1 and isinstance(inputs[0], Tensor) and inputs[0]._dtype._base is dtypes.string and inputs[0]._shape == ():  # fmt: skip
+    if (
+        len(inputs) == 1
+        and isinstance(inputs[0], Tensor)
+        and inputs[0]._dtype._base is dtypes.string
+        and inputs[0]._shape == ()
+    ):
         text: Any = inputs[0]
     else:
         found: list[Tensor] = []
@@ -252,14 +284,21 @@ def _stream_name(stream: Any) -> str:
         return "stderr"
     if isinstance(stream, str) and (stream in _STREAMS or stream.startswith("file://")):
         return stream
-    raise ValueError(f"Unsupported output stream, logging level, or file: {stream}. Supported streams are sys.stdout, sys.stderr and 'file://...'")  # fmt: skip
+    raise ValueError(
+        f"Unsupported output stream, logging level, or file: {stream}. Supported streams "
+        "are sys.stdout, sys.stderr and 'file://...'"
+    )
 
 
 TIMESTAMP = define(
-    "Timestamp", "-> ts: float64",
-    shape=shape_fns.scalar, kernel=lambda xp: np.float64(time.time()), grad=NOT_DIFFERENTIABLE, stateful=True,
+    "Timestamp",
+    "-> ts: float64",
+    shape=shape_fns.scalar,
+    kernel=lambda xp: np.float64(time.time()),
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
     host_only=True,
-)  # fmt: skip
+)
 
 
 def timestamp(name: str | None = None) -> Tensor:

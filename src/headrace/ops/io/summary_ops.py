@@ -1,7 +1,7 @@
 """Summary ops: tensors to serialized ``Summary`` messages, as TensorBoard reads them.
 
-The histogram has TensorFlow's buckets: limits that grow by a tenth from 1e-12 to 1e20 on both sides of zero; runs of empty
-buckets are written as one.
+The histogram has TensorFlow's buckets: limits that grow by a tenth from 1e-12 to 1e20 on both sides
+of zero; runs of empty buckets are written as one.
 """
 
 from __future__ import annotations

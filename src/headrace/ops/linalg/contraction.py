@@ -1,8 +1,8 @@
 """Contractions of tensors by named axes: ``einsum`` and ``tensordot``.
 
-Operands are joined from left to right. Axes that two operands share and that nobody needs later are summed by one matrix
-product; shared axes that are needed later become its batch axes. Transposes and reshapes are made only where the axes do
-not already lie as the product wants them.
+Operands are joined from left to right. Axes that two operands share and that nobody needs later are
+summed by one matrix product; shared axes that are needed later become its batch axes. Transposes
+and reshapes are made only where the axes do not already lie as the product wants them.
 
     tf.einsum("bhqd,bhkd->bhqk", q, k)  # one BatchMatMulV2 with adj_y
 """
@@ -98,7 +98,10 @@ def _reshape(tensor: Any, sizes: list[Any]) -> Any:
 
 
 def _join(a: _Part, b: _Part, wanted: Collection[Any]) -> _Part:
-    """Two operands made one. Axes that are in neither ``wanted`` nor both operands are summed first."""
+    """Two operands made one.
+
+    Axes that are in neither ``wanted`` nor both operands are summed first.
+    """
     a, b = a.summed({*wanted, *b.labels}), b.summed({*wanted, *a.labels})
     shared = [x for x in a.labels if x in b.labels]
     batch = [x for x in shared if x in wanted]
@@ -171,7 +174,10 @@ def _multiplied(a: _Part, b: _Part, batch: Labels) -> _Part:
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Einstein's summation: ``einsum("ij,jk->ik", a, b)``. Ellipses broadcast; a repeated label is a diagonal."""
+    """Einstein's summation.
+
+    ``einsum("ij,jk->ik", a, b)``. Ellipses broadcast; a repeated label is a diagonal.
+    """
     name = kwargs.pop("name", None)
     kwargs.pop("optimize", None)
     if kwargs:
@@ -200,14 +206,18 @@ def _rank(tensor: Tensor) -> int:
 
 
 def _parse(equation: str, ranks: list[int]) -> tuple[list[Labels], Labels]:
-    """Labels of the axes of each input and of the output; axes of an ellipsis are numbered from the right."""
+    """Labels of the axes of each input and of the output.
+
+    Axes of an ellipsis are numbered from the right.
+    """
     match = re.fullmatch(r"([A-Za-z.,]*)(?:->([A-Za-z.]*))?", equation)
     if match is None:
         raise ValueError(f"Indices have incorrect format: {equation}")
     texts = match.group(1).split(",")
     if len(texts) != len(ranks):
         raise ValueError(
-            f"Incorrect number of arguments: {len(texts)} were expected by the equation, {len(ranks)} were given"
+            f"Incorrect number of arguments: {len(texts)} were expected by the equation, "
+            f"{len(ranks)} were given"
         )
     terms = [_expanded(text, rank, equation) for text, rank in zip(texts, ranks)]
     dots = [
@@ -253,7 +263,8 @@ def _check_sizes(equation: str, tensors: list[Tensor], terms: list[Labels]) -> N
                 continue
             if known.setdefault(label, size) != size:
                 raise ValueError(
-                    f"Dimensions must be equal, but are {known[label]} and {size} for label '{label}' of {equation}"
+                    f"Dimensions must be equal, but are {known[label]} and {size} for "
+                    f"label '{label}' of {equation}"
                 )
 
 
@@ -324,16 +335,23 @@ def _einsum_grad_of(i: int, inputs: list[Any], terms: list[Labels], output: Labe
 
 
 EINSUM = define(
-    "Einsum", "inputs: N*T -> output: T; equation: str, N: int, T: type",
-    shape=_einsum_shape, kernel=_einsum_kernel, grad=_einsum_grad, view=True,
-)  # fmt: skip
+    "Einsum",
+    "inputs: N*T -> output: T; equation: str, N: int, T: type",
+    shape=_einsum_shape,
+    kernel=_einsum_kernel,
+    grad=_einsum_grad,
+    view=True,
+)
 
 
 # tensordot --------------------------------------------------------------------------------------
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
-    """The sum of products over pairs of axes; an int n means the last n of ``a`` with the first n of ``b``."""
+    """The sum of products over pairs of axes.
+
+    An int n means the last n of ``a`` with the first n of ``b``.
+    """
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a = convert.convert(a, name="a")
         b = convert.convert(b, name="b")
@@ -393,7 +411,10 @@ def _axes_when_run(axes: Any, a: Tensor, b: Tensor) -> tuple[Any, Any]:
 
 
 def _matrix_when_run(x: Tensor, axes: Any, summed_last: bool) -> tuple[Any, Any]:
-    """``x`` with the summed axes as one, last or first, the others as the other one; and the others' sizes."""
+    """``x`` with the summed axes as one, last or first, the others as the other one.
+
+    And the others' sizes.
+    """
     rank, dims = apply_op("Rank", x), apply_op("Shape", x)
     axes = convert.convert(axes, int32)
     axes = apply_op("FloorMod", axes, rank)

@@ -1,6 +1,7 @@
 """Kernels and shape rules of decompositions, solves and determinants, over the last two axes.
 
-LAPACK through NumPy; SciPy for triangular solves, LU and matrix functions. Half precision is computed in float32.
+LAPACK through NumPy; SciPy for triangular solves, LU and matrix functions. Half precision is
+computed in float32.
 
     solve_kernel(xp, matrix, rhs, adjoint=False)
 """
@@ -17,11 +18,28 @@ from headrace.core.infer import Inference
 from headrace.core.shapes import Dim, Shape
 
 __all__ = [
-    "batch_only", "cholesky_grad_kernel", "cholesky_kernel", "determinant_kernel", "eigh_kernel", "eigh_shape",
-    "inverse_kernel", "least_squares_kernel", "least_squares_shape", "log_determinant_kernel", "lu_kernel",
-    "lu_shape", "matrix_function", "qr_kernel", "qr_shape", "same_square", "solve_kernel", "solve_shape",
-    "svd_kernel", "svd_shape", "triangular_solve_kernel",
-]  # fmt: skip
+    "batch_only",
+    "cholesky_grad_kernel",
+    "cholesky_kernel",
+    "determinant_kernel",
+    "eigh_kernel",
+    "eigh_shape",
+    "inverse_kernel",
+    "least_squares_kernel",
+    "least_squares_shape",
+    "log_determinant_kernel",
+    "lu_kernel",
+    "lu_shape",
+    "matrix_function",
+    "qr_kernel",
+    "qr_shape",
+    "same_square",
+    "solve_kernel",
+    "solve_shape",
+    "svd_kernel",
+    "svd_shape",
+    "triangular_solve_kernel",
+]
 
 
 # kernels ----------------------------------------------------------------------------------------
@@ -47,13 +65,18 @@ def _adjoint(xp: Any, x: Any) -> Any:
 
 
 def _require_pivot(xp: Any, x: Any, message: str) -> None:
-    """A NaN in the first place is a pivot that no comparison accepts; any later NaN spreads through the result."""
+    """A NaN in the first place is a pivot that no comparison accepts.
+
+    Any later NaN spreads through the result.
+    """
     if xp.name == "numpy" and x.size and np.isnan(x[..., 0, 0]).any():
         raise _invalid(f"{message} (its first element is NaN)")
 
 
 def _spread_nan(xp: Any, x: Any, out: Any) -> Any:
-    """A matrix with a NaN has no inverse with a number in it, whichever rows LAPACK did not touch."""
+    """A matrix with a NaN has no inverse with a number in it, whichever rows LAPACK did not
+    touch.
+    """
     if xp.name == "numpy" and x.size:
         bad = np.isnan(x).any((-1, -2))
         if bad.any():
@@ -72,7 +95,10 @@ def inverse_kernel(xp: Any, x: Any, *, adjoint: bool) -> Any:
 
 
 def _slogdet(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Sign and logarithm; where the logarithm is not finite the sign is 0 and the logarithm an infinity."""
+    """Sign and logarithm.
+
+    Where the logarithm is not finite the sign is 0 and the logarithm an infinity.
+    """
     sign, log = xp.linalg.slogdet(x)
     finite = xp.isfinite(log)
     return xp.where(finite, sign, 0), xp.where(finite, log, xp.where(log > 0, np.inf, -np.inf))
@@ -120,7 +146,10 @@ def qr_kernel(xp: Any, x: Any, *, full_matrices: bool) -> Any:
 
 
 def svd_kernel(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
-    """A matrix with an infinity or a NaN gives NaN: LAPACK may iterate on it for ever, or refuse it."""
+    """A matrix with an infinity or a NaN gives NaN.
+
+    LAPACK may iterate on it for ever, or refuse it.
+    """
     wide, bad = _wide(x), None
     if xp.name == "numpy" and not np.isfinite(wide).all():
         bad = ~np.isfinite(wide).all((-1, -2))
@@ -141,7 +170,8 @@ def eigh_kernel(xp: Any, x: Any, *, compute_v: bool) -> Any:
     _square(x)
     if xp.name == "numpy" and x.shape[-1] > 1 and not np.isfinite(np.tril(x)).all():
         raise _invalid(
-            "Self-adjoint eigen decomposition was not successful. The input might not be valid: its lower triangle "
+            "Self-adjoint eigen decomposition was not successful. The input might not be "
+            "valid: its lower triangle "
             "has an infinity or a NaN."
         )
     try:
@@ -193,7 +223,10 @@ def triangular_solve_kernel(xp: Any, matrix: Any, rhs: Any, *, lower: bool, adjo
 
 
 def least_squares_kernel(xp: Any, matrix: Any, rhs: Any, l2_regularizer: Any, *, fast: bool) -> Any:
-    """``fast``: normal equations with a Cholesky factor, where the regularizer acts; else a minimum-norm solution."""
+    """``fast``: normal equations with a Cholesky factor, where the regularizer acts.
+
+    Else a minimum-norm solution.
+    """
     _check_right_side(matrix, rhs)
     a, b, weight = _wide(matrix), _wide(rhs), float(l2_regularizer)
     if weight < 0:
@@ -215,12 +248,17 @@ def least_squares_kernel(xp: Any, matrix: Any, rhs: Any, l2_regularizer: Any, *,
     try:
         out = xp.linalg.solve(gram, ah @ b) if tall else ah @ xp.linalg.solve(gram, b)
     except np.linalg.LinAlgError:
-        raise _invalid("Input matrix was rank deficient or ill-conditioned. Try setting fast=False or l2_regularizer > 0.") from None  # fmt: skip
+        raise _invalid(
+            "Input matrix was rank deficient or ill-conditioned. Try setting fast=False "
+            "or l2_regularizer > 0."
+        ) from None
     return out.astype(matrix.dtype)
 
 
 def matrix_function(name: str) -> Any:
-    """A SciPy matrix function over batches, in double precision (SciPy warns of what single precision lacks)."""
+    """A SciPy matrix function over batches, in double precision (SciPy warns of what single
+    precision lacks).
+    """
 
     def kernel(xp: Any, x: Any) -> Any:
         _square(x)

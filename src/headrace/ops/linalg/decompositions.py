@@ -1,6 +1,7 @@
 """Decompositions, solves, determinants and matrix functions.
 
-Gradients follow Giles (2008), "An extended collection of matrix derivative results", as TensorFlow's do.
+Gradients follow Giles (2008), "An extended collection of matrix derivative results", as
+TensorFlow's do.
 
     tf.cholesky_solve(tf.cholesky(a), b)
 """
@@ -21,10 +22,26 @@ from headrace.ops.linalg import decomposition_kernels as kernels
 from headrace.ops.linalg.matmul import adjoint, matmul, matrix_transpose
 
 __all__ = [
-    "cholesky", "cholesky_solve", "expm", "logdet", "logm", "lu", "matrix_determinant", "matrix_inverse",
-    "matrix_rank", "matrix_solve", "matrix_solve_ls", "matrix_triangular_solve", "pinv", "qr", "self_adjoint_eig",
-    "self_adjoint_eigvals", "slogdet", "sqrtm", "svd",
-]  # fmt: skip
+    "cholesky",
+    "cholesky_solve",
+    "expm",
+    "logdet",
+    "logm",
+    "lu",
+    "matrix_determinant",
+    "matrix_inverse",
+    "matrix_rank",
+    "matrix_solve",
+    "matrix_solve_ls",
+    "matrix_triangular_solve",
+    "pinv",
+    "qr",
+    "self_adjoint_eig",
+    "self_adjoint_eigvals",
+    "slogdet",
+    "sqrtm",
+    "svd",
+]
 
 GROUPS["half_single_double"] = (GROUPS["float"] or frozenset()) - {bfloat16}
 GROUPS["matrix"] = (GROUPS["inexact"] or frozenset()) - {bfloat16}
@@ -163,7 +180,10 @@ def _wide_least_squares_grad(op: Operation, g: Any) -> tuple[Any, Any]:
 
 
 def _reciprocal_gaps(values: Any) -> Any:
-    """f[i, j] = 1 / (values[j] - values[i]), zero on the diagonal; the added identity keeps it differentiable."""
+    """f[i, j] = 1 / (values[j] - values[i]), zero on the diagonal.
+
+    The added identity keeps it differentiable.
+    """
     gaps = apply_op("ExpandDims", values, -2) - apply_op("ExpandDims", values, -1)
     safe = apply_op("Reciprocal", gaps + apply_op("MatrixDiag", apply_op("OnesLike", values)))
     return apply_op("MatrixSetDiag", safe, apply_op("ZerosLike", values))
@@ -231,7 +251,9 @@ def _wide_svd_grad(
 
 
 def _function_grad(op: Operation, g: Any) -> list[Any]:
-    """The derivative of a matrix function f at a in direction e is the upper right block of f([[a, e], [0, a]])."""
+    """The derivative of a matrix function f at a in direction e is the upper right block of f([[a,
+    e], [0, a]]).
+    """
     a = adjoint(op._inputs[0])
     zero = apply_op("ZerosLike", a)
     rows = [apply_op("ConcatV2", [a, g], -1), apply_op("ConcatV2", [zero, a], -1)]
@@ -243,66 +265,116 @@ def _function_grad(op: Operation, g: Any) -> list[Any]:
 # definitions ------------------------------------------------------------------------------------
 
 MATRIX_INVERSE = define(
-    "MatrixInverse", "input: T -> output: T; adjoint: bool=False, T: type(matrix)",
-    shape=kernels.same_square, kernel=kernels.inverse_kernel, grad=_inverse_grad,
-)  # fmt: skip
+    "MatrixInverse",
+    "input: T -> output: T; adjoint: bool=False, T: type(matrix)",
+    shape=kernels.same_square,
+    kernel=kernels.inverse_kernel,
+    grad=_inverse_grad,
+)
 MATRIX_DETERMINANT = define(
-    "MatrixDeterminant", "input: T -> output: T; T: type(matrix)",
-    shape=kernels.batch_only, kernel=kernels.determinant_kernel, grad=_determinant_grad,
-)  # fmt: skip
+    "MatrixDeterminant",
+    "input: T -> output: T; T: type(matrix)",
+    shape=kernels.batch_only,
+    kernel=kernels.determinant_kernel,
+    grad=_determinant_grad,
+)
 LOG_MATRIX_DETERMINANT = define(
-    "LogMatrixDeterminant", "input: T -> sign: T, log_abs_determinant: T; T: type(matrix)",
-    shape=kernels.batch_only, kernel=kernels.log_determinant_kernel, grad=_log_determinant_grad,
-)  # fmt: skip
+    "LogMatrixDeterminant",
+    "input: T -> sign: T, log_abs_determinant: T; T: type(matrix)",
+    shape=kernels.batch_only,
+    kernel=kernels.log_determinant_kernel,
+    grad=_log_determinant_grad,
+)
 CHOLESKY = define(
-    "Cholesky", "input: T -> output: T; T: type(matrix)",
-    shape=kernels.same_square, kernel=kernels.cholesky_kernel, grad=_cholesky_grad,
-)  # fmt: skip
+    "Cholesky",
+    "input: T -> output: T; T: type(matrix)",
+    shape=kernels.same_square,
+    kernel=kernels.cholesky_kernel,
+    grad=_cholesky_grad,
+)
 CHOLESKY_GRAD = define(
-    "CholeskyGrad", "l: T, grad: T -> output: T; T: type(half_single_double)",
-    shape=kernels.same_square, kernel=kernels.cholesky_grad_kernel, grad=NO_GRADIENT_YET,
-)  # fmt: skip
+    "CholeskyGrad",
+    "l: T, grad: T -> output: T; T: type(half_single_double)",
+    shape=kernels.same_square,
+    kernel=kernels.cholesky_grad_kernel,
+    grad=NO_GRADIENT_YET,
+)
 QR = define(
-    "Qr", "input: T -> q: T, r: T; full_matrices: bool=False, T: type(matrix)",
-    shape=kernels.qr_shape, kernel=kernels.qr_kernel, grad=_qr_grad,
-)  # fmt: skip
+    "Qr",
+    "input: T -> q: T, r: T; full_matrices: bool=False, T: type(matrix)",
+    shape=kernels.qr_shape,
+    kernel=kernels.qr_kernel,
+    grad=_qr_grad,
+)
 SVD = define(
-    "Svd", "input: T -> s: T, u: T, v: T; compute_uv: bool=True, full_matrices: bool=False, T: type(matrix)",
-    shape=kernels.svd_shape, kernel=kernels.svd_kernel, grad=_svd_grad,
-)  # fmt: skip
+    "Svd",
+    "input: T -> s: T, u: T, v: T; compute_uv: bool=True, full_matrices: bool=False, T: "
+    "type(matrix)",
+    shape=kernels.svd_shape,
+    kernel=kernels.svd_kernel,
+    grad=_svd_grad,
+)
 SELF_ADJOINT_EIG_V2 = define(
-    "SelfAdjointEigV2", "input: T -> e: T, v: T; compute_v: bool=True, T: type(matrix)",
-    shape=kernels.eigh_shape, kernel=kernels.eigh_kernel, grad=_eigh_grad,
-)  # fmt: skip
+    "SelfAdjointEigV2",
+    "input: T -> e: T, v: T; compute_v: bool=True, T: type(matrix)",
+    shape=kernels.eigh_shape,
+    kernel=kernels.eigh_kernel,
+    grad=_eigh_grad,
+)
 MATRIX_SOLVE = define(
-    "MatrixSolve", "matrix: T, rhs: T -> output: T; adjoint: bool=False, T: type(matrix)",
-    shape=kernels.solve_shape, kernel=kernels.solve_kernel, grad=_solve_grad,
-)  # fmt: skip
+    "MatrixSolve",
+    "matrix: T, rhs: T -> output: T; adjoint: bool=False, T: type(matrix)",
+    shape=kernels.solve_shape,
+    kernel=kernels.solve_kernel,
+    grad=_solve_grad,
+)
 MATRIX_TRIANGULAR_SOLVE = define(
     "MatrixTriangularSolve",
     "matrix: T, rhs: T -> output: T; lower: bool=True, adjoint: bool=False, T: type(matrix)",
-    shape=kernels.solve_shape, kernel=kernels.triangular_solve_kernel, grad=_triangular_solve_grad,
-)  # fmt: skip
+    shape=kernels.solve_shape,
+    kernel=kernels.triangular_solve_kernel,
+    grad=_triangular_solve_grad,
+)
 MATRIX_SOLVE_LS = define(
-    "MatrixSolveLs", "matrix: T, rhs: T, l2_regularizer: float64 -> output: T; T: type(matrix), fast: bool=True",
-    shape=kernels.least_squares_shape, kernel=kernels.least_squares_kernel, grad=_least_squares_grad, known_inputs=(2,),
-)  # fmt: skip
+    "MatrixSolveLs",
+    "matrix: T, rhs: T, l2_regularizer: float64 -> output: T; T: type(matrix), fast: bool=True",
+    shape=kernels.least_squares_shape,
+    kernel=kernels.least_squares_kernel,
+    grad=_least_squares_grad,
+    known_inputs=(2,),
+)
 MATRIX_EXPONENTIAL = define(
-    "MatrixExponential", "input: T -> output: T; T: type(matrix)",
-    shape=kernels.same_square, kernel=kernels.matrix_function("expm"), grad=_function_grad, host_only=True,
-)  # fmt: skip
+    "MatrixExponential",
+    "input: T -> output: T; T: type(matrix)",
+    shape=kernels.same_square,
+    kernel=kernels.matrix_function("expm"),
+    grad=_function_grad,
+    host_only=True,
+)
 MATRIX_LOGARITHM = define(
-    "MatrixLogarithm", "input: T -> output: T; T: type(complex)",
-    shape=kernels.same_square, kernel=kernels.matrix_function("logm"), grad=_function_grad, host_only=True,
-)  # fmt: skip
+    "MatrixLogarithm",
+    "input: T -> output: T; T: type(complex)",
+    shape=kernels.same_square,
+    kernel=kernels.matrix_function("logm"),
+    grad=_function_grad,
+    host_only=True,
+)
 MATRIX_SQUARE_ROOT = define(
-    "MatrixSquareRoot", "input: T -> output: T; T: type(matrix)",
-    shape=kernels.same_square, kernel=kernels.matrix_function("sqrtm"), grad=_function_grad, host_only=True,
-)  # fmt: skip
+    "MatrixSquareRoot",
+    "input: T -> output: T; T: type(matrix)",
+    shape=kernels.same_square,
+    kernel=kernels.matrix_function("sqrtm"),
+    grad=_function_grad,
+    host_only=True,
+)
 LU = define(
-    "Lu", "input: T -> lu: T, p: output_idx_type; T: type(matrix), output_idx_type: type(index)=int32",
-    shape=kernels.lu_shape, kernel=kernels.lu_kernel, grad=NO_GRADIENT_YET, host_only=True,
-)  # fmt: skip
+    "Lu",
+    "input: T -> lu: T, p: output_idx_type; T: type(matrix), output_idx_type: type(index)=int32",
+    shape=kernels.lu_shape,
+    kernel=kernels.lu_kernel,
+    grad=NO_GRADIENT_YET,
+    host_only=True,
+)
 
 
 # what users call --------------------------------------------------------------------------------
@@ -353,12 +425,17 @@ def svd(
 
 
 def _real(x: Any) -> Any:
-    """Singular values and eigenvalues have a real type, though the op gives them in the type of the matrix."""
+    """Singular values and eigenvalues have a real type, though the op gives them in the type of
+    the matrix.
+    """
     return apply_op("Real", x, Tout=x._dtype._base.real_dtype) if x._dtype._kind == "c" else x
 
 
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
-    """Eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices; only the lower triangle is read."""
+    """Eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices.
+
+    Only the lower triangle is read.
+    """
     return apply(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)
 
 
@@ -379,11 +456,15 @@ def matrix_triangular_solve(
 def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
 ) -> Any:
-    """Least squares; ``fast=False`` is the way for matrices that lack full rank (and takes no regularizer)."""
+    """Least squares.
+
+    ``fast=False`` is the way for matrices that lack full rank (and takes no regularizer).
+    """
     with name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]) as scope:
         matrix = convert.convert(matrix, name="matrix")
         known = matrix._shape is not None and None not in matrix._shape[-2:]
-        # TF solves the normal equations by operations of their own, in branches where it does not know which are smaller
+        # TF solves the normal equations by operations of their own, in branches where it does not
+        # know which are smaller
         last = (
             "MatrixSolveLs/"
             if not fast
@@ -413,7 +494,10 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any
 
 
 def _matrix(a: Any, validate_args: bool) -> Any:
-    """``a`` with at least two axes: checked now where the rank is known, else when it runs if ``validate_args``."""
+    """``a`` with at least two axes.
+
+    Checked now where the rank is known, else when it runs if ``validate_args``.
+    """
     from headrace.ops.control.assertions import assert_rank_at_least
 
     a = convert.convert(a, name="a")
@@ -432,7 +516,9 @@ def _matrix(a: Any, validate_args: bool) -> Any:
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
-    """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as zero."""
+    """The Moore-Penrose inverse; singular values below ``rcond`` times the largest count as
+    zero.
+    """
     with name_scope(name, "pinv", [a]):
         a = _matrix(a, validate_args)
         s, u, v = svd(a)

@@ -20,8 +20,13 @@ from headrace.core.shapes import Dim, Shape
 from headrace.core.tensor import Operation
 
 __all__ = [
-    "diag", "diag_part", "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag",
-]  # fmt: skip
+    "diag",
+    "diag_part",
+    "matrix_band_part",
+    "matrix_diag",
+    "matrix_diag_part",
+    "matrix_set_diag",
+]
 
 GROUPS["matmul"] = (GROUPS["inexact"] or frozenset()) | {int32, int64}
 
@@ -39,7 +44,8 @@ def _diag_part_kernel(xp: Any, x: Any) -> Any:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Input must have an even rank and equal halves of its shape, got {shapes.show(x.shape)}",
+            "Input must have an even rank and equal halves of its shape, got "
+            f"{shapes.show(x.shape)}",
         )
     n = math.prod(half)
     return xp.diagonal(x.reshape(n, n)).reshape(half)
@@ -83,10 +89,12 @@ def _matrix_set_diag_kernel(xp: Any, x: Any, diagonal: Any) -> Any:
     wanted = (*x.shape[:-2], min(x.shape[-2:]))
     if diagonal.shape != wanted:
         raise errors.InvalidArgumentError(
-            None, None,
-            f"must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but received input shape: "
+            None,
+            None,
+            "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but "
+            "received input shape: "
             f"{shapes.show(x.shape)} and diagonal shape: {shapes.show(diagonal.shape)}",
-        )  # fmt: skip
+        )
     if xp.name != "numpy":
         i = np.arange(wanted[-1])
         return xp.index_set(x, (..., i, i), diagonal)
@@ -107,7 +115,8 @@ def _band_kernel(xp: Any, x: Any, num_lower: Any, num_upper: Any) -> Any:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"num_{name} must be negative or less or equal to number of {what} ({size}) got: {number}",
+                f"num_{name} must be negative or less or equal to number of {what} "
+                f"({size}) got: {number}",
             )
     below = np.arange(rows)[:, None] - np.arange(cols)
     inside = (below <= lower) if lower >= 0 else np.ones(below.shape, bool)
@@ -199,29 +208,50 @@ def _band_grad(op: Operation, g: Any) -> list[Any]:
 # definitions ------------------------------------------------------------------------------------
 
 DIAG = define(
-    "Diag", "diagonal: T -> output: T; T: type(matmul)",
-    shape=_diag_shape, kernel=_diag_kernel, grad=lambda op, g: [apply_op("DiagPart", g)],
-)  # fmt: skip
+    "Diag",
+    "diagonal: T -> output: T; T: type(matmul)",
+    shape=_diag_shape,
+    kernel=_diag_kernel,
+    grad=lambda op, g: [apply_op("DiagPart", g)],
+)
 DIAG_PART = define(
-    "DiagPart", "input: T -> diagonal: T; T: type(matmul)",
-    shape=_diag_part_shape, kernel=_diag_part_kernel, grad=lambda op, g: [apply_op("Diag", g)], view=True,
-)  # fmt: skip
+    "DiagPart",
+    "input: T -> diagonal: T; T: type(matmul)",
+    shape=_diag_part_shape,
+    kernel=_diag_part_kernel,
+    grad=lambda op, g: [apply_op("Diag", g)],
+    view=True,
+)
 MATRIX_DIAG = define(
-    "MatrixDiag", "diagonal: T -> output: T; T: type",
-    shape=_matrix_diag_shape, kernel=_matrix_diag_kernel, grad=lambda op, g: [apply_op("MatrixDiagPart", g)],
-)  # fmt: skip
+    "MatrixDiag",
+    "diagonal: T -> output: T; T: type",
+    shape=_matrix_diag_shape,
+    kernel=_matrix_diag_kernel,
+    grad=lambda op, g: [apply_op("MatrixDiagPart", g)],
+)
 MATRIX_DIAG_PART = define(
-    "MatrixDiagPart", "input: T -> diagonal: T; T: type",
-    shape=_matrix_diag_part_shape, kernel=_matrix_diag_part_kernel, grad=_matrix_diag_part_grad, view=True,
-)  # fmt: skip
+    "MatrixDiagPart",
+    "input: T -> diagonal: T; T: type",
+    shape=_matrix_diag_part_shape,
+    kernel=_matrix_diag_part_kernel,
+    grad=_matrix_diag_part_grad,
+    view=True,
+)
 MATRIX_SET_DIAG = define(
-    "MatrixSetDiag", "input: T, diagonal: T -> output: T; T: type",
-    shape=_set_diag_shape, kernel=_matrix_set_diag_kernel, grad=_set_diag_grad,
-)  # fmt: skip
+    "MatrixSetDiag",
+    "input: T, diagonal: T -> output: T; T: type",
+    shape=_set_diag_shape,
+    kernel=_matrix_set_diag_kernel,
+    grad=_set_diag_grad,
+)
 MATRIX_BAND_PART = define(
-    "MatrixBandPart", "input: T, num_lower: Tindex, num_upper: Tindex -> band: T; T: type, Tindex: type(index)=int64",
-    shape=_band_shape, kernel=_band_kernel, grad=_band_grad, known_inputs=(1, 2),
-)  # fmt: skip
+    "MatrixBandPart",
+    "input: T, num_lower: Tindex, num_upper: Tindex -> band: T; T: type, Tindex: type(index)=int64",
+    shape=_band_shape,
+    kernel=_band_kernel,
+    grad=_band_grad,
+    known_inputs=(1, 2),
+)
 
 
 # what users call --------------------------------------------------------------------------------
@@ -242,10 +272,16 @@ def _main_only(k: Any) -> None:
 
 
 def matrix_diag(
-    diagonal: Any, name: str | None = "diag", k: Any = 0, num_rows: int = -1, num_cols: int = -1,
+    diagonal: Any,
+    name: str | None = "diag",
+    k: Any = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
     padding_value: Any = 0,
-) -> Any:  # fmt: skip
-    """Square matrices with the last axis of ``diagonal`` on their main diagonals, zero elsewhere."""
+) -> Any:
+    """Square matrices with the last axis of ``diagonal`` on their main diagonals, zero
+    elsewhere.
+    """
     _main_only(k)
     if num_rows != -1 or num_cols != -1 or padding_value != 0:
         raise NotImplementedError(
@@ -268,5 +304,8 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k:
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
-    """Everything outside a band around the diagonal set to zero; a negative number keeps the whole triangle."""
+    """Everything outside a band around the diagonal set to zero.
+
+    A negative number keeps the whole triangle.
+    """
     return apply(MATRIX_BAND_PART, input, num_lower, num_upper, name=name)

@@ -1,7 +1,7 @@
 """Matrix products: MatMul, BatchMatMul(V2), SparseMatMul, and what users write for them.
 
-Transposed operands are views, so BLAS gets flags instead of copies. Half types are multiplied in float32 and rounded
-once.
+Transposed operands are views, so BLAS gets flags instead of copies. Half types are multiplied in
+float32 and rounded once.
 
     tf.matmul(a, b, transpose_b=True)  # MatMul; BatchMatMulV2 if either has more than two axes
 """
@@ -81,16 +81,21 @@ def _batch_mismatch(x: Any, y: Any, adj_x: bool, adj_y: bool) -> str:
             return f"In[{i}] ndims must be >= 2: {v.ndim}"
     inner_x, inner_y = x.shape[-2 if adj_x else -1], y.shape[-1 if adj_y else -2]
     if inner_x != inner_y:
-        return f"In[0] mismatch In[1] shape: {inner_x} vs. {inner_y}: {both.replace(' vs.', '')} {int(adj_x)} {int(adj_y)}"
+        return (
+            f"In[0] mismatch In[1] shape: {inner_x} vs. {inner_y}: {both.replace(' vs.', '')} "
+            f"{int(adj_x)} {int(adj_y)}"
+        )
     return f"In[0] and In[1] must have compatible batch dimensions: {both}"
 
 
 def _equal_batch_matmul_kernel(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
     if x.shape[:-2] != y.shape[:-2]:
         raise errors.InvalidArgumentError(
-            None, None,
-            f"In[0] and In[1] must have the same batch dimensions: {shapes.show(x.shape)} vs {shapes.show(y.shape)}",
-        )  # fmt: skip
+            None,
+            None,
+            f"In[0] and In[1] must have the same batch dimensions: {shapes.show(x.shape)} "
+            f"vs {shapes.show(y.shape)}",
+        )
     return _batch_matmul_kernel(xp, x, y, adj_x=adj_x, adj_y=adj_y)
 
 
@@ -139,10 +144,19 @@ def _conj(x: Tensor) -> Any:
 
 
 def _products(
-    op_type: str, g: Any, a: Any, b: Any, ta: bool, tb: bool, flags: tuple[str, str],
+    op_type: str,
+    g: Any,
+    a: Any,
+    b: Any,
+    ta: bool,
+    tb: bool,
+    flags: tuple[str, str],
     skip: frozenset[int] = frozenset(),
-) -> tuple[Any, Any]:  # fmt: skip
-    """Gradients of ``op(a) @ op(b)``: four cases, none of which needs a transpose. ``skip``: which are not wanted."""
+) -> tuple[Any, Any]:
+    """Gradients of ``op(a) @ op(b)``.
+
+    Four cases, none of which needs a transpose. ``skip``: which are not wanted.
+    """
 
     def product(x: Any, y: Any, tx: bool, ty: bool) -> Any:
         attrs: dict[str, Any] = {flags[0]: tx, flags[1]: ty}
@@ -196,7 +210,10 @@ def _is_one_product(op: Operation) -> bool:
 
 
 def _matrix_grad(x: Tensor, g: Any, adj_y: bool) -> Any:
-    """The gradient of the one matrix, from all rows at once: no product per matrix of x and no sum over them."""
+    """The gradient of the one matrix, from all rows at once.
+
+    No product per matrix of x and no sum over them.
+    """
     rows = apply_op("Reshape", x, [-1, x._shape[-1]])  # type: ignore[index]
     row_grads = apply_op("Reshape", g, [-1, g._shape[-1]])
     left, right = (row_grads, rows) if adj_y else (rows, row_grads)
@@ -223,32 +240,52 @@ def _sparse_matmul_grad(op: Operation, g: Any) -> list[Any]:
 # definitions ------------------------------------------------------------------------------------
 
 MATMUL = define(
-    "MatMul", "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(matmul)",
-    shape=_matmul_shape, kernel=_matmul_kernel, grad=_matmul_grad,
-)  # fmt: skip
+    "MatMul",
+    "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(matmul)",
+    shape=_matmul_shape,
+    kernel=_matmul_kernel,
+    grad=_matmul_grad,
+)
 BATCH_MATMUL = define(
-    "BatchMatMul", "x: T, y: T -> output: T; T: type(matmul), adj_x: bool=False, adj_y: bool=False",
-    shape=_batch_matmul_shape, kernel=_equal_batch_matmul_kernel, grad=_batch_matmul_grad,
-)  # fmt: skip
+    "BatchMatMul",
+    "x: T, y: T -> output: T; T: type(matmul), adj_x: bool=False, adj_y: bool=False",
+    shape=_batch_matmul_shape,
+    kernel=_equal_batch_matmul_kernel,
+    grad=_batch_matmul_grad,
+)
 BATCH_MATMUL_V2 = define(
-    "BatchMatMulV2", "x: T, y: T -> output: T; T: type(matmul), adj_x: bool=False, adj_y: bool=False",
-    shape=_batch_matmul_shape, kernel=_batch_matmul_kernel, grad=_batch_matmul_grad,
-)  # fmt: skip
+    "BatchMatMulV2",
+    "x: T, y: T -> output: T; T: type(matmul), adj_x: bool=False, adj_y: bool=False",
+    shape=_batch_matmul_shape,
+    kernel=_batch_matmul_kernel,
+    grad=_batch_matmul_grad,
+)
 SPARSE_MATMUL = define(
     "SparseMatMul",
-    "a: Ta, b: Tb -> product: float32; transpose_a: bool=False, transpose_b: bool=False, a_is_sparse: bool=False, "
-    "b_is_sparse: bool=False, Ta: type(single_or_bfloat16)=float32, Tb: type(single_or_bfloat16)=float32",
-    shape=_matmul_shape, kernel=_sparse_matmul_kernel, grad=_sparse_matmul_grad,
-)  # fmt: skip
+    "a: Ta, b: Tb -> product: float32; transpose_a: bool=False, transpose_b: bool=False, "
+    "a_is_sparse: bool=False, "
+    "b_is_sparse: bool=False, Ta: type(single_or_bfloat16)=float32, Tb: "
+    "type(single_or_bfloat16)=float32",
+    shape=_matmul_shape,
+    kernel=_sparse_matmul_kernel,
+    grad=_sparse_matmul_grad,
+)
 
 
 # what users call --------------------------------------------------------------------------------
 
 
 def matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
-    adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
     """The matrix product; over leading axes it broadcasts."""
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         with name_scope(name, "MatMul", [a, b]) as scope:
@@ -297,14 +334,25 @@ def _via_sparse(
 
 
 def sparse_matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False,
-    b_is_sparse: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
     """A product of matrices that may hold many zeros (computed densely: the flags are hints)."""
     return apply(
-        SPARSE_MATMUL, a, b, transpose_a=transpose_a, transpose_b=transpose_b, a_is_sparse=a_is_sparse,
-        b_is_sparse=b_is_sparse, name=name,
-    )  # fmt: skip
+        SPARSE_MATMUL,
+        a,
+        b,
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        a_is_sparse=a_is_sparse,
+        b_is_sparse=b_is_sparse,
+        name=name,
+    )
 
 
 def batch_matmul(
@@ -315,9 +363,14 @@ def batch_matmul(
 
 
 def matvec(
-    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
-    b_is_sparse: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
     """A matrix times a vector, over leading axes."""
     with name_scope(name, "MatVec", [a, b]):
         x = convert.convert(a, name="a")
@@ -342,7 +395,8 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
             return apply_op(op_type, a, _last_two_exchanged(a), name="transpose")
         if len(a._shape) < 2:
             raise ValueError(
-                f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {shapes.from_plain(a._shape)}"
+                "Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: "
+                f"{shapes.from_plain(a._shape)}"
             )
         rank = len(a._shape)
         return apply_op(op_type, a, [*range(rank - 2), rank - 1, rank - 2], name="transpose")

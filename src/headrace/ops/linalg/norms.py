@@ -27,10 +27,17 @@ __all__ = ["einsum", "eye", "norm", "normalize", "tensordot", "trace"]
 
 
 def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, name: str | None = None,
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
     keep_dims: Any = None,
-) -> Any:  # fmt: skip
-    """Norms of vectors (one axis, or all), of matrices (a pair of axes). ``ord``: euclidean, fro, 1, 2, inf, p > 0."""
+) -> Any:
+    """Norms of vectors (one axis, or all), of matrices (a pair of axes).
+
+    ``ord``: euclidean, fro, 1, 2, inf, p > 0.
+    """
     keep = bool(reductions.one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _norm_axes(axis)
     matrix = isinstance(axes, tuple)
@@ -144,9 +151,12 @@ def trace(x: Any, name: str | None = None) -> Any:
 
 
 def eye(
-    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32,
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Identity matrices, square unless ``num_columns`` is given."""
     kind = dtypes.as_dtype(dtype)
     with name_scope(

@@ -1,7 +1,9 @@
-"""Element-wise functions of two tensors, with broadcasting: ``tf.add``, ``tf.pow``, ``tf.floordiv``; and sums of lists.
+"""Element-wise functions of two tensors, with broadcasting: ``tf.add``, ``tf.pow``,
+``tf.floordiv``; and sums of lists.
 
-Integers follow C: division by zero is an error where the graph runs, ``Div`` truncates, ``FloorDiv`` does not. Floating
-point ``FloorDiv`` is ``floor(x / y)``, which is not always Python's ``//``.
+Integers follow C: division by zero is an error where the graph runs, ``Div`` truncates,
+``FloorDiv`` does not. Floating point ``FloorDiv`` is ``floor(x / y)``, which is not always Python's
+``//``.
 
     >>> mean = tf.add_n(losses) / len(losses)
 """
@@ -29,11 +31,38 @@ from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.unary import again
 
 __all__ = [
-    "accumulate_n", "add", "add_n", "atan2", "div", "div_no_nan", "divide", "divide_no_nan", "floor_div", "floordiv",
-    "floormod", "maximum", "minimum", "mod", "mul", "multiply", "multiply_no_nan", "nextafter", "polyval", "pow",
-    "realdiv", "scalar_mul", "scalar_mul_v2", "squared_difference", "sub", "subtract", "truediv", "truncatediv",
-    "truncatemod", "xdivy", "xlogy",
-]  # fmt: skip
+    "accumulate_n",
+    "add",
+    "add_n",
+    "atan2",
+    "div",
+    "div_no_nan",
+    "divide",
+    "divide_no_nan",
+    "floor_div",
+    "floordiv",
+    "floormod",
+    "maximum",
+    "minimum",
+    "mod",
+    "mul",
+    "multiply",
+    "multiply_no_nan",
+    "nextafter",
+    "polyval",
+    "pow",
+    "realdiv",
+    "scalar_mul",
+    "scalar_mul_v2",
+    "squared_difference",
+    "sub",
+    "subtract",
+    "truediv",
+    "truncatediv",
+    "truncatemod",
+    "xdivy",
+    "xlogy",
+]
 
 _NUMBERS = GROUPS["number"] or frozenset()
 GROUPS["summable"] = _NUMBERS | {dtypes.string}  # Add joins strings
@@ -44,7 +73,10 @@ GROUPS["addn"] = _NUMBERS | {dtypes.variant}
 
 
 def _add(xp: Any, x: Any, y: Any) -> Any:
-    """The sum; strings are joined. Of two scalar strings NumPy makes plain bytes, which is no array."""
+    """The sum; strings are joined.
+
+    Of two scalar strings NumPy makes plain bytes, which is no array.
+    """
     out = xp.add(x, y)
     return np.asarray(out, object) if isinstance(out, bytes) else out
 
@@ -157,10 +189,11 @@ def _add_n(xp: Any, *inputs: Any) -> Any:
     for i, other in enumerate(inputs):
         if other.shape != shape:
             raise errors.InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 "Inputs to operation AddN of type AddN must have the same size and shape.  "
                 f"Input 0: {shapes.show(shape)} != input {i}: {shapes.show(other.shape)}",
-            )  # fmt: skip
+            )
     if len(inputs) == 1:
         return xp.positive(first)
     total = xp.add(first, inputs[1])
@@ -296,9 +329,14 @@ def _define(
     op_type: str, types: str, grad: Any, ufunc: str | None = None, kernel: Any = None
 ) -> OpDef:
     return define(
-        op_type, f"x: T, y: T -> z: T; T: type({types})",
-        shape=shape_fns.broadcast, kernel=kernel, grad=grad, ufunc=ufunc, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        f"x: T, y: T -> z: T; T: type({types})",
+        shape=shape_fns.broadcast,
+        kernel=kernel,
+        grad=grad,
+        ufunc=ufunc,
+        elementwise=True,
+    )
 
 
 ADD = _define("Add", "summable", _add_grad, kernel=_add)
@@ -323,21 +361,37 @@ MUL_NO_NAN = _define("MulNoNan", "inexact", _mul_no_nan_grad, kernel=_mul_no_nan
 XDIVY = _define("Xdivy", "inexact", _xdivy_grad, kernel=_xdivy)
 XLOGY = _define("Xlogy", "inexact", _xlogy_grad, kernel=_xlogy)
 ATAN2 = define(
-    "Atan2", "y: T, x: T -> z: T; T: type(float)",
-    shape=shape_fns.broadcast, ufunc="arctan2", grad=_atan2_grad, elementwise=True,
-)  # fmt: skip
+    "Atan2",
+    "y: T, x: T -> z: T; T: type(float)",
+    shape=shape_fns.broadcast,
+    ufunc="arctan2",
+    grad=_atan2_grad,
+    elementwise=True,
+)
 NEXT_AFTER = define(
-    "NextAfter", "x1: T, x2: T -> output: T; T: type(wide)=float32",
-    shape=shape_fns.broadcast, ufunc="nextafter", grad=_next_after_grad, elementwise=True,
-)  # fmt: skip
+    "NextAfter",
+    "x1: T, x2: T -> output: T; T: type(wide)=float32",
+    shape=shape_fns.broadcast,
+    ufunc="nextafter",
+    grad=_next_after_grad,
+    elementwise=True,
+)
 ADD_N = define(
-    "AddN", "inputs: N*T -> sum: T; N: int, T: type(addn)",
-    shape=_add_n_shape, kernel=_add_n, grad=lambda op, g: [g] * len(op._inputs), elementwise=True,
-)  # fmt: skip
+    "AddN",
+    "inputs: N*T -> sum: T; N: int, T: type(addn)",
+    shape=_add_n_shape,
+    kernel=_add_n,
+    grad=lambda op, g: [g] * len(op._inputs),
+    elementwise=True,
+)
 ACCUMULATE_N = define(
-    "AccumulateNV2", "inputs: N*T -> sum: T; N: int, T: type(number), shape: shape",
-    shape=_add_n_shape, kernel=_add_n, grad=lambda op, g: [g] * len(op._inputs), elementwise=True,
-)  # fmt: skip
+    "AccumulateNV2",
+    "inputs: N*T -> sum: T; N: int, T: type(number), shape: shape",
+    shape=_add_n_shape,
+    kernel=_add_n,
+    grad=lambda op, g: [g] * len(op._inputs),
+    elementwise=True,
+)
 
 
 # what users call --------------------------------------------------------------------------------
@@ -364,21 +418,27 @@ def _converted_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     y = convert(y, None, "y", x.dtype.base_dtype)
     if x.dtype.base_dtype is not y.dtype.base_dtype:
         raise TypeError(
-            f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}. Convert one with tf.cast."
+            f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}. Convert "
+            "one with tf.cast."
         )
     return x, y
 
 
 _TRUE_QUOTIENT = {
-    dtypes.uint8: dtypes.float32, dtypes.int8: dtypes.float32, dtypes.uint16: dtypes.float32,
-    dtypes.int16: dtypes.float32, dtypes.int32: dtypes.float64, dtypes.int64: dtypes.float64,
-}  # fmt: skip
+    dtypes.uint8: dtypes.float32,
+    dtypes.int8: dtypes.float32,
+    dtypes.uint16: dtypes.float32,
+    dtypes.int16: dtypes.float32,
+    dtypes.int32: dtypes.float64,
+    dtypes.int64: dtypes.float64,
+}
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     """Division as in Python 3: small integers give float32, int32 and int64 give float64.
 
-    Each argument is converted by itself: ``tf.truediv(float64_tensor, 2.0)`` is a TypeError, ``float64_tensor / 2.0`` is not.
+    Each argument is converted by itself: ``tf.truediv(float64_tensor, 2.0)`` is a TypeError,
+    ``float64_tensor / 2.0`` is not.
     """
     with name_scope(name, "truediv", [x, y]) as scope:
         x, y = convert_to_tensor(x, name="x"), convert_to_tensor(y, name="y")
@@ -395,7 +455,10 @@ def true_quotient(x: Any, y: Any, name: str | None = None) -> Any:
         if base._kind not in "fc":
             if base not in _TRUE_QUOTIENT:
                 names = ", ".join(sorted(d.name for d in _TRUE_QUOTIENT))
-                raise TypeError(f"Invalid dtype {base!r} in __truediv__. Expected a float, a complex type or one of {names}.")  # fmt: skip
+                raise TypeError(
+                    f"Invalid dtype {base!r} in __truediv__. Expected a float, a complex "
+                    f"type or one of {names}."
+                )
             x, y = (apply_op("Cast", t, DstT=_TRUE_QUOTIENT[base]) for t in (x, y))
         return apply(REAL_DIV, x, y, name=scope)
 
@@ -512,7 +575,10 @@ scalar_mul_v2 = scalar_mul
 
 
 def _list_of_tensors(inputs: Any, function: str) -> list[Any]:
-    wanted = f"{function}: inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape"
+    wanted = (
+        f"{function}: inputs must be an iterable of at least one Tensor/IndexedSlices with "
+        "the same dtype and shape"
+    )
     single = isinstance(inputs, (Tensor, str, bytes)) or not isinstance(inputs, Iterable)
     items = [] if single else list(inputs)
     if not items:

@@ -14,14 +14,27 @@ from headrace.core import shape_fns
 from headrace.core.build import apply
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 
-__all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "population_count", "right_shift"]  # fmt: skip
+__all__ = [
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "invert",
+    "left_shift",
+    "population_count",
+    "right_shift",
+]
 
 
 def _define(op_type: str, ufunc: str | None = None, kernel: Any = None) -> OpDef:
     return define(
-        op_type, "x: T, y: T -> z: T; T: type(int)",
-        shape=shape_fns.broadcast, ufunc=ufunc, kernel=kernel, grad=NOT_DIFFERENTIABLE, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        "x: T, y: T -> z: T; T: type(int)",
+        shape=shape_fns.broadcast,
+        ufunc=ufunc,
+        kernel=kernel,
+        grad=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
 
 
 def _shift(ufunc: str) -> Callable[..., Any]:
@@ -44,13 +57,21 @@ BITWISE_XOR = _define("BitwiseXor", "bitwise_xor")
 LEFT_SHIFT = _define("LeftShift", kernel=_shift("left_shift"))
 RIGHT_SHIFT = _define("RightShift", kernel=_shift("right_shift"))
 INVERT = define(
-    "Invert", "x: T -> y: T; T: type(int)",
-    shape=shape_fns.unchanged, ufunc="invert", grad=NOT_DIFFERENTIABLE, elementwise=True,
-)  # fmt: skip
+    "Invert",
+    "x: T -> y: T; T: type(int)",
+    shape=shape_fns.unchanged,
+    ufunc="invert",
+    grad=NOT_DIFFERENTIABLE,
+    elementwise=True,
+)
 POPULATION_COUNT = define(
-    "PopulationCount", "x: T -> y: uint8; T: type(int)",
-    shape=shape_fns.unchanged, kernel=_population_count, grad=NOT_DIFFERENTIABLE, elementwise=True,
-)  # fmt: skip
+    "PopulationCount",
+    "x: T -> y: uint8; T: type(int)",
+    shape=shape_fns.unchanged,
+    kernel=_population_count,
+    grad=NOT_DIFFERENTIABLE,
+    elementwise=True,
+)
 
 
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Any:

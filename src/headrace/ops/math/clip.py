@@ -1,6 +1,7 @@
 """Keeping values in bounds: clipping by value and by norm, and refusing NaN and infinity.
 
-Gradients may be IndexedSlices: their values are clipped and they stay IndexedSlices; None in a list stays None.
+Gradients may be IndexedSlices: their values are clipped and they stay IndexedSlices; None in a list
+stays None.
 
     >>> grads, norm = tf.clip_by_global_norm(tf.gradients(loss, variables), 5.0)
 """
@@ -27,9 +28,15 @@ from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.binary import true_quotient
 
 __all__ = [
-    "check_numerics", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm",
-    "verify_tensor_all_finite", "verify_tensor_all_finite_v2",
-]  # fmt: skip
+    "check_numerics",
+    "clip_by_average_norm",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
+    "global_norm",
+    "verify_tensor_all_finite",
+    "verify_tensor_all_finite_v2",
+]
 
 
 # ClipByValue ------------------------------------------------------------------------------------
@@ -46,11 +53,14 @@ def _clip_by_value(xp: Any, t: Any, clip_value_min: Any, clip_value_max: Any) ->
     allowed = (t.shape, ())
     if clip_value_min.shape not in allowed or clip_value_max.shape not in allowed:
         raise errors.InvalidArgumentError(
-            None, None,
-            "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
-            f"input shape: {shapes.show(t.shape)} clip_value_min shape: {shapes.show(clip_value_min.shape)} "
+            None,
+            None,
+            "clip_value_min and clip_value_max must be either of the same shape as input, "
+            "or a scalar. "
+            f"input shape: {shapes.show(t.shape)} clip_value_min shape: "
+            f"{shapes.show(clip_value_min.shape)} "
             f"clip_value_max shape: {shapes.show(clip_value_max.shape)}",
-        )  # fmt: skip
+        )
     return xp.maximum(xp.minimum(t, clip_value_max), clip_value_min)
 
 
@@ -66,9 +76,13 @@ def _clip_by_value_grad(op: Operation, g: Any) -> list[Any]:
 
 
 CLIP_BY_VALUE = define(
-    "ClipByValue", "t: T, clip_value_min: T, clip_value_max: T -> output: T; T: type(number)",
-    shape=_clip_shape, kernel=_clip_by_value, grad=_clip_by_value_grad, elementwise=True,
-)  # fmt: skip
+    "ClipByValue",
+    "t: T, clip_value_min: T, clip_value_max: T -> output: T; T: type(number)",
+    shape=_clip_shape,
+    kernel=_clip_by_value,
+    grad=_clip_by_value_grad,
+    elementwise=True,
+)
 
 
 # CheckNumerics ----------------------------------------------------------------------------------
@@ -93,10 +107,14 @@ def _check_numerics_grad(op: Operation, g: Any) -> list[Any]:
 
 
 CHECK_NUMERICS = define(
-    "CheckNumerics", "tensor: T -> output: T; T: type(float), message: str",
-    shape=shape_fns.unchanged, kernel=_check_numerics, grad=_check_numerics_grad, view=True,
+    "CheckNumerics",
+    "tensor: T -> output: T; T: type(float), message: str",
+    shape=shape_fns.unchanged,
+    kernel=_check_numerics,
+    grad=_check_numerics_grad,
+    view=True,
     stateful=True,  # its error is its effect: a control dependency on it must keep it
-)  # fmt: skip
+)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
@@ -194,7 +212,10 @@ def global_norm(t_list: Any, name: str | None = None) -> Any:
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
-    """All tensors scaled by one factor so that their common norm is at most ``clip_norm``; and that norm."""
+    """All tensors scaled by one factor so that their common norm is at most ``clip_norm``.
+
+    And that norm.
+    """
     items = _sequence(t_list)
     norm = global_norm(items, name) if use_norm is None else use_norm
     with name_scope(

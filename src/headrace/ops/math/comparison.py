@@ -17,9 +17,21 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
 
 __all__ = [
-    "approximate_equal", "equal", "greater", "greater_equal", "is_finite", "is_inf", "is_nan", "less", "less_equal",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
-]  # fmt: skip
+    "approximate_equal",
+    "equal",
+    "greater",
+    "greater_equal",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+]
 
 
 def _equality_shape(c: Inference) -> list[Shape]:
@@ -53,30 +65,46 @@ def _equality(ufunc: str, unequal_shapes: bool) -> Callable[..., Any]:
 
 def _define_equality(op_type: str, ufunc: str, unequal_shapes: bool) -> OpDef:
     return define(
-        op_type, "x: T, y: T -> z: bool; incompatible_shape_error: bool=True",
-        shape=_equality_shape, kernel=_equality(ufunc, unequal_shapes), grad=NOT_DIFFERENTIABLE, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        "x: T, y: T -> z: bool; incompatible_shape_error: bool=True",
+        shape=_equality_shape,
+        kernel=_equality(ufunc, unequal_shapes),
+        grad=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
 
 
 def _define_order(op_type: str, ufunc: str) -> OpDef:
     return define(
-        op_type, "x: T, y: T -> z: bool; T: type(real)",
-        shape=shape_fns.broadcast, ufunc=ufunc, grad=NOT_DIFFERENTIABLE, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        "x: T, y: T -> z: bool; T: type(real)",
+        shape=shape_fns.broadcast,
+        ufunc=ufunc,
+        grad=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
 
 
 def _define_logic(op_type: str, ufunc: str) -> OpDef:
     return define(
-        op_type, "x: bool, y: bool -> z: bool",
-        shape=shape_fns.broadcast, ufunc=ufunc, grad=NOT_DIFFERENTIABLE, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        "x: bool, y: bool -> z: bool",
+        shape=shape_fns.broadcast,
+        ufunc=ufunc,
+        grad=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
 
 
 def _define_test(op_type: str, ufunc: str) -> OpDef:
     return define(
-        op_type, "x: T -> y: bool; T: type(float)",
-        shape=shape_fns.unchanged, ufunc=ufunc, grad=NOT_DIFFERENTIABLE, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        "x: T -> y: bool; T: type(float)",
+        shape=shape_fns.unchanged,
+        ufunc=ufunc,
+        grad=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
 
 
 def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
@@ -92,15 +120,23 @@ LESS_EQUAL = _define_order("LessEqual", "less_equal")
 GREATER = _define_order("Greater", "greater")
 GREATER_EQUAL = _define_order("GreaterEqual", "greater_equal")
 APPROXIMATE_EQUAL = define(
-    "ApproximateEqual", "x: T, y: T -> z: bool; T: type(number), tolerance: float=1e-05",
-    shape=shape_fns.same_shape_inputs, kernel=_approximate_equal, grad=NOT_DIFFERENTIABLE, elementwise=True,
-)  # fmt: skip
+    "ApproximateEqual",
+    "x: T, y: T -> z: bool; T: type(number), tolerance: float=1e-05",
+    shape=shape_fns.same_shape_inputs,
+    kernel=_approximate_equal,
+    grad=NOT_DIFFERENTIABLE,
+    elementwise=True,
+)
 LOGICAL_AND = _define_logic("LogicalAnd", "logical_and")
 LOGICAL_OR = _define_logic("LogicalOr", "logical_or")
 LOGICAL_NOT = define(
-    "LogicalNot", "x: bool -> y: bool",
-    shape=shape_fns.unchanged, ufunc="logical_not", grad=NOT_DIFFERENTIABLE, elementwise=True,
-)  # fmt: skip
+    "LogicalNot",
+    "x: bool -> y: bool",
+    shape=shape_fns.unchanged,
+    ufunc="logical_not",
+    grad=NOT_DIFFERENTIABLE,
+    elementwise=True,
+)
 IS_NAN = _define_test("IsNan", "isnan")
 IS_INF = _define_test("IsInf", "isinf")
 IS_FINITE = _define_test("IsFinite", "isfinite")

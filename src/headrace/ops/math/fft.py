@@ -1,7 +1,7 @@
 """Fourier transforms over the last one, two or three axes.
 
-Complex transforms keep the precision of their input; the real ones (RFFT, IRFFT) are float32 and complex64, as
-TensorFlow's registered ops are. ``fft_length`` crops or pads with zeros.
+Complex transforms keep the precision of their input; the real ones (RFFT, IRFFT) are float32 and
+complex64, as TensorFlow's registered ops are. ``fft_length`` crops or pads with zeros.
 
     tf.signal.irfft(tf.signal.rfft(x))  # x again, if its length is even
 """
@@ -22,9 +22,21 @@ from headrace.core.shapes import Dim, Shape
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = [
-    "fft", "fft2d", "fft3d", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftshift", "irfft", "irfft2d", "irfft3d",
-    "rfft", "rfft2d", "rfft3d",
-]  # fmt: skip
+    "fft",
+    "fft2d",
+    "fft3d",
+    "fftshift",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
+    "ifftshift",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
+]
 
 GROUPS["complex"] = frozenset([dtypes.complex64, dtypes.complex128])
 
@@ -65,11 +77,12 @@ def _complex_shape(c: Inference, rank: int) -> list[Shape]:
 
 def _define_complex(rank: int, inverse: bool) -> OpDef:
     return define(
-        _name(rank, inverse), "input: Tcomplex -> output: Tcomplex; Tcomplex: type(complex)=complex64",
+        _name(rank, inverse),
+        "input: Tcomplex -> output: Tcomplex; Tcomplex: type(complex)=complex64",
         shape=lambda c: _complex_shape(c, rank),
         kernel=lambda xp, x: _complex_kernel(xp, x, rank, inverse),
         grad=lambda op, g: _complex_grad(op, g, rank, inverse),
-    )  # fmt: skip
+    )
 
 
 # real transforms --------------------------------------------------------------------------------
@@ -128,7 +141,9 @@ def _real_shape(c: Inference, rank: int, inverse: bool) -> list[Shape]:
 
 
 def _real_grad(op: Operation, g: Any, rank: int) -> list[Any]:
-    """The real part of the complex inverse transform of the gradient, with the half that RFFT drops taken as zero."""
+    """The real part of the complex inverse transform of the gradient, with the half that RFFT
+    drops taken as zero.
+    """
     x, length = op._inputs
     n = length[-1]  # type: ignore[index]
     missing = n - apply_op("Shape", g)[-1]
@@ -154,7 +169,10 @@ def _fitted(g: Any, x: Tensor) -> Any:
 
 
 def _inverse_real_grad(op: Operation, g: Any, rank: int) -> list[Any]:
-    """The forward transform; every frequency but the first (and the last of an even length) stands for two."""
+    """The forward transform.
+
+    Every frequency but the first (and the last of an even length) stands for two.
+    """
     x, length = op._inputs
     odd = apply_op("FloorMod", length[-1], 2)  # type: ignore[index]
     bins = apply_op("FloorDiv", length[-1], 2) + 1  # type: ignore[index]
@@ -178,7 +196,7 @@ def _define_real(rank: int, inverse: bool) -> OpDef:
         kernel=lambda xp, x, n: kernel(xp, x, n, rank),
         grad=lambda op, g: grad(op, g, rank),
         known_inputs=(1,),
-    )  # fmt: skip
+    )
 
 
 FFT, FFT2D, FFT3D = (_define_complex(r, False) for r in (1, 2, 3))

@@ -1,8 +1,8 @@
 """Python's operators on tensors: ``x + 1``, ``2 / x``, ``-x``, ``x[1:]``.
 
-``install()`` puts them on :class:`Tensor`; ``OPERATORS`` has the same functions by name for other classes that compute
-with tensors (variables, which pass their value). A plain number gets the type of the tensor beside it. ``x == y`` stays
-identity, as in TF 1.15.
+``install()`` puts them on :class:`Tensor`; ``OPERATORS`` has the same functions by name for other
+classes that compute with tensors (variables, which pass their value). A plain number gets the type
+of the tensor beside it. ``x == y`` stays identity, as in TF 1.15.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels of reductions and scans, and how they are made fast on NumPy.
 
-A sum of floats over neighbouring axes is a product with a vector of ones: BLAS is several times faster there than
-``np.add.reduce``. Half types are summed in float32.
+A sum of floats over neighbouring axes is a product with a vector of ones: BLAS is several times
+faster there than ``np.add.reduce``. Half types are summed in float32.
 
     sum_kernel(xp, x, np.array([1, 2]), keep_dims=False)
 """
@@ -25,10 +25,21 @@ from headrace.kernels.numpy.openblas import hold_blas
 from headrace.runtime.thread_pool import spread
 
 __all__ = [
-    "all_kernel", "any_kernel", "argmax_kernel", "argmin_kernel", "cumprod_kernel", "cumsum_kernel",
-    "cumulative_logsumexp_kernel", "euclidean_norm_kernel", "l2_loss_kernel", "max_kernel", "mean_kernel",
-    "min_kernel", "prod_kernel", "sum_kernel",
-]  # fmt: skip
+    "all_kernel",
+    "any_kernel",
+    "argmax_kernel",
+    "argmin_kernel",
+    "cumprod_kernel",
+    "cumsum_kernel",
+    "cumulative_logsumexp_kernel",
+    "euclidean_norm_kernel",
+    "l2_loss_kernel",
+    "max_kernel",
+    "mean_kernel",
+    "min_kernel",
+    "prod_kernel",
+    "sum_kernel",
+]
 
 _add_reduction: Any = np.add.reduce
 _multiply_reduction: Any = np.multiply.reduce
@@ -43,7 +54,10 @@ def _axes(axes: Any, rank: int) -> tuple[int, ...] | None:
 
 @functools.lru_cache(maxsize=1024)
 def _normal_axes(data: bytes, itemsize: int, rank: int) -> tuple[int, ...] | None:
-    """Kept by value: the same few axes come with every run. Repeated axes count once, as in TensorFlow."""
+    """Kept by value.
+
+    The same few axes come with every run. Repeated axes count once, as in TensorFlow.
+    """
     found = np.frombuffer(data, np.int32 if itemsize == 4 else np.int64).tolist()
     for a in found:
         if not -rank <= a < rank:
@@ -68,7 +82,8 @@ def _axis(axis: Any, rank: int, what: str) -> int:
 #: The type characters of float16 and bfloat16.
 _HALVES = "eE"
 _BLAS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
-#: A product with ones pays from this many elements on, if what NumPy would add at a time is no longer than the second.
+#: A product with ones pays from this many elements on, if what NumPy would add at a time is no
+#: longer than the second.
 _BLAS_FROM, _BLAS_RUN = 1024, 1024
 #: Elements from which the kernel library is asked for sums of long rows.
 _LARGE = 1 << 18
@@ -79,7 +94,9 @@ _ONES_MAX = 1 << 20
 
 
 def _blas_sum(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
-    """The sum over neighbouring axes of a contiguous array as a matrix product, or None where that does not pay."""
+    """The sum over neighbouring axes of a contiguous array as a matrix product, or None where that
+    does not pay.
+    """
     first, last = axes[0], axes[-1]
     shape = x.shape
     outer, inner = math.prod(shape[:first]), math.prod(shape[last + 1 :])
@@ -106,7 +123,10 @@ def _blas_sum(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
 
 
 def _cuts(rows: int) -> list[tuple[int, int]]:
-    """Parts of the rows, always as many: what is computed does not depend on the number of threads."""
+    """Parts of the rows, always as many.
+
+    What is computed does not depend on the number of threads.
+    """
     share = -(-rows // _PARTS)
     return [(lo, min(lo + share, rows)) for lo in range(0, rows, share)]
 
@@ -215,7 +235,10 @@ def _extreme(xp: Any, x: Any, axes: Any, keep: bool, ufunc: str) -> Any:
 
 
 def _extreme_of_short_rows(function: Any, x: Any) -> Any:
-    """NumPy pays 70 ns a row along a short last axis; blocks of rows, turned, are reduced in whole vectors."""
+    """NumPy pays 70 ns a row along a short last axis.
+
+    Blocks of rows, turned, are reduced in whole vectors.
+    """
     rows = x.reshape(-1, x.shape[-1])
     out = np.empty(rows.shape[0], x.dtype)
     for i in range(0, rows.shape[0], 4096):

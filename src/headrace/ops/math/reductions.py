@@ -1,7 +1,7 @@
 """Reductions and scans: Sum, Mean, Max, ArgMax, Cumsum and their like.
 
-Axes arrive as a tensor (a scalar or a vector, negative ones count from the end). A reduction keeps the dtype of its
-input. A gradient is broadcast back, never tiled.
+Axes arrive as a tensor (a scalar or a vector, negative ones count from the end). A reduction keeps
+the dtype of its input. A gradient is broadcast back, never tiled.
 
     tf.reduce_mean(x, axis=[1, 2])  # ops: Const (the axes), Mean
 """
@@ -25,11 +25,30 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.ops.math import reduction_kernels as kernels
 
 __all__ = [
-    "arg_max", "arg_min", "argmax", "argmax_v2", "argmin", "argmin_v2", "count_nonzero", "count_nonzero_v2", "cumprod",
-    "cumsum", "cumulative_logsumexp", "l2_loss", "reduce_all", "reduce_any", "reduce_euclidean_norm",
-    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum",
+    "arg_max",
+    "arg_min",
+    "argmax",
+    "argmax_v2",
+    "argmin",
+    "argmin_v2",
+    "count_nonzero",
+    "count_nonzero_v2",
+    "cumprod",
+    "cumsum",
+    "cumulative_logsumexp",
+    "l2_loss",
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_std",
+    "reduce_sum",
     "reduce_variance",
-]  # fmt: skip
+]
 
 GROUPS["half_single_double"] = (GROUPS["float"] or frozenset()) - {bfloat16}
 
@@ -51,7 +70,10 @@ def _without_axis(c: Inference) -> list[Shape]:
         return [(None,) * (len(shape) - 1)]
     a = int(axis)
     if not -len(shape) <= a < len(shape):
-        raise ValueError(f"Dimension ({a}) must be in the range [{-len(shape)}, {len(shape)}), where {len(shape)} is the number of dimensions in the input.")  # fmt: skip
+        raise ValueError(
+            f"Dimension ({a}) must be in the range [{-len(shape)}, {len(shape)}), where "
+            f"{len(shape)} is the number of dimensions in the input."
+        )
     a %= len(shape)
     return [shape[:a] + shape[a + 1 :]]
 
@@ -60,7 +82,10 @@ def _without_axis(c: Inference) -> list[Shape]:
 
 
 def shape_tensor(x: Tensor) -> Any:
-    """The shape of a tensor as something an op takes for a shape: a list if it is known, else a tensor."""
+    """The shape of a tensor as something an op takes for a shape.
+
+    A list if it is known, else a tensor.
+    """
     known = x._shape
     return apply_op("Shape", x) if known is None or None in known else list(known)
 
@@ -85,7 +110,9 @@ def _for_broadcast(op: Operation, value: Any) -> Any:
 
 
 def _kept_shape(x: Tensor, axes: Tensor) -> Any:
-    """The shape of the output with reduced axes kept, when rank or axes are known only at run time."""
+    """The shape of the output with reduced axes kept, when rank or axes are known only at run
+    time.
+    """
     rank = apply_op("Rank", x)
     where = _counted_from_front(axes, rank)
     ones = apply_op("OnesLike", where)
@@ -219,13 +246,22 @@ def _cumulative_logsumexp_grad(op: Operation, g: Any) -> list[Any]:
 
 # definitions ------------------------------------------------------------------------------------
 
-_REDUCTION = "input: T, reduction_indices: Tidx -> output: T; keep_dims: bool=False, T: type(number), Tidx: type(index)=int32"
-_BOOL_REDUCTION = "input: bool, reduction_indices: Tidx -> output: bool; keep_dims: bool=False, Tidx: type(index)=int32"
+_REDUCTION = (
+    "input: T, reduction_indices: Tidx -> output: T; keep_dims: bool=False, T: type(number), "
+    "Tidx: type(index)=int32"
+)
+_BOOL_REDUCTION = (
+    "input: bool, reduction_indices: Tidx -> output: bool; keep_dims: bool=False, Tidx: "
+    "type(index)=int32"
+)
 _ARG = (
     "input: T, dimension: Tidx -> output: output_type; T: type(number), Tidx: type(index)=int32, "
     "output_type: type(index)=int64"
 )
-_SCAN = "x: T, axis: Tidx -> out: T; exclusive: bool=False, reverse: bool=False, T: type(number), Tidx: type(index)=int32"
+_SCAN = (
+    "x: T, axis: Tidx -> out: T; exclusive: bool=False, reverse: bool=False, T: type(number), "
+    "Tidx: type(index)=int32"
+)
 
 
 def _define_reduction(name: str, kernel: Any, grad: Any, signature: str = _REDUCTION) -> OpDef:
@@ -269,13 +305,18 @@ def _define_scan(name: str, kernel: Any, grad: Any, signature: str = _SCAN) -> O
 CUMSUM = _define_scan("Cumsum", kernels.cumsum_kernel, _cumsum_grad)
 CUMPROD = _define_scan("Cumprod", kernels.cumprod_kernel, _cumprod_grad)
 CUMULATIVE_LOGSUMEXP = _define_scan(
-    "CumulativeLogsumexp", kernels.cumulative_logsumexp_kernel, _cumulative_logsumexp_grad,
+    "CumulativeLogsumexp",
+    kernels.cumulative_logsumexp_kernel,
+    _cumulative_logsumexp_grad,
     _SCAN.replace("type(number)", "type(half_single_double)"),
-)  # fmt: skip
+)
 L2_LOSS = define(
-    "L2Loss", "t: T -> output: T; T: type(float)",
-    shape=shape_fns.scalar, kernel=kernels.l2_loss_kernel, grad=lambda op, g: [op._inputs[0] * g],
-)  # fmt: skip
+    "L2Loss",
+    "t: T -> output: T; T: type(float)",
+    shape=shape_fns.scalar,
+    kernel=kernels.l2_loss_kernel,
+    grad=lambda op, g: [op._inputs[0] * g],
+)
 
 
 # what users call --------------------------------------------------------------------------------
@@ -290,7 +331,15 @@ def one_of(new: str, value: Any, old: str, deprecated: Any) -> Any:
     return deprecated
 
 
-def _reduce(opdef: OpDef, x: Any, axis: Any, keep: Any, name: str | None, old_axis: Any = None, old_keep: Any = None) -> Any:  # fmt: skip
+def _reduce(
+    opdef: OpDef,
+    x: Any,
+    axis: Any,
+    keep: Any,
+    name: str | None,
+    old_axis: Any = None,
+    old_keep: Any = None,
+) -> Any:
     axis = one_of("axis", axis, "reduction_indices", old_axis)
     given = one_of("keepdims", keep, "keep_dims", old_keep)
     keep = False if given is None else given
@@ -314,39 +363,59 @@ def _all_axes(x: Tensor) -> Any:
 
 
 def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Any:
     """The sum over some axes, or over all."""
     return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Any:
     """The mean over some axes; of integers it is rounded towards zero."""
     return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Any:
     return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Any:
     return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Any:
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -356,16 +425,24 @@ def _booleans(x: Any) -> Any:
 
 
 def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Any:
     return _reduce(ALL, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Any:
     return _reduce(ANY, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -376,9 +453,13 @@ def reduce_euclidean_norm(
 
 
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Any:
     """log(sum(exp(x))), without overflow."""
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     given = one_of("keepdims", keepdims, "keep_dims", keep_dims)
@@ -411,9 +492,15 @@ def reduce_std(
 
 
 def count_nonzero(
-    input_tensor: Any = None, axis: Any = None, keepdims: Any = None, dtype: Any = int64, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None, input: Any = None,
-) -> Any:  # fmt: skip
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+    dtype: Any = int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+    input: Any = None,
+) -> Any:
     """How many elements differ from zero (for strings: from the empty one)."""
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
@@ -446,7 +533,9 @@ def argmax(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Any:
-    """The index of the largest value along an axis (0 if none is given); of equal ones the first."""
+    """The index of the largest value along an axis (0 if none is given); of equal ones the
+    first.
+    """
     axis = one_of("axis", axis, "dimension", dimension)
     return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
 

@@ -1,7 +1,7 @@
 """Segment reductions: rows of ``data`` with the same id are joined into one row of the output.
 
-Sorted ids are cut into runs and reduced with ``ufunc.reduceat``; unsorted sums of many rows are the product with a sparse
-0/1 matrix (SciPy), which adds rows in place; everything else is ``ufunc.at``.
+Sorted ids are cut into runs and reduced with ``ufunc.reduceat``; unsorted sums of many rows are the
+product with a sparse 0/1 matrix (SciPy), which adds rows in place; everything else is ``ufunc.at``.
 
     tf.unsorted_segment_sum([[1., 2.], [3., 4.]], [1, 1], 3)  # [[0, 0], [4, 6], [0, 0]]
 """
@@ -24,11 +24,24 @@ from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
 
 __all__ = [
-    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "sparse_segment_mean",
-    "sparse_segment_mean_v2", "sparse_segment_sqrt_n", "sparse_segment_sqrt_n_v2", "sparse_segment_sum",
-    "sparse_segment_sum_v2", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum",
-]  # fmt: skip
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "sparse_segment_mean",
+    "sparse_segment_mean_v2",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sqrt_n_v2",
+    "sparse_segment_sum",
+    "sparse_segment_sum_v2",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum",
+]
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
@@ -45,7 +58,10 @@ def _check_sorted(ids: Any, rows: int) -> None:
 
 
 def _check_order(ids: Any) -> None:
-    """TensorFlow walks through the runs of equal ids up to the first that is wrong; the last id gives the size."""
+    """TensorFlow walks through the runs of equal ids up to the first that is wrong.
+
+    The last id gives the size.
+    """
     if not ids.size:
         return
     if ids[-1] < 0:
@@ -60,7 +76,8 @@ def _check_order(ids: Any) -> None:
             raise _invalid("segment ids are not increasing")
         if not 0 <= ids[end] < size:
             raise _invalid(
-                f"Segment id {ids[end]} out of range [0, {size}), possibly because 'segment_ids' input is not sorted."
+                f"Segment id {ids[end]} out of range [0, {size}), possibly because "
+                "'segment_ids' input is not sorted."
             )
 
 
@@ -98,7 +115,8 @@ def _segment_mean_kernel(xp: Any, data: Any, segment_ids: Any) -> Any:
 
 # unsorted ids -----------------------------------------------------------------------------------
 
-#: From this many elements on, summing rows through a sparse matrix pays (25 times faster than ``np.add.at``).
+#: From this many elements on, summing rows through a sparse matrix pays (25 times faster than
+#: ``np.add.at``).
 _SPARSE_FROM = 1 << 14
 
 
@@ -127,7 +145,8 @@ def _flat_rows(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
     """``data`` as a matrix with one row per id; rows with a negative id are dropped."""
     if data.shape[: ids.ndim] != ids.shape:
         raise _invalid(
-            f"data.shape = {shapes.show(data.shape)} does not start with segment_ids.shape = {shapes.show(ids.shape)}"
+            f"data.shape = {shapes.show(data.shape)} does not start with "
+            f"segment_ids.shape = {shapes.show(ids.shape)}"
         )
     flat = ids.reshape(-1)
     rows = data.reshape(flat.size, math.prod(data.shape[ids.ndim :]))
@@ -237,7 +256,8 @@ def _sparse_grad_kernel(scale: str) -> Any:
         count = int(segment_ids[-1]) + 1 if segment_ids.size else 0
         if count > grad.shape[0]:
             raise _invalid(
-                f"Invalid number of segments: {count} by the ids, {grad.shape[0]} rows of the gradient"
+                f"Invalid number of segments: {count} by the ids, {grad.shape[0]} rows of "
+                "the gradient"
             )
         bad = np.flatnonzero((segment_ids < 0) | (segment_ids >= grad.shape[0]))
         if bad.size:
@@ -327,7 +347,9 @@ def _segment_mean_grad(op: Operation, g: Any) -> list[Any]:
 
 
 def _aligned(values: Any, rows: Any) -> Any:
-    """Values for leading axes, with axes of length one added so that they broadcast against ``rows``."""
+    """Values for leading axes, with axes of length one added so that they broadcast against
+    ``rows``.
+    """
     have, want = values._shape, rows._shape
     if have is not None and want is not None:
         for _ in range(len(want) - len(have)):
@@ -390,7 +412,8 @@ def _segment_prod_grad(op: Operation, g: Any) -> list[Any]:
 def _prod_grad(op: Operation, g: Any, count: Any) -> Any:
     """The product of a segment's other elements: by division, but apart where an element is zero.
 
-    One zero in a segment: only that element has a gradient, the product of the others. More than one: none has.
+    One zero in a segment: only that element has a gradient, the product of the others. More than
+    one: none has.
     """
     data, ids = op._inputs[:2]
     gatherer = _Gatherer(ids)
@@ -439,14 +462,16 @@ def _sparse_grad_grad(op_type: str) -> Any:
 
 _SORTED = "data: T, segment_ids: Tindices -> output: T; T: type({}), Tindices: type(index)"
 _UNSORTED = (
-    "data: T, segment_ids: Tindices, num_segments: Tnumsegments -> output: T; T: type({}), Tindices: type(index), "
+    "data: T, segment_ids: Tindices, num_segments: Tnumsegments -> output: T; T: "
+    "type({}), Tindices: type(index), "
     "Tnumsegments: type(index)=int32"
 )
 _SPARSE = (
     "data: T, indices: Tidx, segment_ids: int32 -> output: T; T: type({}), Tidx: type(index)=int32"
 )
 _SPARSE_N = (
-    "data: T, indices: Tidx, segment_ids: int32, num_segments: Tnumsegments -> output: T; T: type({}), "
+    "data: T, indices: Tidx, segment_ids: int32, num_segments: Tnumsegments -> output: T; "
+    "T: type({}), "
     "Tidx: type(index)=int32, Tnumsegments: type(index)=int32"
 )
 _SPARSE_GRAD = (
@@ -480,13 +505,22 @@ def _unsorted(name: str, kernel: Any, group: str, grad: Any) -> OpDef:
 
 def _sparse(name: str, scale: str, group: str, grad: Any) -> tuple[OpDef, OpDef]:
     plain = define(
-        name, _SPARSE.format(group), shape=_rows_unknown, kernel=_sparse_kernel(scale), grad=grad,
+        name,
+        _SPARSE.format(group),
+        shape=_rows_unknown,
+        kernel=_sparse_kernel(scale),
+        grad=grad,
         data_dependent_shape=True,
-    )  # fmt: skip
+    )
     sized = define(
-        name + "WithNumSegments", _SPARSE_N.format(group), shape=_rows_given, kernel=_sparse_kernel_n(scale),
-        grad=grad, known_inputs=(3,), host_only=True,
-    )  # fmt: skip
+        name + "WithNumSegments",
+        _SPARSE_N.format(group),
+        shape=_rows_given,
+        kernel=_sparse_kernel_n(scale),
+        grad=grad,
+        known_inputs=(3,),
+        host_only=True,
+    )
     return plain, sized
 
 
@@ -514,9 +548,14 @@ SPARSE_SQRT_N = _sparse(
 )
 for _name, _scale in (("SparseSegmentMean", "mean"), ("SparseSegmentSqrtN", "sqrt")):
     define(
-        _name + "Grad", _SPARSE_GRAD, shape=_rows_given, kernel=_sparse_grad_kernel(_scale),
-        grad=_sparse_grad_grad(_name + "WithNumSegments"), known_inputs=(3,), host_only=True,
-    )  # fmt: skip
+        _name + "Grad",
+        _SPARSE_GRAD,
+        shape=_rows_given,
+        kernel=_sparse_grad_kernel(_scale),
+        grad=_sparse_grad_grad(_name + "WithNumSegments"),
+        known_inputs=(3,),
+        host_only=True,
+    )
 
 
 # what users call --------------------------------------------------------------------------------

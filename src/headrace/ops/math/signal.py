@@ -1,7 +1,8 @@
-"""Signals: frames, windows, short-time Fourier transforms, cosine transforms, mel spectra (``tf.signal``).
+"""Signals: frames, windows, short-time Fourier transforms, cosine transforms, mel spectra
+(``tf.signal``).
 
-Built from other ops, so that everything has gradients. Framing is a gather with constant indices, and its adjoint, adding
-overlapping frames, a segment sum.
+Built from other ops, so that everything has gradients. Framing is a gather with constant indices,
+and its adjoint, adding overlapping frames, a segment sum.
 
     spectrogram = tf.abs(tf.signal.stft(audio, frame_length=400, frame_step=160))
 """
@@ -21,9 +22,18 @@ from headrace.core.tensor import Tensor
 from headrace.ops.math.fft import irfft, rfft
 
 __all__ = [
-    "dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
-    "linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft",
-]  # fmt: skip
+    "dct",
+    "frame",
+    "hamming_window",
+    "hann_window",
+    "idct",
+    "inverse_stft",
+    "inverse_stft_window_fn",
+    "linear_to_mel_weight_matrix",
+    "mfccs_from_log_mel_spectrograms",
+    "overlap_and_add",
+    "stft",
+]
 
 
 def _known(value: Any) -> int | None:
@@ -97,9 +107,14 @@ def inverse_stft_window_fn(
 
 
 def frame(
-    signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False, pad_value: Any = 0, axis: int = -1,
+    signal: Any,
+    frame_length: Any,
+    frame_step: Any,
+    pad_end: bool = False,
+    pad_value: Any = 0,
+    axis: int = -1,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Overlapping pieces of an axis, on a new axis before it."""
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         x = convert.convert(signal, name="signal")
@@ -167,10 +182,18 @@ def _enclosing_power_of_two(n: int) -> int:
 
 
 def stft(
-    signals: Any, frame_length: Any, frame_step: Any, fft_length: Any = None, window_fn: Any = hann_window,
-    pad_end: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
-    """Fourier transforms of windowed, overlapping frames: [..., samples] -> [..., frames, fft_length // 2 + 1]."""
+    signals: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Any = hann_window,
+    pad_end: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Fourier transforms of windowed, overlapping frames.
+
+    [..., samples] -> [..., frames, fft_length // 2 + 1].
+    """
     with name_scope(name, "stft", [signals, frame_length, frame_step]):
         length = _required(frame_length, "frame_length")
         size = _enclosing_power_of_two(length) if fft_length is None else fft_length
@@ -181,9 +204,13 @@ def stft(
 
 
 def inverse_stft(
-    stfts: Any, frame_length: Any, frame_step: Any, fft_length: Any = None, window_fn: Any = hann_window,
+    stfts: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Any = hann_window,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     with name_scope(name, "inverse_stft", [stfts]):
         length = _required(frame_length, "frame_length")
         size = (
@@ -212,7 +239,10 @@ def dct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """The cosine transform of type I, II or III over the last axis; ``norm="ortho"`` makes II and III orthogonal."""
+    """The cosine transform of type I, II or III over the last axis.
+
+    ``norm="ortho"`` makes II and III orthogonal.
+    """
     _check_dct(type, n, axis, norm)
     with name_scope(name, "dct", [input]):
         x: Any = convert.convert(input, dtypes.float32)
@@ -270,10 +300,17 @@ def _mel(hertz: Any) -> Any:
 
 
 def linear_to_mel_weight_matrix(
-    num_mel_bins: int = 20, num_spectrogram_bins: int = 129, sample_rate: Any = 8000, lower_edge_hertz: float = 125.0,
-    upper_edge_hertz: float = 3800.0, dtype: Any = dtypes.float32, name: str | None = None,
-) -> Any:  # fmt: skip
-    """Triangular bands of equal width on the mel scale, as a [num_spectrogram_bins, num_mel_bins] matrix."""
+    num_mel_bins: int = 20,
+    num_spectrogram_bins: int = 129,
+    sample_rate: Any = 8000,
+    lower_edge_hertz: float = 125.0,
+    upper_edge_hertz: float = 3800.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Any:
+    """Triangular bands of equal width on the mel scale, as a [num_spectrogram_bins, num_mel_bins]
+    matrix.
+    """
     with name_scope(name, "linear_to_mel_weight_matrix"):
         rate = (
             float(static_value(sample_rate))
@@ -286,7 +323,8 @@ def linear_to_mel_weight_matrix(
             or not 0 <= lower_edge_hertz < upper_edge_hertz <= rate / 2
         ):
             raise ValueError(
-                f"Need num_mel_bins > 0 and 0 <= lower_edge_hertz < upper_edge_hertz <= sample_rate / 2, got "
+                "Need num_mel_bins > 0 and 0 <= lower_edge_hertz < upper_edge_hertz <= "
+                "sample_rate / 2, got "
                 f"{num_mel_bins}, {lower_edge_hertz}, {upper_edge_hertz} and sample rate {rate}."
             )
         # the bin of frequency zero has no place on the mel scale: it gets a row of zeros

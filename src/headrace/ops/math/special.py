@@ -24,9 +24,21 @@ from headrace.core.tensor import Operation
 from headrace.ops.internal import gradient_helpers as gu
 
 __all__ = [
-    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "betainc", "digamma", "erf", "erfc", "igamma", "igammac",
-    "lbeta", "lgamma", "polygamma", "zeta",
-]  # fmt: skip
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "betainc",
+    "digamma",
+    "erf",
+    "erfc",
+    "igamma",
+    "igammac",
+    "lbeta",
+    "lgamma",
+    "polygamma",
+    "zeta",
+]
 
 
 # kernels ----------------------------------------------------------------------------------------
@@ -57,8 +69,9 @@ _STENCIL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
     """dP(a, x)/da.
 
-    There is no closed form. P and Q = 1 - P are smooth in a, so a difference of high order in float64 is good to about
-    ten digits; the smaller of the two is taken, so that nothing cancels in the tails.
+    There is no closed form. P and Q = 1 - P are smooth in a, so a difference of high order in
+    float64 is good to about ten digits; the smaller of the two is taken, so that nothing cancels in
+    the tails.
     """
     dtype = x.dtype
     a, x = xp.asarray(a, np.float64), xp.asarray(x, np.float64)
@@ -189,16 +202,24 @@ def _betainc_grad(op: Operation, g: Any) -> list[Any]:
 
 def _define(op_type: str, function: str, grad: Any) -> OpDef:
     return define(
-        op_type, "x: T -> y: T; T: type(float)",
-        shape=shape_fns.unchanged, kernel=_special(function), grad=grad, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        "x: T -> y: T; T: type(float)",
+        shape=shape_fns.unchanged,
+        kernel=_special(function),
+        grad=grad,
+        elementwise=True,
+    )
 
 
 def _define_pair(op_type: str, inputs: str, kernel: Callable[..., Any], grad: Any) -> OpDef:
     return define(
-        op_type, f"{inputs} -> z: T; T: type(wide)",
-        shape=shape_fns.broadcast, kernel=kernel, grad=grad, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        f"{inputs} -> z: T; T: type(wide)",
+        shape=shape_fns.broadcast,
+        kernel=kernel,
+        grad=grad,
+        elementwise=True,
+    )
 
 
 ERF = _define("Erf", "erf", _erf_grad)
@@ -213,9 +234,13 @@ IGAMMA_GRAD_A = _define_pair("IgammaGradA", "a: T, x: T", _igamma_grad_a, NO_GRA
 ZETA = _define_pair("Zeta", "x: T, q: T", lambda xp, x, q: xp.zeta(x, q), _zeta_grad)
 POLYGAMMA = _define_pair("Polygamma", "a: T, x: T", _polygamma, _polygamma_grad)
 BETAINC = define(
-    "Betainc", "a: T, b: T, x: T -> z: T; T: type(wide)",
-    shape=_betainc_shape, kernel=lambda xp, a, b, x: xp.betainc(a, b, x), grad=_betainc_grad, elementwise=True,
-)  # fmt: skip
+    "Betainc",
+    "a: T, b: T, x: T -> z: T; T: type(wide)",
+    shape=_betainc_shape,
+    kernel=lambda xp, a, b, x: xp.betainc(a, b, x),
+    grad=_betainc_grad,
+    elementwise=True,
+)
 
 
 # what users call --------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """Element-wise functions of one tensor: ``tf.exp``, ``tf.sqrt``, ``tf.sigmoid`` and their like.
 
-Most kernels are one NumPy ufunc. The constants in the others are integers: a Python float would turn bfloat16 into
-float32. Derivatives that TensorFlow computes from the output have their own ops (``TanhGrad(y, dy)``).
-Complex derivatives need the conjugate of ``y``: as in TensorFlow ``SqrtGrad``, ``RsqrtGrad`` and ``ReciprocalGrad`` take
-it themselves, ``TanhGrad`` and ``SigmoidGrad`` are given it.
+Most kernels are one NumPy ufunc. The constants in the others are integers: a Python float would
+turn bfloat16 into float32. Derivatives that TensorFlow computes from the output have their own ops
+(``TanhGrad(y, dy)``). Complex derivatives need the conjugate of ``y``: as in TensorFlow
+``SqrtGrad``, ``RsqrtGrad`` and ``ReciprocalGrad`` take it themselves, ``TanhGrad`` and
+``SigmoidGrad`` are given it.
 
     >>> y = tf.sigmoid(x, name="gate")
 """
@@ -26,10 +27,40 @@ from headrace.kernels.accel import ask
 from headrace.ops.internal import gradient_helpers as gu
 
 __all__ = [
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "complex_abs", "cos", "cosh", "exp", "expm1",
-    "floor", "inv", "log", "log1p", "log_sigmoid", "neg", "negative", "reciprocal", "reciprocal_no_nan", "rint",
-    "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
-]  # fmt: skip
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "complex_abs",
+    "cos",
+    "cosh",
+    "exp",
+    "expm1",
+    "floor",
+    "inv",
+    "log",
+    "log1p",
+    "log_sigmoid",
+    "neg",
+    "negative",
+    "reciprocal",
+    "reciprocal_no_nan",
+    "rint",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+]
 
 GROUPS["complex"] = frozenset((dtypes.complex64, dtypes.complex128))
 GROUPS["wide"] = frozenset((dtypes.float32, dtypes.float64))
@@ -60,7 +91,8 @@ _LARGE = 1 << 15
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
-    # exp overflows to inf for very negative x, which gives the right 0; small results keep their relative accuracy
+    # exp overflows to inf for very negative x, which gives the right 0; small results keep their
+    # relative accuracy
     y = again(xp.exp, xp.negative(x))
     y += 1
     return again(xp.reciprocal, y)
@@ -218,33 +250,49 @@ def _sign(xp: Any, x: Any) -> Any:
 
 def _define(op_type: str, ufunc: str, grad: Any, types: str = "inexact") -> OpDef:
     return define(
-        op_type, f"x: T -> y: T; T: type({types})",
-        shape=shape_fns.unchanged, ufunc=ufunc, grad=grad, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        f"x: T -> y: T; T: type({types})",
+        shape=shape_fns.unchanged,
+        ufunc=ufunc,
+        grad=grad,
+        elementwise=True,
+    )
 
 
 def _define_kernel(
     op_type: str, kernel: Callable[..., Any], grad: Any, types: str = "inexact"
 ) -> OpDef:
     return define(
-        op_type, f"x: T -> y: T; T: type({types})",
-        shape=shape_fns.unchanged, kernel=kernel, grad=grad, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        f"x: T -> y: T; T: type({types})",
+        shape=shape_fns.unchanged,
+        kernel=kernel,
+        grad=grad,
+        elementwise=True,
+    )
 
 
 def _define_grad(op_type: str, kernel: Callable[..., Any], grad: Any) -> OpDef:
     return define(
-        op_type, "y: T, dy: T -> z: T; T: type(inexact)",
-        shape=shape_fns.same_shape_inputs, kernel=kernel, grad=grad, elementwise=True,
-    )  # fmt: skip
+        op_type,
+        "y: T, dy: T -> z: T; T: type(inexact)",
+        shape=shape_fns.same_shape_inputs,
+        kernel=kernel,
+        grad=grad,
+        elementwise=True,
+    )
 
 
 NEG = _define("Neg", "negative", lambda op, g: [gu.neg(g)], "number")
 ABS = _define("Abs", "absolute", _times(lambda op: _call("Sign", op._inputs[0])), "real")
 COMPLEX_ABS = define(
-    "ComplexAbs", "x: T -> y: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
-    shape=shape_fns.unchanged, ufunc="absolute", grad=_complex_abs_gradient, elementwise=True,
-)  # fmt: skip
+    "ComplexAbs",
+    "x: T -> y: Tout; T: type(complex)=complex64, Tout: type(wide)=float32",
+    shape=shape_fns.unchanged,
+    ufunc="absolute",
+    grad=_complex_abs_gradient,
+    elementwise=True,
+)
 SIGN = _define_kernel("Sign", _sign, lambda op, g: [gu.zeros_like(op._inputs[0])], "number")
 RECIPROCAL = _define("Reciprocal", "reciprocal", _from_output("ReciprocalGrad"))
 INV = _define("Inv", "reciprocal", _from_output("InvGrad"))

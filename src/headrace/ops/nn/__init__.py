@@ -1,1 +1,4 @@
-"""Ops of tf.nn and tf.losses: activations, convolution, pooling, normalization, cross entropies, embeddings."""
+"""Ops of tf.nn and tf.losses.
+
+Activations, convolution, pooling, normalization, cross entropies, embeddings.
+"""

@@ -1,7 +1,8 @@
 """Activations: Relu and its relatives, Softplus, Softmax, and ``tf.nn.dropout``.
 
-Kernels are element-wise unless they normalise over the last axis. Gradients of the piecewise ones use the op's output
-where TensorFlow does (``ReluGrad(grad, activations)``), so that the input need not be kept alive.
+Kernels are element-wise unless they normalise over the last axis. Gradients of the piecewise ones
+use the op's output where TensorFlow does (``ReluGrad(grad, activations)``), so that the input need
+not be kept alive.
 
     >>> y = relu(x)
 """
@@ -36,12 +37,26 @@ from headrace.ops.nn.nn_common import (
     sub,
     transpose,
     zeros_like,
-)  # fmt: skip
+)
 
 __all__ = [
-    "crelu", "crelu_v2", "dropout", "dropout_v2", "elu", "leaky_relu", "log_softmax", "log_softmax_v2", "relu",
-    "relu6", "selu", "softmax", "softmax_v2", "softplus", "softsign", "swish",
-]  # fmt: skip
+    "crelu",
+    "crelu_v2",
+    "dropout",
+    "dropout_v2",
+    "elu",
+    "leaky_relu",
+    "log_softmax",
+    "log_softmax_v2",
+    "relu",
+    "relu6",
+    "selu",
+    "softmax",
+    "softmax_v2",
+    "softplus",
+    "softsign",
+    "swish",
+]
 
 SELU_SCALE = 1.0507009873554804934193349852946
 SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
@@ -51,7 +66,8 @@ Grads = list[Any]
 # piecewise --------------------------------------------------------------------------------------
 
 
-# Masks are multiplied with, not selected by: NumPy's ``where`` is ten times slower on a mask without a pattern.
+# Masks are multiplied with, not selected by: NumPy's ``where`` is ten times slower on a mask
+# without a pattern.
 
 
 def _relu_grad_kernel(xp: Any, gradients: Any, features: Any) -> Any:
@@ -143,58 +159,94 @@ def _by_input(op_type: str) -> Any:
 _GRAD = "gradients: T, {}: T -> backprops: T; T: type({})"
 
 RELU = define(
-    "Relu", "features: T -> activations: T; T: type(real)",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: xp.maximum(0, x), grad=_by_output("ReluGrad"),
+    "Relu",
+    "features: T -> activations: T; T: type(real)",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: xp.maximum(0, x),
+    grad=_by_output("ReluGrad"),
     elementwise=True,
-)  # fmt: skip
+)
 RELU_GRAD = define(
-    "ReluGrad", _GRAD.format("features", "real"),
-    shape=shape_fns.same_shape_inputs, kernel=_relu_grad_kernel, grad=_zero_second("ReluGrad"), elementwise=True,
-)  # fmt: skip
+    "ReluGrad",
+    _GRAD.format("features", "real"),
+    shape=shape_fns.same_shape_inputs,
+    kernel=_relu_grad_kernel,
+    grad=_zero_second("ReluGrad"),
+    elementwise=True,
+)
 RELU6 = define(
-    "Relu6", "features: T -> activations: T; T: type(real)",
+    "Relu6",
+    "features: T -> activations: T; T: type(real)",
     shape=shape_fns.unchanged,
     kernel=lambda xp, x: xp.minimum(xp.maximum(0, x), 6),
-    grad=_by_output("Relu6Grad"), elementwise=True,
-)  # fmt: skip
+    grad=_by_output("Relu6Grad"),
+    elementwise=True,
+)
 RELU6_GRAD = define(
-    "Relu6Grad", _GRAD.format("features", "real"),
-    shape=shape_fns.same_shape_inputs, kernel=_relu6_grad_kernel, grad=_zero_second("Relu6Grad"), elementwise=True,
-)  # fmt: skip
+    "Relu6Grad",
+    _GRAD.format("features", "real"),
+    shape=shape_fns.same_shape_inputs,
+    kernel=_relu6_grad_kernel,
+    grad=_zero_second("Relu6Grad"),
+    elementwise=True,
+)
 LEAKY_RELU = define(
-    "LeakyRelu", "features: T -> activations: T; alpha: float=0.20000000298023224, T: type(float)=float32",
-    shape=shape_fns.unchanged, kernel=_leaky_relu_kernel, elementwise=True,
+    "LeakyRelu",
+    "features: T -> activations: T; alpha: float=0.20000000298023224, T: type(float)=float32",
+    shape=shape_fns.unchanged,
+    kernel=_leaky_relu_kernel,
+    elementwise=True,
     grad=lambda op, g: [apply_op("LeakyReluGrad", g, op._inputs[0], alpha=op._attrs["alpha"])],
-)  # fmt: skip
+)
 LEAKY_RELU_GRAD = define(
     "LeakyReluGrad",
-    "gradients: T, features: T -> backprops: T; alpha: float=0.20000000298023224, T: type(float)=float32",
-    shape=shape_fns.same_shape_inputs, kernel=_leaky_relu_grad_kernel, grad=_leaky_relu_grad_grad, elementwise=True,
-)  # fmt: skip
+    "gradients: T, features: T -> backprops: T; alpha: float=0.20000000298023224, T: "
+    "type(float)=float32",
+    shape=shape_fns.same_shape_inputs,
+    kernel=_leaky_relu_grad_kernel,
+    grad=_leaky_relu_grad_grad,
+    elementwise=True,
+)
 ELU = define(
-    "Elu", "features: T -> activations: T; T: type(float)",
-    shape=shape_fns.unchanged, kernel=_elu_kernel, grad=_by_output("EluGrad"), elementwise=True,
-)  # fmt: skip
+    "Elu",
+    "features: T -> activations: T; T: type(float)",
+    shape=shape_fns.unchanged,
+    kernel=_elu_kernel,
+    grad=_by_output("EluGrad"),
+    elementwise=True,
+)
 ELU_GRAD = define(
-    "EluGrad", _GRAD.format("outputs", "float"),
-    shape=shape_fns.same_shape_inputs, kernel=_elu_grad_kernel, grad=_exponential_grad_grad("EluGrad"),
+    "EluGrad",
+    _GRAD.format("outputs", "float"),
+    shape=shape_fns.same_shape_inputs,
+    kernel=_elu_grad_kernel,
+    grad=_exponential_grad_grad("EluGrad"),
     elementwise=True,
-)  # fmt: skip
+)
 SELU = define(
-    "Selu", "features: T -> activations: T; T: type(float)",
-    shape=shape_fns.unchanged, kernel=_selu_kernel, grad=_by_output("SeluGrad"), elementwise=True,
-)  # fmt: skip
-SELU_GRAD = define(
-    "SeluGrad", _GRAD.format("outputs", "float"),
-    shape=shape_fns.same_shape_inputs, kernel=_selu_grad_kernel, grad=_exponential_grad_grad("SeluGrad"),
+    "Selu",
+    "features: T -> activations: T; T: type(float)",
+    shape=shape_fns.unchanged,
+    kernel=_selu_kernel,
+    grad=_by_output("SeluGrad"),
     elementwise=True,
-)  # fmt: skip
+)
+SELU_GRAD = define(
+    "SeluGrad",
+    _GRAD.format("outputs", "float"),
+    shape=shape_fns.same_shape_inputs,
+    kernel=_selu_grad_kernel,
+    grad=_exponential_grad_grad("SeluGrad"),
+    elementwise=True,
+)
 
 # smooth -----------------------------------------------------------------------------------------
 
 
 def _softplus_kernel(xp: Any, x: Any) -> Any:
-    """log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which neither overflows nor loses the small end."""
+    """log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which neither overflows nor loses the small
+    end.
+    """
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
@@ -217,29 +269,46 @@ def _softsign_grad_grad(op: Operation, g: Any) -> Grads:
 
 
 SOFTPLUS = define(
-    "Softplus", "features: T -> activations: T; T: type(float)",
-    shape=shape_fns.unchanged, kernel=_softplus_kernel, grad=_by_input("SoftplusGrad"), elementwise=True,
-)  # fmt: skip
+    "Softplus",
+    "features: T -> activations: T; T: type(float)",
+    shape=shape_fns.unchanged,
+    kernel=_softplus_kernel,
+    grad=_by_input("SoftplusGrad"),
+    elementwise=True,
+)
 SOFTPLUS_GRAD = define(
-    "SoftplusGrad", _GRAD.format("features", "float"),
-    shape=shape_fns.same_shape_inputs, kernel=lambda xp, g, x: g / (xp.exp(-x) + 1), grad=_softplus_grad_grad,
+    "SoftplusGrad",
+    _GRAD.format("features", "float"),
+    shape=shape_fns.same_shape_inputs,
+    kernel=lambda xp, g, x: g / (xp.exp(-x) + 1),
+    grad=_softplus_grad_grad,
     elementwise=True,
-)  # fmt: skip
+)
 SOFTSIGN = define(
-    "Softsign", "features: T -> activations: T; T: type(float)",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: x / (xp.abs(x) + 1), grad=_by_input("SoftsignGrad"),
+    "Softsign",
+    "features: T -> activations: T; T: type(float)",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: x / (xp.abs(x) + 1),
+    grad=_by_input("SoftsignGrad"),
     elementwise=True,
-)  # fmt: skip
+)
 SOFTSIGN_GRAD = define(
-    "SoftsignGrad", _GRAD.format("features", "float"),
-    shape=shape_fns.same_shape_inputs, kernel=_softsign_grad_kernel, grad=_softsign_grad_grad, elementwise=True,
-)  # fmt: skip
+    "SoftsignGrad",
+    _GRAD.format("features", "float"),
+    shape=shape_fns.same_shape_inputs,
+    kernel=_softsign_grad_kernel,
+    grad=_softsign_grad_grad,
+    elementwise=True,
+)
 
 # softmax ----------------------------------------------------------------------------------------
 
 
 def _row_max(x: Any) -> Any:
-    """The maximum over the last axis, kept. NumPy walks short rows one by one; a few columns are faster."""
+    """The maximum over the last axis, kept.
+
+    NumPy walks short rows one by one; a few columns are faster.
+    """
     columns = x.shape[-1]
     if columns > 6:
         return np.maximum.reduce(x, -1, keepdims=True)
@@ -302,13 +371,19 @@ def _at_least_vector(c: infer.Inference) -> list[shapes.Shape]:
 
 
 SOFTMAX = define(
-    "Softmax", "logits: T -> softmax: T; T: type(float)",
-    shape=_at_least_vector, kernel=_softmax_kernel, grad=_softmax_grad,
-)  # fmt: skip
+    "Softmax",
+    "logits: T -> softmax: T; T: type(float)",
+    shape=_at_least_vector,
+    kernel=_softmax_kernel,
+    grad=_softmax_grad,
+)
 LOG_SOFTMAX = define(
-    "LogSoftmax", "logits: T -> logsoftmax: T; T: type(float)",
-    shape=_at_least_vector, kernel=_log_softmax_kernel, grad=_log_softmax_grad,
-)  # fmt: skip
+    "LogSoftmax",
+    "logits: T -> logsoftmax: T; T: type(float)",
+    shape=_at_least_vector,
+    kernel=_log_softmax_kernel,
+    grad=_log_softmax_grad,
+)
 
 # what users call --------------------------------------------------------------------------------
 
@@ -411,10 +486,12 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
     rank = len(logits._shape)
     if not -rank <= axis < rank:
         raise errors.InvalidArgumentError(
-            None, None,
-            f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
+            None,
+            None,
+            f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is "
+            "the number of dimensions in "
             "the input.",
-        )  # fmt: skip
+        )
     swap = list(range(rank))
     swap[axis], swap[-1] = swap[-1], swap[axis]
     return transpose(apply(opdef, transpose(logits, swap)), swap, name=name)
@@ -453,7 +530,9 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Each element is zeroed with probability ``rate`` (1 - keep_prob), the others grow by 1 / (1 - rate)."""
+    """Each element is zeroed with probability ``rate`` (1 - keep_prob), the others grow by 1 / (1
+    - rate).
+    """
     drop = None
     if keep_prob is not None:
         try:

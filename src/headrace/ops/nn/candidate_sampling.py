@@ -1,7 +1,8 @@
 """Candidate sampling: classes drawn from a distribution, for losses over very many classes.
 
-A sampler draws ``num_sampled`` classes (different ones if ``unique``) and says how often each class is expected among
-them. Draws are made of the words of TensorFlow's Philox stream in TensorFlow's way, so equal seeds give equal classes.
+A sampler draws ``num_sampled`` classes (different ones if ``unique``) and says how often each class
+is expected among them. Draws are made of the words of TensorFlow's Philox stream in TensorFlow's
+way, so equal seeds give equal classes.
 
     >>> loss = nce_loss(weights, biases, labels, inputs, num_sampled=64, num_classes=50000)
 """
@@ -44,10 +45,17 @@ from headrace.ops.nn.nn_common import (
 from headrace.ops.random.random_ops import generator, op_seeds
 
 __all__ = [
-    "all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler",
-    "learned_unigram_candidate_sampler", "log_uniform_candidate_sampler", "nce_loss", "nce_loss_v2",
-    "sampled_softmax_loss", "sampled_softmax_loss_v2", "uniform_candidate_sampler",
-]  # fmt: skip
+    "all_candidate_sampler",
+    "compute_accidental_hits",
+    "fixed_unigram_candidate_sampler",
+    "learned_unigram_candidate_sampler",
+    "log_uniform_candidate_sampler",
+    "nce_loss",
+    "nce_loss_v2",
+    "sampled_softmax_loss",
+    "sampled_softmax_loss_v2",
+    "uniform_candidate_sampler",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -71,7 +79,10 @@ class _Words:
         return found
 
     def rows(self, count: int, width: int, rejected: Any, keep: int) -> Array:
-        """``count`` draws of ``width`` words; of a rejected draw only the first ``keep`` words remain."""
+        """``count`` draws of ``width`` words.
+
+        Of a rejected draw only the first ``keep`` words remain.
+        """
         words = self.take(count * width)
         while True:
             bad = np.flatnonzero(rejected(words.reshape(count, width)))
@@ -150,7 +161,10 @@ class _Learned:
 
 
 class _Fixed:
-    """In proportion to given weights, by the alias method: a float chooses between a class and its alias."""
+    """In proportion to given weights, by the alias method.
+
+    A float chooses between a class and its alias.
+    """
 
     def __init__(self, weights: list[float], shards: int, shard: int) -> None:
         self.weights = np.array(weights, np.float32)
@@ -223,7 +237,10 @@ def _distinct(sampler: Any, words: _Words, count: int) -> tuple[Array, int]:
 
 
 def _expected(sampler: Any, classes: Array, tries: int, count: int) -> Array:
-    """How often a class is expected: p per draw, or 1 - (1 - p)**tries where repetitions were drawn again."""
+    """How often a class is expected.
+
+    P per draw, or 1 - (1 - p)**tries where repetitions were drawn again.
+    """
     p = sampler.probability(classes)
     expected: Array = p * tries if tries == count else -np.expm1(tries * np.log1p(-p))
     return expected.astype(np.float32)
@@ -290,7 +307,9 @@ def _all_kernel(xp: Any, true_classes: Any, *, num_sampled: int, num_true: int) 
 
 
 def _hits_kernel(xp: Any, true_classes: Any, sampled: Any, *, num_true: int) -> Any:
-    """Where a true class was sampled: rows, positions in the sample, and the most negative weight."""
+    """Where a true class was sampled: rows, positions in the sample, and the most negative
+    weight.
+    """
     _check_true_classes(true_classes, num_true)
     where = {value: i for i, value in enumerate(sampled.tolist())}
     hits = [
@@ -314,13 +333,20 @@ def _sampler_shape(c: infer.Inference) -> list[shapes.Shape]:
     return [(count,), (true_classes[0], c.attr("num_true")), (count,)]
 
 
-_OUT = "true_classes: int64 -> sampled_candidates: int64, true_expected_count: float32, sampled_expected_count: float32"
+_OUT = (
+    "true_classes: int64 -> sampled_candidates: int64, true_expected_count: float32, "
+    "sampled_expected_count: float32"
+)
 _COMMON = "; num_true: int, num_sampled: int, unique: bool, "
 _SEEDS = "seed: int=0, seed2: int=0"
 _RANGE = _OUT + _COMMON + "range_max: int, " + _SEEDS
 _TRAITS: dict[str, Any] = {
-    "shape": _sampler_shape, "grad": NOT_DIFFERENTIABLE, "stateful": True, "random": True, "host_only": True,
-}  # fmt: skip
+    "shape": _sampler_shape,
+    "grad": NOT_DIFFERENTIABLE,
+    "stateful": True,
+    "random": True,
+    "host_only": True,
+}
 
 LOG_UNIFORM = define("LogUniformCandidateSampler", _RANGE, kernel=_log_uniform_kernel, **_TRAITS)
 UNIFORM = define("UniformCandidateSampler", _RANGE, kernel=_uniform_kernel, **_TRAITS)
@@ -330,18 +356,24 @@ THREAD_UNSAFE = define(
 )
 FIXED = define(
     "FixedUnigramCandidateSampler",
-    _OUT + _COMMON + "range_max: int, vocab_file: str='', distortion: float=1.0, num_reserved_ids: int=0, "
+    _OUT
+    + _COMMON
+    + "range_max: int, vocab_file: str='', distortion: float=1.0, num_reserved_ids: int=0, "
     "num_shards: int=1, shard: int=0, unigrams: list(float)=(), " + _SEEDS,
-    kernel=_fixed_kernel, **_TRAITS,
-)  # fmt: skip
+    kernel=_fixed_kernel,
+    **_TRAITS,
+)
 ALL = define("AllCandidateSampler", _OUT + _COMMON + _SEEDS, kernel=_all_kernel, **_TRAITS)
 ACCIDENTAL_HITS = define(
     "ComputeAccidentalHits",
-    "true_classes: int64, sampled_candidates: int64 -> indices: int32, ids: int64, weights: float32; num_true: int, "
-    + _SEEDS,
-    shape=lambda c: [(None,)] * 3, kernel=_hits_kernel, grad=NOT_DIFFERENTIABLE, data_dependent_shape=True,
+    "true_classes: int64, sampled_candidates: int64 -> indices: int32, ids: int64, "
+    "weights: float32; num_true: int, " + _SEEDS,
+    shape=lambda c: [(None,)] * 3,
+    kernel=_hits_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    data_dependent_shape=True,
     host_only=True,
-)  # fmt: skip
+)
 
 # what users call --------------------------------------------------------------------------------
 
@@ -353,49 +385,103 @@ def _sampler(opdef: OpDef, true_classes: Any, seed: Any, name: str | None, **att
 
 
 def uniform_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any = None,
     name: str | None = None,
-) -> Sampled:  # fmt: skip
+) -> Sampled:
     """Classes drawn uniformly from [0, range_max)."""
     return _sampler(
-        UNIFORM, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique,
+        UNIFORM,
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
         range_max=range_max,
-    )  # fmt: skip
+    )
 
 
 def log_uniform_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any = None,
     name: str | None = None,
-) -> Sampled:  # fmt: skip
+) -> Sampled:
     """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1)."""
     return _sampler(
-        LOG_UNIFORM, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique,
+        LOG_UNIFORM,
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
         range_max=range_max,
-    )  # fmt: skip
+    )
 
 
 def learned_unigram_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any = None,
     name: str | None = None,
-) -> Sampled:  # fmt: skip
+) -> Sampled:
     """Classes drawn as often as they were seen among the true classes so far."""
     return _sampler(
-        LEARNED, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique,
+        LEARNED,
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
         range_max=range_max,
-    )  # fmt: skip
+    )
 
 
 def fixed_unigram_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, vocab_file: str = "",
-    distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1, shard: int = 0, unigrams: Any = (),
-    seed: Any = None, name: str | None = None,
-) -> Sampled:  # fmt: skip
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Any = (),
+    seed: Any = None,
+    name: str | None = None,
+) -> Sampled:
     """Classes drawn in proportion to given counts, each raised to the power ``distortion``."""
     return _sampler(
-        FIXED, true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique,
-        range_max=range_max, vocab_file=vocab_file, distortion=distortion, num_reserved_ids=num_reserved_ids,
-        num_shards=num_shards, shard=shard, unigrams=unigrams,
-    )  # fmt: skip
+        FIXED,
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
+        range_max=range_max,
+        vocab_file=vocab_file,
+        distortion=distortion,
+        num_reserved_ids=num_reserved_ids,
+        num_shards=num_shards,
+        shard=shard,
+        unigrams=unigrams,
+    )
 
 
 def all_candidate_sampler(
@@ -430,16 +516,36 @@ def compute_accidental_hits(
 
 
 def nce_loss(
-    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
-    sampled_values: Any = None, remove_accidental_hits: bool = False, partition_strategy: str = "mod",
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
     name: str = "nce_loss",
-) -> Tensor:  # fmt: skip
-    """Noise-contrastive estimation: a sigmoid for the true classes and one for each sampled class."""
+) -> Tensor:
+    """Noise-contrastive estimation: a sigmoid for the true classes and one for each sampled
+    class.
+    """
     before = ops_counted(get_default_graph())
     logits, targets = _sampled_logits(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
-        partition_strategy, name, None,
-    )  # fmt: skip
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+        None,
+    )
     losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
     total = _sum_rows(losses)
     if num_true == 1 and sampled_values is None and not remove_accidental_hits:
@@ -452,26 +558,62 @@ def _is_cast(labels: Any) -> bool:
 
 
 def nce_loss_v2(
-    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
-    sampled_values: Any = None, remove_accidental_hits: bool = False, name: str = "nce_loss",
-) -> Tensor:  # fmt: skip
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    name: str = "nce_loss",
+) -> Tensor:
     return nce_loss(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
-        "div", name,
-    )  # fmt: skip
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        "div",
+        name,
+    )
 
 
 def sampled_softmax_loss(
-    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
-    sampled_values: Any = None, remove_accidental_hits: bool = True, partition_strategy: str = "mod",
-    name: str = "sampled_softmax_loss", seed: Any = None,
-) -> Tensor:  # fmt: skip
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss",
+    seed: Any = None,
+) -> Tensor:
     """A softmax over the true and the sampled classes only."""
     before = ops_counted(get_default_graph())
     logits, targets = _sampled_logits(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
-        partition_strategy, name, seed,
-    )  # fmt: skip
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+        seed,
+    )
     targets = apply_op("StopGradient", targets, name="labels_stop_gradient")
     loss = softmax_cross_entropy_with_logits_v2(labels=targets, logits=logits)
     if num_true == 1 and sampled_values is None and remove_accidental_hits:
@@ -480,14 +622,32 @@ def sampled_softmax_loss(
 
 
 def sampled_softmax_loss_v2(
-    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
-    sampled_values: Any = None, remove_accidental_hits: bool = True, seed: Any = None,
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    seed: Any = None,
     name: str = "sampled_softmax_loss",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return sampled_softmax_loss(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits,
-        "div", name, seed,
-    )  # fmt: skip
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        "div",
+        name,
+        seed,
+    )
 
 
 def _sum_rows(x: Tensor) -> Tensor:
@@ -505,10 +665,23 @@ def _sum_rows(x: Tensor) -> Tensor:
 
 
 def _sampled_logits(
-    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int,
-    sampled_values: Any, remove_hits: bool, strategy: str, name: str, seed: Any,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Logits of the true classes, then of the sampled ones, corrected by their expected counts; and their labels."""
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    remove_hits: bool,
+    strategy: str,
+    name: str,
+    seed: Any,
+) -> tuple[Tensor, Tensor]:
+    """Logits of the true classes, then of the sampled ones, corrected by their expected counts.
+
+    And their labels.
+    """
     parts = _parts(weights)
     with name_scope(name, "compute_sampled_logits", [*parts, biases, inputs, labels]):
         inputs = convert_to_tensor(inputs)

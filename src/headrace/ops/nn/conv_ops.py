@@ -1,8 +1,10 @@
-"""Convolution ops: Conv2D, Conv3D, DepthwiseConv2dNative, and their gradients by input and by filter.
+"""Convolution ops: Conv2D, Conv3D, DepthwiseConv2dNative, and their gradients by input and by
+filter.
 
-The three kinds share their rules; a kind differs in the number of spatial dimensions and in what a filter's last two
-dimensions mean. Kernels work channels-last (see :mod:`headrace.kernels.numpy.im2col`): for NCHW the array is transposed as a
-view and so is the result, and element-wise NumPy ops keep that memory order, so a chain of NCHW layers copies nothing.
+The three kinds share their rules; a kind differs in the number of spatial dimensions and in what a
+filter's last two dimensions mean. Kernels work channels-last (see
+:mod:`headrace.kernels.numpy.im2col`): for NCHW the array is transposed as a view and so is the
+result, and element-wise NumPy ops keep that memory order, so a chain of NCHW layers copies nothing.
 Another array namespace brings its own ``xp.windows`` with the functions of im2col.
 
     >>> y = apply(CONV2D, images, filters, strides=[1, 1, 1, 1], padding="SAME")
@@ -62,9 +64,13 @@ def _geometry(attrs: Attrs, size: Any, kernel: Any) -> Geometry:
     """Where the windows lie; ``size`` and ``kernel`` are the spatial extents."""
     first = channels_first(attrs)
     found = im2col.geometry(
-        tuple(size), tuple(kernel), spatial(attrs["strides"], first), spatial(attrs["dilations"], first),
-        attrs["padding"], _explicit(attrs, first),
-    )  # fmt: skip
+        tuple(size),
+        tuple(kernel),
+        spatial(attrs["strides"], first),
+        spatial(attrs["dilations"], first),
+        attrs["padding"],
+        _explicit(attrs, first),
+    )
     if not all(found.out) and all(size):
         at = found.out.index(0)
         reach = (kernel[at] - 1) * found.dilations[at] + 1
@@ -117,7 +123,10 @@ def _fused_conv_kernel(xp: Any, x: Any, w: Any, *args: Any, node: KernelNode) ->
 
 
 def fused_parts(node: KernelNode, args: Any, first: bool) -> tuple[Any, Any, bool]:
-    """What is done to a convolution's result: a bias to add, an array to add, whether relu comes last."""
+    """What is done to a convolution's result.
+
+    A bias to add, an array to add, whether relu comes last.
+    """
     fused, rest = node.attrs["fused_ops"], list(args)
     bias = rest.pop(0) if "BiasAdd" in fused else None
     add = to_last(rest.pop(0), first) if "Add" in fused else None
@@ -127,10 +136,13 @@ def fused_parts(node: KernelNode, args: Any, first: bool) -> tuple[Any, Any, boo
 def _depth_error(kind: str, have: int, want: int) -> errors.OpError:
     if want and have % want == 0:
         return errors.UnimplementedError(
-            None, None,
-            f"The {kind} op currently does not support grouped convolutions on the CPU. A grouped convolution was "
-            f"attempted to be run because the input depth of {have} does not match the filter input depth of {want}",
-        )  # fmt: skip
+            None,
+            None,
+            f"The {kind} op currently does not support grouped convolutions on the CPU. A "
+            "grouped convolution was "
+            f"attempted to be run because the input depth of {have} does not match the "
+            f"filter input depth of {want}",
+        )
     return errors.InvalidArgumentError(
         None, None, f"input depth must be evenly divisible by filter depth: {have} vs {want}"
     )
@@ -160,13 +172,15 @@ def _check_backprop(kind: str, geometry: Geometry, g: Any, batch: int, depth: in
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"{label}: input and out_backprop must have the same batch size, {batch} vs {g.shape[0]}",
+            f"{label}: input and out_backprop must have the same batch size, {batch} vs "
+            f"{g.shape[0]}",
         )
     if g.shape[-1] != depth:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"{label}: filter and out_backprop must have the same out_depth, {depth} vs {g.shape[-1]}",
+            f"{label}: filter and out_backprop must have the same out_depth, {depth} vs "
+            f"{g.shape[-1]}",
         )
     for i, (have, want) in enumerate(zip(g.shape[1:-1], geometry.out)):
         if have != want:
@@ -177,8 +191,10 @@ def _check_backprop(kind: str, geometry: Geometry, g: Any, batch: int, depth: in
 
 def _size_text(g: Geometry, i: int, have: int) -> str:
     return (
-        f"Size of out_backprop doesn't match computed: actual = {have}, computed = {g.out[i]} spatial_dim: {i + 1} "
-        f"input: {g.size[i]} filter: {g.kernel[i]} output: {have} stride: {g.strides[i]} dilation: {g.dilations[i]}"
+        f"Size of out_backprop doesn't match computed: actual = {have}, computed = "
+        f"{g.out[i]} spatial_dim: {i + 1} "
+        f"input: {g.size[i]} filter: {g.kernel[i]} output: {have} stride: {g.strides[i]} "
+        f"dilation: {g.dilations[i]}"
     )
 
 
@@ -230,7 +246,8 @@ def check_windows(c: infer.Inference, rank: int) -> bool:
         values = c.attr(name)
         if values is not None and len(values) != rank:
             raise ValueError(
-                f"{c.op.type} requires the {name} attribute to contain {rank} values, but got: {len(values)}"
+                f"{c.op.type} requires the {name} attribute to contain {rank} values, but "
+                f"got: {len(values)}"
             )
     first = channels_first(c.op._attrs)
     explicit = c.attr("explicit_paddings") or ()
@@ -251,7 +268,8 @@ def _check_explicit(explicit: Any, rank: int, first: bool) -> None:
     channel = 1 if first else rank - 1
     if any(explicit[i] for i in (0, 1, 2 * channel, 2 * channel + 1)):
         raise ValueError(
-            f"Nonzero explicit padding in the batch or depth dimensions is not supported: {list(explicit)}"
+            "Nonzero explicit padding in the batch or depth dimensions is not supported: "
+            f"{list(explicit)}"
         )
 
 
@@ -300,7 +318,8 @@ def _no_strided_batch(c: infer.Inference, first: bool) -> None:
         values = c.attr(name)
         if values[0] != 1 or values[1 if first else -1] != 1:
             raise ValueError(
-                f"Current implementation does not yet support {text} in the batch and depth dimensions."
+                f"Current implementation does not yet support {text} in the batch and "
+                "depth dimensions."
             )
 
 
@@ -323,7 +342,8 @@ def _conv_shape(c: infer.Inference) -> list[shapes.Shape]:
             )
         if w[-1] is not None and w[-1] % (depth // want):
             raise ValueError(
-                f"Depth of output ({w[-1]}) is not a multiple of the number of groups ({depth // want})"
+                f"Depth of output ({w[-1]}) is not a multiple of the number of groups "
+                f"({depth // want})"
             )
     middle = _output_spatial(c, first, spatial(x, first), w[:-2])
     return [_assemble(first, x[0], middle, w[-1])]
@@ -376,7 +396,8 @@ def _agree_with_backprop(c: infer.Inference, first: bool, x: Any, w: Any, g: Any
     ):
         if have is not None and want is not None and have != want:
             raise ValueError(
-                f"{c.op.type}: Size of out_backprop doesn't match computed: actual = {have}, computed = {want} "
+                f"{c.op.type}: Size of out_backprop doesn't match computed: actual = "
+                f"{have}, computed = {want} "
                 f"spatial_dim: {i + 1} input: {sizes[i]} filter: {w[i]}"
             )
 
@@ -428,56 +449,93 @@ _2D, _3D, _DEPTHWISE = _Family(), _Family(), _Family()
 
 _T = "T: type(float), strides: list(int), "
 ATTRS_2D = _T + (
-    "use_cudnn_on_gpu: bool=True, padding: str, explicit_paddings: list(int)=(), data_format: str='NHWC', "
+    "use_cudnn_on_gpu: bool=True, padding: str, explicit_paddings: list(int)=(), "
+    "data_format: str='NHWC', "
     "dilations: list(int)=(1, 1, 1, 1)"
 )
 _ATTRS_DEPTHWISE = _T + "padding: str, data_format: str='NHWC', dilations: list(int)=(1, 1, 1, 1)"
 _ATTRS_3D = _T + "padding: str, data_format: str='NDHWC', dilations: list(int)=(1, 1, 1, 1, 1)"
 
 CONV2D = _2D.forward = define(
-    "Conv2D", "input: T, filter: T -> output: T; " + ATTRS_2D,
-    shape=_conv_shape, kernel=_conv_kernel, grad=_2D.grad,
-)  # fmt: skip
-#: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of "BiasAdd", "Add" and "Relu",
-#: in this order; ``args`` are the bias and the array to add, as far as they are named there.
+    "Conv2D",
+    "input: T, filter: T -> output: T; " + ATTRS_2D,
+    shape=_conv_shape,
+    kernel=_conv_kernel,
+    grad=_2D.grad,
+)
+#: TensorFlow's own fused convolution, which a rewrite makes of a chain: ``fused_ops`` are some of
+#: "BiasAdd", "Add" and "Relu", in this order; ``args`` are the bias and the array to add, as far as
+#: they are named there.
 FUSED_CONV2D = define(
     "_FusedConv2D",
-    "input: T, filter: T, args: num_args*T -> output: T; " + ATTRS_2D + ", fused_ops: list(str)=[], epsilon: float=0.0001",
-    shape=_conv_shape, kernel=_fused_conv_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "input: T, filter: T, args: num_args*T -> output: T; "
+    + ATTRS_2D
+    + ", fused_ops: list(str)=[], epsilon: float=0.0001",
+    shape=_conv_shape,
+    kernel=_fused_conv_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 CONV2D_BACKPROP_INPUT = _2D.by_input = define(
-    "Conv2DBackpropInput", "input_sizes: int32, filter: T, out_backprop: T -> output: T; " + ATTRS_2D,
-    shape=_input_grad_shape, kernel=_input_grad_kernel, grad=_2D.input_grad_grad, known_inputs=(0,),
-)  # fmt: skip
+    "Conv2DBackpropInput",
+    "input_sizes: int32, filter: T, out_backprop: T -> output: T; " + ATTRS_2D,
+    shape=_input_grad_shape,
+    kernel=_input_grad_kernel,
+    grad=_2D.input_grad_grad,
+    known_inputs=(0,),
+)
 CONV2D_BACKPROP_FILTER = _2D.by_filter = define(
-    "Conv2DBackpropFilter", "input: T, filter_sizes: int32, out_backprop: T -> output: T; " + ATTRS_2D,
-    shape=_filter_grad_shape, kernel=_filter_grad_kernel, grad=_2D.filter_grad_grad, known_inputs=(1,),
-)  # fmt: skip
+    "Conv2DBackpropFilter",
+    "input: T, filter_sizes: int32, out_backprop: T -> output: T; " + ATTRS_2D,
+    shape=_filter_grad_shape,
+    kernel=_filter_grad_kernel,
+    grad=_2D.filter_grad_grad,
+    known_inputs=(1,),
+)
 DEPTHWISE = _DEPTHWISE.forward = define(
-    "DepthwiseConv2dNative", "input: T, filter: T -> output: T; " + _ATTRS_DEPTHWISE,
-    shape=_depthwise_shape, kernel=_depthwise_kernel, grad=_DEPTHWISE.grad,
-)  # fmt: skip
+    "DepthwiseConv2dNative",
+    "input: T, filter: T -> output: T; " + _ATTRS_DEPTHWISE,
+    shape=_depthwise_shape,
+    kernel=_depthwise_kernel,
+    grad=_DEPTHWISE.grad,
+)
 DEPTHWISE_BACKPROP_INPUT = _DEPTHWISE.by_input = define(
     "DepthwiseConv2dNativeBackpropInput",
     "input_sizes: int32, filter: T, out_backprop: T -> output: T; " + _ATTRS_DEPTHWISE,
-    shape=_input_grad_shape, kernel=_depthwise_input_grad_kernel, grad=_DEPTHWISE.input_grad_grad, known_inputs=(0,),
-)  # fmt: skip
+    shape=_input_grad_shape,
+    kernel=_depthwise_input_grad_kernel,
+    grad=_DEPTHWISE.input_grad_grad,
+    known_inputs=(0,),
+)
 DEPTHWISE_BACKPROP_FILTER = _DEPTHWISE.by_filter = define(
     "DepthwiseConv2dNativeBackpropFilter",
     "input: T, filter_sizes: int32, out_backprop: T -> output: T; " + _ATTRS_DEPTHWISE,
-    shape=_filter_grad_shape, kernel=_depthwise_filter_grad_kernel, grad=_DEPTHWISE.filter_grad_grad,
+    shape=_filter_grad_shape,
+    kernel=_depthwise_filter_grad_kernel,
+    grad=_DEPTHWISE.filter_grad_grad,
     known_inputs=(1,),
-)  # fmt: skip
+)
 CONV3D = _3D.forward = define(
-    "Conv3D", "input: T, filter: T -> output: T; " + _ATTRS_3D,
-    shape=_conv_shape, kernel=_conv_kernel, grad=_3D.grad,
-)  # fmt: skip
+    "Conv3D",
+    "input: T, filter: T -> output: T; " + _ATTRS_3D,
+    shape=_conv_shape,
+    kernel=_conv_kernel,
+    grad=_3D.grad,
+)
 CONV3D_BACKPROP_INPUT = _3D.by_input = define(
     "Conv3DBackpropInputV2",
-    "input_sizes: Tshape, filter: T, out_backprop: T -> output: T; " + _ATTRS_3D + ", Tshape: type(index)=int32",
-    shape=_input_grad_shape, kernel=_input_grad_kernel, grad=_3D.input_grad_grad, known_inputs=(0,),
-)  # fmt: skip
+    "input_sizes: Tshape, filter: T, out_backprop: T -> output: T; "
+    + _ATTRS_3D
+    + ", Tshape: type(index)=int32",
+    shape=_input_grad_shape,
+    kernel=_input_grad_kernel,
+    grad=_3D.input_grad_grad,
+    known_inputs=(0,),
+)
 CONV3D_BACKPROP_FILTER = _3D.by_filter = define(
-    "Conv3DBackpropFilterV2", "input: T, filter_sizes: int32, out_backprop: T -> output: T; " + _ATTRS_3D,
-    shape=_filter_grad_shape, kernel=_filter_grad_kernel, grad=_3D.filter_grad_grad, known_inputs=(1,),
-)  # fmt: skip
+    "Conv3DBackpropFilterV2",
+    "input: T, filter_sizes: int32, out_backprop: T -> output: T; " + _ATTRS_3D,
+    shape=_filter_grad_shape,
+    kernel=_filter_grad_kernel,
+    grad=_3D.filter_grad_grad,
+    known_inputs=(1,),
+)

@@ -1,7 +1,8 @@
 """``tf.nn.conv2d`` and everything else that users call to convolve.
 
-``convolution``, ``atrous_conv2d`` and dilated depthwise and separable convolutions put the dilation into the op's
-``dilations`` attribute; TensorFlow wraps them in SpaceToBatchND / BatchToSpaceND, which gives the same numbers.
+``convolution``, ``atrous_conv2d`` and dilated depthwise and separable convolutions put the dilation
+into the op's ``dilations`` attribute; TensorFlow wraps them in SpaceToBatchND / BatchToSpaceND,
+which gives the same numbers.
 
     >>> y = conv2d(images, filters, strides=[1, 2, 2, 1], padding="SAME")
 """
@@ -24,20 +25,43 @@ from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn.nn_common import cast, deprecated, expand, rank_of, sequence_of, squeeze
 
 __all__ = [
-    "atrous_conv2d", "atrous_conv2d_transpose", "conv1d", "conv1d_transpose", "conv1d_v2", "conv2d",
-    "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose", "conv2d_transpose_v2", "conv2d_v2",
-    "conv3d", "conv3d_backprop_filter", "conv3d_backprop_filter_v2", "conv3d_transpose", "conv3d_transpose_v2",
-    "conv3d_v2", "conv_transpose", "convolution", "convolution_v2", "deconv2d", "depthwise_conv2d",
-    "depthwise_conv2d_native", "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
-    "depthwise_conv2d_v2", "separable_conv2d", "separable_conv2d_v2",
-]  # fmt: skip
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
+    "conv1d",
+    "conv1d_transpose",
+    "conv1d_v2",
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+    "conv2d_transpose_v2",
+    "conv2d_v2",
+    "conv3d",
+    "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2",
+    "conv3d_transpose",
+    "conv3d_transpose_v2",
+    "conv3d_v2",
+    "conv_transpose",
+    "convolution",
+    "convolution_v2",
+    "deconv2d",
+    "depthwise_conv2d",
+    "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter",
+    "depthwise_conv2d_native_backprop_input",
+    "depthwise_conv2d_v2",
+    "separable_conv2d",
+    "separable_conv2d_v2",
+]
 
 
 def _padding(padding: Any) -> tuple[Any, list[int]]:
     """ "SAME", "VALID", or a pair per dimension."""
     if padding == "EXPLICIT":
         raise ValueError(
-            '"EXPLICIT" is not a valid value for the padding parameter. To use explicit padding, the padding '
+            '"EXPLICIT" is not a valid value for the padding parameter. To use explicit '
+            "padding, the padding "
             "parameter must be a list."
         )
     if not isinstance(padding, (list, tuple)):
@@ -60,46 +84,82 @@ def _channel_index(data_format: str, n: int) -> int:
 
 
 def conv2d(
-    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, use_cudnn_on_gpu: bool = True,
-    data_format: str | None = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None, filters: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
     """Images (n, height, width, in) with filters (height, width, in, out)."""
     filter = deprecated("filters", filters, "filter", filter)
     data_format = data_format or "NHWC"
     at = _channel_index(data_format, 2)
     padding, explicit = _padding(padding)
     return apply(  # type: ignore[no-any-return]
-        nn_conv.CONV2D, input, filter, strides=sequence_of(strides, 2, at, "strides"), padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=explicit, data_format=data_format,
-        dilations=sequence_of(dilations, 2, at, "dilations"), name=name,
-    )  # fmt: skip
+        nn_conv.CONV2D,
+        input,
+        filter,
+        strides=sequence_of(strides, 2, at, "strides"),
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=sequence_of(dilations, 2, at, "dilations"),
+        name=name,
+    )
 
 
 def conv2d_v2(
-    input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", dilations: Any = None,
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return conv2d(input, filters, strides, padding, True, data_format, dilations, name)
 
 
 def conv3d(
-    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, data_format: str | None = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1), name: str | None = None, filters: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str | None = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
     """Volumes (n, depth, height, width, in) with filters (depth, height, width, in, out)."""
     filter = deprecated("filters", filters, "filter", filter)
     data_format = data_format or "NDHWC"
     at = _channel_index(data_format, 3)
     return apply(  # type: ignore[no-any-return]
-        nn_conv.CONV3D, input, filter, strides=sequence_of(strides, 3, at, "strides"), padding=padding,
-        data_format=data_format, dilations=sequence_of(dilations, 3, at, "dilations"), name=name,
-    )  # fmt: skip
+        nn_conv.CONV3D,
+        input,
+        filter,
+        strides=sequence_of(strides, 3, at, "strides"),
+        padding=padding,
+        data_format=data_format,
+        dilations=sequence_of(dilations, 3, at, "dilations"),
+        name=name,
+    )
 
 
 def conv3d_v2(
-    input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None = "NDHWC", dilations: Any = None,
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NDHWC",
+    dilations: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return conv3d(input, filters, strides, padding, data_format, dilations, name)
 
 
@@ -113,26 +173,43 @@ def _as_2d(data_format: str | None) -> tuple[str, int]:
 
 
 def conv1d(
-    value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None, use_cudnn_on_gpu: Any = None,
-    data_format: str | None = None, name: str | None = None, input: Any = None, dilations: Any = None,
-) -> Tensor:  # fmt: skip
+    value: Any = None,
+    filters: Any = None,
+    stride: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: Any = None,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: Any = None,
+    dilations: Any = None,
+) -> Tensor:
     """Sequences (n, width, in) with filters (width, in, out), as a Conv2D of height 1."""
     value = deprecated("input", input, "value", value)
     with name_scope(name, "conv1d", [value, filters]) as scope:
         data_format, axis = _as_2d(data_format)
         at = _channel_index(data_format, 1)
         result = apply(
-            nn_conv.CONV2D, expand(value, axis), expand(filters, 0),
-            strides=[1, *sequence_of(stride, 1, at, "stride")], padding=padding, data_format=data_format,
-            dilations=[1, *sequence_of(dilations, 1, at, "dilations")], name=scope,
-        )  # fmt: skip
+            nn_conv.CONV2D,
+            expand(value, axis),
+            expand(filters, 0),
+            strides=[1, *sequence_of(stride, 1, at, "stride")],
+            padding=padding,
+            data_format=data_format,
+            dilations=[1, *sequence_of(dilations, 1, at, "dilations")],
+            name=scope,
+        )
         return squeeze(result, [axis])
 
 
 def conv1d_v2(
-    input: Any, filters: Any, stride: Any, padding: Any, data_format: str | None = "NWC", dilations: Any = None,
+    input: Any,
+    filters: Any,
+    stride: Any,
+    padding: Any,
+    data_format: str | None = "NWC",
+    dilations: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return conv1d(input, filters, stride, padding, True, data_format, name, dilations=dilations)
 
 
@@ -140,14 +217,29 @@ def conv1d_v2(
 
 
 def _transposed(
-    opdef: OpDef, n: int, input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any,
-    data_format: str, dilations: Any, name: str | None,
-) -> Tensor:  # fmt: skip
+    opdef: OpDef,
+    n: int,
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    dilations: Any,
+    name: str | None,
+) -> Tensor:
     at = _channel_index(data_format, n)
     return apply(  # type: ignore[no-any-return]
-        opdef, _shape_tensor(output_shape), filters, input, strides=sequence_of(strides, n, at, "strides"),
-        padding=padding, data_format=data_format, dilations=sequence_of(dilations, n, at, "dilations"), name=name,
-    )  # fmt: skip
+        opdef,
+        _shape_tensor(output_shape),
+        filters,
+        input,
+        strides=sequence_of(strides, n, at, "strides"),
+        padding=padding,
+        data_format=data_format,
+        dilations=sequence_of(dilations, n, at, "dilations"),
+        name=name,
+    )
 
 
 def _shape_tensor(shape: Any) -> Any:
@@ -161,10 +253,17 @@ def _shape_tensor(shape: Any) -> Any:
 
 
 def conv2d_transpose(
-    value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: Any = "SAME",
-    data_format: str | None = "NHWC", name: str | None = None, input: Any = None, filters: Any = None,
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
     dilations: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The gradient of conv2d as a layer ("deconvolution"); filters are (height, width, out, in)."""
     value = deprecated("input", input, "value", value)
     filter = deprecated("filters", filters, "filter", filter)
@@ -174,14 +273,28 @@ def conv2d_transpose(
 
 
 def conv2d_transpose_v2(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: str | None = "NHWC", dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     with name_scope(name, "conv2d_transpose", [input, filters]) as scope:
         return _transposed(
-            nn_conv.CONV2D_BACKPROP_INPUT, 2, input, filters, output_shape, strides, padding, data_format or "NHWC",
-            dilations, scope,
-        )  # fmt: skip
+            nn_conv.CONV2D_BACKPROP_INPUT,
+            2,
+            input,
+            filters,
+            output_shape,
+            strides,
+            padding,
+            data_format or "NHWC",
+            dilations,
+            scope,
+        )
 
 
 #: The name before TF 1.0.
@@ -189,10 +302,17 @@ deconv2d = conv2d_transpose
 
 
 def conv3d_transpose(
-    value: Any, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: Any = "SAME",
-    data_format: str | None = "NDHWC", name: str | None = None, input: Any = None, filters: Any = None,
+    value: Any,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
     dilations: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     filter = deprecated("filters", filters, "filter", filter)
     value = deprecated("input", input, "value", value)
     return conv3d_transpose_v2(
@@ -201,20 +321,40 @@ def conv3d_transpose(
 
 
 def conv3d_transpose_v2(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: str | None = "NDHWC", dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     with name_scope(name, "conv3d_transpose", [input, filters]) as scope:
         return _transposed(
-            nn_conv.CONV3D_BACKPROP_INPUT, 3, input, filters, output_shape, strides, padding,
-            data_format or "NDHWC", dilations, scope,
-        )  # fmt: skip
+            nn_conv.CONV3D_BACKPROP_INPUT,
+            3,
+            input,
+            filters,
+            output_shape,
+            strides,
+            padding,
+            data_format or "NDHWC",
+            dilations,
+            scope,
+        )
 
 
 def conv1d_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: str | None = "NWC", dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     with name_scope(name, "conv1d_transpose", [input, filters]) as scope:
         data_format, axis = _as_2d(data_format)
         at = _channel_index(data_format, 1)
@@ -222,17 +362,29 @@ def conv1d_transpose(
         head = apply_op("Slice", shape, [0], [axis])
         tail = apply_op("Slice", shape, [axis], [-1])
         result = apply(
-            nn_conv.CONV2D_BACKPROP_INPUT, apply_op("ConcatV2", [head, [1], tail], 0), expand(filters, 0),
-            expand(input, axis), strides=[1, *sequence_of(strides, 1, at, "stride")], padding=padding,
-            data_format=data_format, dilations=[1, *sequence_of(dilations, 1, at, "dilations")], name=scope,
-        )  # fmt: skip
+            nn_conv.CONV2D_BACKPROP_INPUT,
+            apply_op("ConcatV2", [head, [1], tail], 0),
+            expand(filters, 0),
+            expand(input, axis),
+            strides=[1, *sequence_of(strides, 1, at, "stride")],
+            padding=padding,
+            data_format=data_format,
+            dilations=[1, *sequence_of(dilations, 1, at, "dilations")],
+            name=scope,
+        )
         return squeeze(result, [axis])
 
 
 def conv_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME", data_format: str | None = None,
-    dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """The transposed convolution in as many dimensions as the output shape has."""
     with name_scope(name, "conv_transpose", [input, filters]) as scope:
         if not isinstance(output_shape, (Tensor, Sized)):
@@ -271,39 +423,82 @@ def atrous_conv2d_transpose(
 
 
 def conv2d_backprop_input(
-    input_sizes: Any, filter: Any = None, out_backprop: Any = None, strides: Any = None, padding: Any = None,
-    use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
     filters: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     filter = deprecated("filters", filters, "filter", filter)
     padding, explicit = _padding(padding)
     return apply(  # type: ignore[no-any-return]
-        nn_conv.CONV2D_BACKPROP_INPUT, input_sizes, filter, out_backprop, strides=strides, padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=explicit, data_format=data_format, dilations=dilations,
+        nn_conv.CONV2D_BACKPROP_INPUT,
+        input_sizes,
+        filter,
+        out_backprop,
+        strides=strides,
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=dilations,
         name=name,
-    )  # fmt: skip
+    )
 
 
 def conv2d_backprop_filter(
-    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
     padding, explicit = _padding(padding)
     return apply(  # type: ignore[no-any-return]
-        nn_conv.CONV2D_BACKPROP_FILTER, input, filter_sizes, out_backprop, strides=strides, padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=explicit, data_format=data_format, dilations=dilations,
+        nn_conv.CONV2D_BACKPROP_FILTER,
+        input,
+        filter_sizes,
+        out_backprop,
+        strides=strides,
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=dilations,
         name=name,
-    )  # fmt: skip
+    )
 
 
 def conv3d_backprop_filter_v2(
-    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1), name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
     return apply(  # type: ignore[no-any-return]
-        nn_conv.CONV3D_BACKPROP_FILTER, input, filter_sizes, out_backprop, strides=strides, padding=padding,
-        data_format=data_format, dilations=dilations, name=name,
-    )  # fmt: skip
+        nn_conv.CONV3D_BACKPROP_FILTER,
+        input,
+        filter_sizes,
+        out_backprop,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilations=dilations,
+        name=name,
+    )
 
 
 conv3d_backprop_filter = conv3d_backprop_filter_v2
@@ -312,9 +507,16 @@ conv3d_backprop_filter = conv3d_backprop_filter_v2
 
 
 def convolution(
-    input: Any, filter: Any, padding: Any, strides: Any = None, dilation_rate: Any = None, name: str | None = None,
-    data_format: str | None = None, filters: Any = None, dilations: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter: Any,
+    padding: Any,
+    strides: Any = None,
+    dilation_rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
     """1-D, 2-D or 3-D by the rank of the input, with strides or with dilation."""
     filter = deprecated("filters", filters, "filter", filter)
     dilation_rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
@@ -351,9 +553,14 @@ def convolution(
 
 
 def convolution_v2(
-    input: Any, filters: Any, strides: Any = None, padding: Any = "VALID", data_format: str | None = None,
-    dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     return convolution(input, filters, padding, strides, dilations, name, data_format)
 
 
@@ -367,34 +574,71 @@ def atrous_conv2d(
 
 
 def depthwise_conv2d_native(
-    input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = "NHWC",
-    dilations: Any = (1, 1, 1, 1), name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
     """A filter of its own per channel: filters (height, width, in, multiplier)."""
     return apply(  # type: ignore[no-any-return]
-        nn_conv.DEPTHWISE, input, filter, strides=strides, padding=padding, data_format=data_format or "NHWC",
-        dilations=dilations, name=name,
-    )  # fmt: skip
+        nn_conv.DEPTHWISE,
+        input,
+        filter,
+        strides=strides,
+        padding=padding,
+        data_format=data_format or "NHWC",
+        dilations=dilations,
+        name=name,
+    )
 
 
 def depthwise_conv2d_native_backprop_input(
-    input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1), name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
     return apply(  # type: ignore[no-any-return]
-        nn_conv.DEPTHWISE_BACKPROP_INPUT, input_sizes, filter, out_backprop, strides=strides, padding=padding,
-        data_format=data_format, dilations=dilations, name=name,
-    )  # fmt: skip
+        nn_conv.DEPTHWISE_BACKPROP_INPUT,
+        input_sizes,
+        filter,
+        out_backprop,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilations=dilations,
+        name=name,
+    )
 
 
 def depthwise_conv2d_native_backprop_filter(
-    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1), name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
     return apply(  # type: ignore[no-any-return]
-        nn_conv.DEPTHWISE_BACKPROP_FILTER, input, filter_sizes, out_backprop, strides=strides, padding=padding,
-        data_format=data_format, dilations=dilations, name=name,
-    )  # fmt: skip
+        nn_conv.DEPTHWISE_BACKPROP_FILTER,
+        input,
+        filter_sizes,
+        out_backprop,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilations=dilations,
+        name=name,
+    )
 
 
 def _rates(rate: Any, data_format: str) -> list[int]:
@@ -410,9 +654,15 @@ def _rates(rate: Any, data_format: str) -> list[int]:
 
 
 def depthwise_conv2d(
-    input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None, name: str | None = None,
-    data_format: str | None = None, dilations: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
     rate = deprecated("dilations", dilations, "rate", rate)
     data_format = data_format or "NHWC"
     with name_scope(name, "depthwise", [input, filter]) as scope:
@@ -424,9 +674,14 @@ def depthwise_conv2d(
 
 
 def depthwise_conv2d_v2(
-    input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = None, dilations: Any = None,
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return depthwise_conv2d(input, filter, strides, padding, dilations, name, data_format)
 
 
@@ -436,9 +691,16 @@ def _count_dilation(input: Tensor, rates: Any) -> None:
 
 
 def separable_conv2d(
-    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any, rate: Any = None,
-    name: str | None = None, data_format: str | None = None, dilations: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
     """A depthwise convolution, then a 1x1 convolution that mixes the channels."""
     rate = deprecated("dilations", dilations, "rate", rate)
     data_format = data_format or "NHWC"
@@ -460,9 +722,15 @@ def separable_conv2d(
 
 
 def separable_conv2d_v2(
-    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any,
-    data_format: str | None = None, dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     return separable_conv2d(
         input, depthwise_filter, pointwise_filter, strides, padding, dilations, name, data_format
     )

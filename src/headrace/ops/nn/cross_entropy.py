@@ -1,7 +1,7 @@
 """Cross entropies and the small losses of ``tf.nn``, and BiasAdd with its users.
 
-The softmax cross entropies are fused as in TensorFlow: one op gives the loss and, as its second output, the
-derivative of the loss by the logits, which the gradient function multiplies with.
+The softmax cross entropies are fused as in TensorFlow: one op gives the loss and, as its second
+output, the derivative of the loss by the logits, which the gradient function multiplies with.
 
     >>> loss = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 """
@@ -43,15 +43,27 @@ from headrace.ops.nn.nn_common import (
     sub,
     transpose,
     zeros_like,
-)  # fmt: skip
+)
 
 __all__ = [
-    "bias_add", "bias_add_v1", "l2_loss", "log_poisson_loss", "picked_loss", "relu_layer", "row_starts", "sigmoid_cross_entropy_with_logits",
-    "sigmoid_cross_entropy_with_logits_v2", "softmax_cross_entropy_with_logits",
-    "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits",
-    "sparse_softmax_cross_entropy_with_logits_v2", "weighted_cross_entropy_with_logits",
-    "weighted_cross_entropy_with_logits_v2", "xw_plus_b", "zero_fraction",
-]  # fmt: skip
+    "bias_add",
+    "bias_add_v1",
+    "l2_loss",
+    "log_poisson_loss",
+    "picked_loss",
+    "relu_layer",
+    "row_starts",
+    "sigmoid_cross_entropy_with_logits",
+    "sigmoid_cross_entropy_with_logits_v2",
+    "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2",
+    "sparse_softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits_v2",
+    "weighted_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits_v2",
+    "xw_plus_b",
+    "zero_fraction",
+]
 
 Grads = list[Any]
 
@@ -70,10 +82,11 @@ def _exp_sums(xp: Any, features: Any) -> tuple[Any, Any, Any]:
 def _xent_kernel(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     if any(a != b and 1 not in (a, b) for a, b in zip(features.shape, labels.shape)):
         raise errors.InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"logits and labels must be broadcastable: logits_size={shapes.show(features.shape)} "
             f"labels_size={shapes.show(labels.shape)}",
-        )  # fmt: skip
+        )
     if features.size >= _LARGE and xp.name == "numpy" and features.shape == labels.shape:
         found = _library_xent(features, labels)
         if found is not None:
@@ -147,10 +160,11 @@ def _check_labels(features: Any, labels: Any) -> None:
         )
     if features.shape[0] != labels.shape[0]:
         raise errors.InvalidArgumentError(
-            None, None,
+            None,
+            None,
             "logits and labels must have the same first dimension, got logits shape "
             f"{shapes.show(features.shape)} and labels shape {shapes.show(labels.shape)}",
-        )  # fmt: skip
+        )
     if not features.shape[1]:
         raise errors.InvalidArgumentError(
             None,
@@ -205,9 +219,11 @@ def picked_loss(features: Any, e: Any, at: Any) -> Any:
     return picked
 
 
-#: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the rows.
+#: Up to so many classes it pays to work on the transposed matrix: NumPy's loops then run over the
+#: rows.
 _FEW = 16
-#: Rows up to which two classes have a way of their own: from about here on BLAS would use threads for it.
+#: Rows up to which two classes have a way of their own: from about here on BLAS would use threads
+#: for it.
 _FEW_ROWS = 4096
 
 
@@ -247,9 +263,11 @@ def _label_error(labels: Any, classes: int) -> errors.InvalidArgumentError:
     wrong = labels[(labels < 0) | (labels >= classes)][0]
     values = " ".join(str(v) for v in labels.tolist())
     return errors.InvalidArgumentError(
-        None, None,
-        f"Received a label value of {wrong} which is outside the valid range of [0, {classes}).  Label values: {values}",
-    )  # fmt: skip
+        None,
+        None,
+        f"Received a label value of {wrong} which is outside the valid range of [0, "
+        f"{classes}).  Label values: {values}",
+    )
 
 
 def _sparse_xent_shape(c: infer.Inference) -> list[shapes.Shape]:
@@ -270,14 +288,20 @@ def _sparse_xent_grad(op: Operation, g: Any, g_backprop: Any) -> Grads:
 
 
 XENT = define(
-    "SoftmaxCrossEntropyWithLogits", "features: T, labels: T -> loss: T, backprop: T; T: type(float)",
-    shape=_xent_shape, kernel=_xent_kernel, grad=_xent_grad,
-)  # fmt: skip
+    "SoftmaxCrossEntropyWithLogits",
+    "features: T, labels: T -> loss: T, backprop: T; T: type(float)",
+    shape=_xent_shape,
+    kernel=_xent_kernel,
+    grad=_xent_grad,
+)
 SPARSE_XENT = define(
     "SparseSoftmaxCrossEntropyWithLogits",
-    "features: T, labels: Tlabels -> loss: T, backprop: T; T: type(float), Tlabels: type(index)=int64",
-    shape=_sparse_xent_shape, kernel=_sparse_xent_kernel, grad=_sparse_xent_grad,
-)  # fmt: skip
+    "features: T, labels: Tlabels -> loss: T, backprop: T; T: type(float), Tlabels: "
+    "type(index)=int64",
+    shape=_sparse_xent_shape,
+    kernel=_sparse_xent_kernel,
+    grad=_sparse_xent_grad,
+)
 
 # BiasAdd ----------------------------------------------------------------------------------------
 
@@ -302,10 +326,12 @@ def _plain_bias_add(xp: Any, value: Any, bias: Any) -> Any:
 
 def _bias_error(value: Any, bias: Any, which: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(
-        None, None,
-        f"Must provide as many biases as the {which} dimension of the input tensor: {shapes.show(bias.shape)} vs. "
+        None,
+        None,
+        f"Must provide as many biases as the {which} dimension of the input tensor: "
+        f"{shapes.show(bias.shape)} vs. "
         f"{shapes.show(value.shape)}",
-    )  # fmt: skip
+    )
 
 
 def _bias_add_grad_kernel(xp: Any, g: Any, *, data_format: str) -> Any:
@@ -352,17 +378,26 @@ def _bias_add_grad_grad(op: Operation, g: Any) -> Grads:
 
 
 BIAS_ADD = define(
-    "BiasAdd", "value: T, bias: T -> output: T; T: type(number), data_format: str='NHWC'",
-    shape=_bias_add_shape, kernel=_bias_add_kernel, grad=_bias_add_grad,
-)  # fmt: skip
+    "BiasAdd",
+    "value: T, bias: T -> output: T; T: type(number), data_format: str='NHWC'",
+    shape=_bias_add_shape,
+    kernel=_bias_add_kernel,
+    grad=_bias_add_grad,
+)
 BIAS_ADD_V1 = define(
-    "BiasAddV1", "value: T, bias: T -> output: T; T: type(number)",
-    shape=_bias_add_shape, kernel=_plain_bias_add, grad=_bias_add_grad,
-)  # fmt: skip
+    "BiasAddV1",
+    "value: T, bias: T -> output: T; T: type(number)",
+    shape=_bias_add_shape,
+    kernel=_plain_bias_add,
+    grad=_bias_add_grad,
+)
 BIAS_ADD_GRAD = define(
-    "BiasAddGrad", "out_backprop: T -> output: T; T: type(number), data_format: str='NHWC'",
-    shape=_bias_add_grad_shape, kernel=_bias_add_grad_kernel, grad=_bias_add_grad_grad,
-)  # fmt: skip
+    "BiasAddGrad",
+    "out_backprop: T -> output: T; T: type(number), data_format: str='NHWC'",
+    shape=_bias_add_grad_shape,
+    kernel=_bias_add_grad_kernel,
+    grad=_bias_add_grad_grad,
+)
 
 
 def bias_add(
@@ -423,10 +458,17 @@ def _ensure_named(function: str, sentinel: Any, labels: Any, logits: Any) -> Non
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
     axis: int | None = None,
-) -> Tensor:  # fmt: skip
-    """The cross entropy per row; gradients do not flow into the labels (use the _v2 form for that)."""
+) -> Tensor:
+    """The cross entropy per row.
+
+    Gradients do not flow into the labels (use the _v2 form for that).
+    """
     if axis is not None:
         dim = axis
     _ensure_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
@@ -535,12 +577,14 @@ def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> None:
         return
     if len(have) != len(want) - 1:
         raise ValueError(
-            f"Rank mismatch: Rank of labels (received {len(have)}) should equal rank of logits minus 1 "
+            f"Rank mismatch: Rank of labels (received {len(have)}) should equal rank of "
+            "logits minus 1 "
             f"(received {len(want)})."
         )
     if None not in have and None not in want[:-1] and have != want[:-1]:
         raise ValueError(
-            f"Shape mismatch: The shape of labels (received {labels.shape}) should equal the shape of logits except "
+            f"Shape mismatch: The shape of labels (received {labels.shape}) should equal "
+            "the shape of logits except "
             f"for the last dimension (received {logits.shape})."
         )
 

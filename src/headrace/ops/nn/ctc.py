@@ -1,4 +1,5 @@
-"""CTC: ``tf.nn.ctc_loss`` and the decoders. The arithmetic is in :mod:`headrace.kernels.numpy.ctc_kernels`.
+"""CTC: ``tf.nn.ctc_loss`` and the decoders. The arithmetic is in
+:mod:`headrace.kernels.numpy.ctc_kernels`.
 
 >>> loss = ctc_loss(labels=sparse_labels, inputs=logits, sequence_length=lengths)
 """
@@ -47,10 +48,11 @@ def _targets(inputs: Any, indices: Any, values: Any, collapse: bool) -> list[lis
             ended[item] = True
         elif ended[item]:
             raise errors.InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 "Saw a non-null label (index >= num_classes - 1) following a null label, "
                 f"batch: {item} num_classes: {inputs.shape[2]} labels: {found[item]}",
-            )  # fmt: skip
+            )
         else:
             found[item].append(label)
     present = set(indices[:, 0].tolist())
@@ -61,9 +63,16 @@ def _targets(inputs: Any, indices: Any, values: Any, collapse: bool) -> list[lis
 
 
 def _loss_kernel(
-    xp: Any, inputs: Any, indices: Any, values: Any, lengths: Any,
-    *, preprocess_collapse_repeated: bool, ctc_merge_repeated: bool, ignore_longer_outputs_than_inputs: bool,
-) -> Any:  # fmt: skip
+    xp: Any,
+    inputs: Any,
+    indices: Any,
+    values: Any,
+    lengths: Any,
+    *,
+    preprocess_collapse_repeated: bool,
+    ctc_merge_repeated: bool,
+    ignore_longer_outputs_than_inputs: bool,
+) -> Any:
     _check_lengths(inputs, lengths, errors.InvalidArgumentError)
     targets = _targets(inputs, indices, values, preprocess_collapse_repeated)
     lengths = lengths.astype(np.int64)
@@ -71,11 +80,13 @@ def _loss_kernel(
     if not fits.all() and not ignore_longer_outputs_than_inputs:
         item = int(np.argmin(fits))
         raise errors.InvalidArgumentError(
-            None, None,
-            f"Not enough time for target transition sequence (required: {len(targets[item])}, available: "
+            None,
+            None,
+            "Not enough time for target transition sequence (required: "
+            f"{len(targets[item])}, available: "
             f"{lengths[item]}){item}You can turn this error into a warning by using the flag "
             "ignore_longer_outputs_than_inputs",
-        )  # fmt: skip
+        )
     loss, gradient = ctc.loss_and_gradient(inputs, targets, lengths, ctc_merge_repeated)
     loss[~fits] = 0
     gradient[:, ~fits] = 0
@@ -144,43 +155,67 @@ def _decoder_shape(c: infer.Inference) -> list[shapes.Shape]:
 
 def _loss_grad(op: Operation, g: Any, _: Any) -> list[Any]:
     slope = apply_op(
-        "PreventGradient", op._outputs[1],
-        message="Currently there is no way to take the second derivative of ctc_loss due to the fused implementation's "
+        "PreventGradient",
+        op._outputs[1],
+        message="Currently there is no way to take the second derivative of ctc_loss due to the "
+        "fused implementation's "
         "interaction with tf.gradients()",
-    )  # fmt: skip
+    )
     return [mul(expand_last(g), slope), None, None, None]
 
 
 CTC_LOSS = define(
     "CTCLoss",
-    "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 -> loss: T, gradient: T; "
+    "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 -> "
+    "loss: T, gradient: T; "
     "preprocess_collapse_repeated: bool=False, ctc_merge_repeated: bool=True, "
     "ignore_longer_outputs_than_inputs: bool=False, T: type(float)=float32",
-    shape=_loss_shape, kernel=_loss_kernel, grad=_loss_grad, host_only=True,
-)  # fmt: skip
+    shape=_loss_shape,
+    kernel=_loss_kernel,
+    grad=_loss_grad,
+    host_only=True,
+)
 CTC_GREEDY_DECODER = define(
     "CTCGreedyDecoder",
-    "inputs: T, sequence_length: int32 -> decoded_indices: int64, decoded_values: int64, decoded_shape: int64, "
+    "inputs: T, sequence_length: int32 -> decoded_indices: int64, decoded_values: int64, "
+    "decoded_shape: int64, "
     "log_probability: T; merge_repeated: bool=False, T: type(float)=float32",
-    shape=_decoder_shape, kernel=_greedy_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, data_dependent_shape=True,
-)  # fmt: skip
+    shape=_decoder_shape,
+    kernel=_greedy_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    data_dependent_shape=True,
+)
 CTC_BEAM_SEARCH_DECODER = define(
     "CTCBeamSearchDecoder",
-    "inputs: T, sequence_length: int32 -> decoded_indices: top_paths*int64, decoded_values: top_paths*int64, "
+    "inputs: T, sequence_length: int32 -> decoded_indices: top_paths*int64, "
+    "decoded_values: top_paths*int64, "
     "decoded_shape: top_paths*int64, log_probability: T; "
     "beam_width: int, top_paths: int, merge_repeated: bool=True, T: type(float)=float32",
-    shape=_decoder_shape, kernel=_beam_kernel, grad=NOT_DIFFERENTIABLE, host_only=True, data_dependent_shape=True,
-)  # fmt: skip
+    shape=_decoder_shape,
+    kernel=_beam_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+    data_dependent_shape=True,
+)
 
 # what users call --------------------------------------------------------------------------------
 
 
 def ctc_loss(
-    labels: Any, inputs: Any = None, sequence_length: Any = None, preprocess_collapse_repeated: bool = False,
-    ctc_merge_repeated: bool = True, ignore_longer_outputs_than_inputs: bool = False, time_major: bool = True,
+    labels: Any,
+    inputs: Any = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
     logits: Any = None,
-) -> Tensor:  # fmt: skip
-    """-log p(labels | inputs) per item; ``labels`` are sparse, the last class of the inputs is the blank."""
+) -> Tensor:
+    """-log p(labels | inputs) per item.
+
+    ``labels`` are sparse, the last class of the inputs is the blank.
+    """
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 
     if not isinstance(labels, SparseTensor):
@@ -189,10 +224,15 @@ def ctc_loss(
     if not time_major:
         inputs = transpose(inputs, [1, 0, 2])
     return apply(  # type: ignore[no-any-return]
-        CTC_LOSS, inputs, labels.indices, labels.values, sequence_length,
-        preprocess_collapse_repeated=preprocess_collapse_repeated, ctc_merge_repeated=ctc_merge_repeated,
+        CTC_LOSS,
+        inputs,
+        labels.indices,
+        labels.values,
+        sequence_length,
+        preprocess_collapse_repeated=preprocess_collapse_repeated,
+        ctc_merge_repeated=ctc_merge_repeated,
         ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
-    )[0]  # fmt: skip
+    )[0]
 
 
 def ctc_greedy_decoder(
@@ -214,13 +254,19 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[list[Any], Tensor]:
-    """The likeliest label sequences as SparseTensors, and their log probabilities (batch, top_paths)."""
+    """The likeliest label sequences as SparseTensors, and their log probabilities (batch,
+    top_paths).
+    """
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 
     at, values, shape, score = apply(
-        CTC_BEAM_SEARCH_DECODER, inputs, sequence_length, beam_width=beam_width, top_paths=top_paths,
+        CTC_BEAM_SEARCH_DECODER,
+        inputs,
+        sequence_length,
+        beam_width=beam_width,
+        top_paths=top_paths,
         merge_repeated=merge_repeated,
-    )  # fmt: skip
+    )
     return [SparseTensor(*parts) for parts in zip(at, values, shape)], score
 
 

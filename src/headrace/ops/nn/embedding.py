@@ -1,7 +1,7 @@
 """Embedding lookup: rows of a table, or of a table in several parts, by number.
 
-A single table is gathered from directly, so that its gradient stays a few rows (IndexedSlices). With several parts the
-ids are sent to their parts, looked up there, and the rows put back in order.
+A single table is gathered from directly, so that its gradient stays a few rows (IndexedSlices).
+With several parts the ids are sent to their parts, looked up there, and the rows put back in order.
 
     >>> vectors = embedding_lookup(table, word_ids)
 """
@@ -30,9 +30,13 @@ from headrace.ops.nn.nn_common import (
 )
 
 __all__ = [
-    "embedding_lookup", "embedding_lookup_sparse", "embedding_lookup_sparse_v2", "embedding_lookup_v2",
-    "safe_embedding_lookup_sparse", "safe_embedding_lookup_sparse_v2",
-]  # fmt: skip
+    "embedding_lookup",
+    "embedding_lookup_sparse",
+    "embedding_lookup_sparse_v2",
+    "embedding_lookup_v2",
+    "safe_embedding_lookup_sparse",
+    "safe_embedding_lookup_sparse_v2",
+]
 
 
 def _parts(params: Any) -> list[Any]:
@@ -56,10 +60,17 @@ def _rows(params: Any, ids: Any, name: str | None = None) -> Tensor:
 
 
 def embedding_lookup(
-    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
     max_norm: Any = None,
-) -> Tensor:  # fmt: skip
-    """The rows of ``params`` with the numbers ``ids``; with ``max_norm`` longer rows are shortened."""
+) -> Tensor:
+    """The rows of ``params`` with the numbers ``ids``.
+
+    With ``max_norm`` longer rows are shortened.
+    """
     parts = _parts(params)
     with name_scope(name, "embedding_lookup", [*parts, ids]) as scope:
         ids = convert_to_tensor(ids, name="ids")
@@ -147,9 +158,14 @@ def _is_sparse(value: Any) -> bool:
 
 
 def embedding_lookup_sparse(
-    params: Any, sp_ids: Any, sp_weights: Any, partition_strategy: str = "mod", name: str | None = None,
-    combiner: str | None = None, max_norm: Any = None,
-) -> Tensor:  # fmt: skip
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: str | None = None,
+    max_norm: Any = None,
+) -> Tensor:
     """Per row of the sparse ids, the (weighted) sum, mean or sqrtn of their embeddings."""
     combiner = combiner or "mean"
     if combiner not in _COMBINERS:
@@ -202,17 +218,29 @@ def _weighted(
 
 
 def embedding_lookup_sparse_v2(
-    params: Any, sp_ids: Any, sp_weights: Any, combiner: str | None = None, max_norm: Any = None,
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: str | None = None,
+    max_norm: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return embedding_lookup_sparse(params, sp_ids, sp_weights, "div", name, combiner, max_norm)
 
 
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any, sparse_ids: Any, sparse_weights: Any = None, combiner: str = "mean",
-    default_id: Any = None, name: str | None = None, partition_strategy: str = "div", max_norm: Any = None,
-) -> Tensor:  # fmt: skip
-    """Like embedding_lookup_sparse, but negative ids are dropped and empty rows give zeros (or ``default_id``)."""
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: Any = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+) -> Tensor:
+    """Like embedding_lookup_sparse, but negative ids are dropped and empty rows give zeros (or
+    ``default_id``).
+    """
     if embedding_weights is None:
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")
     parts = _parts(embedding_weights)
@@ -249,7 +277,9 @@ class _Sparse:
 
 
 def _as_rows(ids: Any, weights: Any) -> tuple[Tensor, _Sparse, _Sparse | None]:
-    """All dimensions but the last made one; returns their sizes, and ids and weights as matrices."""
+    """All dimensions but the last made one; returns their sizes, and ids and weights as
+    matrices.
+    """
     shape = convert_to_tensor(ids.dense_shape)
     rank = shape._shape[0] if shape._shape is not None else None
     last = sub(apply_op("Size", shape), 1) if rank is None else convert_to_tensor(rank - 1)
@@ -276,9 +306,14 @@ def _kept_and_filled(x: _Sparse, keep: Tensor, default: Any) -> tuple[_Sparse, T
 
 
 def safe_embedding_lookup_sparse_v2(
-    embedding_weights: Any, sparse_ids: Any, sparse_weights: Any = None, combiner: str = "mean",
-    default_id: Any = None, max_norm: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: Any = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> Tensor:
     return safe_embedding_lookup_sparse(
         embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm
     )

@@ -25,13 +25,17 @@ def _shape(c: infer.Inference) -> list[shapes.Shape]:
 def _kernel(
     xp: Any, step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any
 ) -> Any:
-    """Each beam is followed from its row's last step to the first; past an end token come end tokens alone."""
+    """Each beam is followed from its row's last step to the first.
+
+    Past an end token come end tokens alone.
+    """
     step_ids, parent_ids = np.asarray(step_ids), np.asarray(parent_ids)
     if step_ids.ndim != 3 or step_ids.shape != parent_ids.shape:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"step_ids must be a 3-tensor of parent_ids' shape, saw shapes: {step_ids.shape} and {parent_ids.shape}",
+            "step_ids must be a 3-tensor of parent_ids' shape, saw shapes: "
+            f"{step_ids.shape} and {parent_ids.shape}",
         )
     time, batch, beam = step_ids.shape
     lengths = np.minimum(np.asarray(max_sequence_lengths), time)
@@ -55,9 +59,13 @@ def _kernel(
 
 GATHER_TREE = define(
     "GatherTree",
-    "step_ids: int32, parent_ids: int32, max_sequence_lengths: int32, end_token: int32 -> beams: int32",
-    shape=_shape, kernel=_kernel, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "step_ids: int32, parent_ids: int32, max_sequence_lengths: int32, end_token: int32 -> "
+    "beams: int32",
+    shape=_shape,
+    kernel=_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def gather_tree(

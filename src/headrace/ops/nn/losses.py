@@ -34,14 +34,27 @@ from headrace.ops.nn.nn_common import (
     squeeze,
     sub,
     zeros_like,
-)  # fmt: skip
+)
 
 __all__ = [
-    "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
-    "get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss", "log_loss",
-    "mean_pairwise_squared_error", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
+    "Reduction",
+    "absolute_difference",
+    "add_loss",
+    "compute_weighted_loss",
+    "cosine_distance",
+    "get_losses",
+    "get_regularization_loss",
+    "get_regularization_losses",
+    "get_total_loss",
+    "hinge_loss",
+    "huber_loss",
+    "log_loss",
+    "mean_pairwise_squared_error",
+    "mean_squared_error",
+    "sigmoid_cross_entropy",
+    "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
-]  # fmt: skip
+]
 
 
 class Reduction:
@@ -101,7 +114,8 @@ def get_total_loss(
         losses = losses + get_regularization_losses(scope=scope)
     if not losses:
         raise ValueError(
-            "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
+            "inputs must be a list of at least one Tensor/IndexedSlices with the same "
+            "dtype and shape"
         )
     return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
 
@@ -112,7 +126,10 @@ _NOT_BROADCASTABLE = "weights can not be broadcast to values."
 
 
 def _check_broadcastable(weights: Tensor, values: Tensor) -> Any:
-    """Weights are a scalar, or have the rank of the values and the same or unit dimensions. An op if not known yet."""
+    """Weights are a scalar, or have the rank of the values and the same or unit dimensions.
+
+    An op if not known yet.
+    """
     have, want = weights._shape, values._shape
     if have == ():
         return None
@@ -135,7 +152,8 @@ def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Any:
     shape = shape_of(values)
     both = apply_op("BroadcastArgs", shape_of(weights), shape)
     same_length = apply_op("Equal", apply_op("Size", both), apply_op("Size", shape))
-    # the lengths differ only where the weights have a higher rank; then the first elements are compared in vain
+    # the lengths differ only where the weights have a higher rank; then the first elements are
+    # compared in vain
     length = apply_op("Minimum", apply_op("Size", both), apply_op("Size", shape))
     count = apply_op("ExpandDims", length, 0)
     equal = apply_op(
@@ -193,9 +211,12 @@ def _safe_mean(losses: Tensor, count: Tensor) -> Tensor:
 
 
 def compute_weighted_loss(
-    losses: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Losses times weights, reduced, added to the collection."""
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", [losses]):
@@ -234,7 +255,10 @@ def _reduced(losses: Tensor, weights: Tensor, reduction: str) -> Tensor:
 
 
 def _plain_if_one(weights: Tensor) -> Any:
-    """A constant scalar weight as a number: then every loss is present, and nothing has to be counted."""
+    """A constant scalar weight as a number.
+
+    Then every loss is present, and nothing has to be counted.
+    """
     known = infer.static_value(weights) if weights._shape == () else None
     return float(known) if known is not None and float(known) != 0.0 else weights
 
@@ -257,9 +281,13 @@ def _floats(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
 
 
 def absolute_difference(
-    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """|predictions - labels|."""
     _pair(labels, predictions)
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as scope:
@@ -269,9 +297,13 @@ def absolute_difference(
 
 
 def mean_squared_error(
-    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """(predictions - labels) ** 2."""
     _pair(labels, predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:
@@ -281,9 +313,15 @@ def mean_squared_error(
 
 
 def cosine_distance(
-    labels: Any, predictions: Any, axis: Any = None, weights: Any = 1.0, scope: str | None = None,
-    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO, dim: Any = None,
-) -> Tensor:  # fmt: skip
+    labels: Any,
+    predictions: Any,
+    axis: Any = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+    dim: Any = None,
+) -> Tensor:
     """1 - sum(predictions * labels) over the axis; both are taken to have unit length."""
     axis = deprecated("axis", axis, "dim", dim)
     if axis is None:
@@ -296,9 +334,13 @@ def cosine_distance(
 
 
 def hinge_loss(
-    labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """relu(1 - y * logits), y = -1 or 1 for labels 0 or 1."""
     _pair(labels, logits, "logits")
     with name_scope(scope, "hinge_loss", [logits, labels, weights]) as scope:
@@ -310,9 +352,14 @@ def hinge_loss(
 
 
 def huber_loss(
-    labels: Any, predictions: Any, weights: Any = 1.0, delta: Any = 1.0, scope: str | None = None,
-    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    delta: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
     """Quadratic up to an error of delta, linear beyond."""
     _pair(labels, predictions)
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as scope:
@@ -325,9 +372,14 @@ def huber_loss(
 
 
 def log_loss(
-    labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None,
-    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
     """-labels * log(predictions) - (1 - labels) * log(1 - predictions)."""
     _pair(labels, predictions)
     with name_scope(scope, "log_loss", [predictions, labels, weights]) as scope:
@@ -370,9 +422,14 @@ def _pairwise(errors: Tensor, weights: Tensor) -> Tensor:
 
 
 def sigmoid_cross_entropy(
-    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None,
-    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
+    multi_class_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
     """Sigmoid cross entropy per class; smoothing moves the labels towards 1/2."""
     if multi_class_labels is None:
         raise ValueError("multi_class_labels must not be None.")
@@ -392,10 +449,18 @@ def sigmoid_cross_entropy(
 
 
 def softmax_cross_entropy(
-    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None,
-    loss_collection: Any = _LOSSES, reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
-    """Softmax cross entropy with one-hot labels; smoothing spreads a part of them over all classes."""
+    onehot_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """Softmax cross entropy with one-hot labels.
+
+    Smoothing spreads a part of them over all classes.
+    """
     if onehot_labels is None:
         raise ValueError("onehot_labels must not be None.")
     _pair(onehot_labels, logits, "logits")
@@ -421,10 +486,17 @@ def _last_dimension(x: Tensor, like: Tensor) -> Tensor:
 
 
 def sparse_softmax_cross_entropy(
-    labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: Any = _LOSSES,
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
-) -> Tensor:  # fmt: skip
-    """Softmax cross entropy with class numbers; a last dimension of 1 in labels or weights is dropped."""
+) -> Tensor:
+    """Softmax cross entropy with class numbers.
+
+    A last dimension of 1 in labels or weights is dropped.
+    """
     _pair(labels, logits, "logits")
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
@@ -436,7 +508,9 @@ def sparse_softmax_cross_entropy(
 
 
 def _squeezed(labels: Tensor, logits: Tensor, weights: Any) -> tuple[Tensor, Tensor, Any]:
-    """Labels have one dimension less than logits; a trailing 1 too many is dropped on either side."""
+    """Labels have one dimension less than logits; a trailing 1 too many is dropped on either
+    side.
+    """
     have, want = rank_of(labels), rank_of(logits)
     if have is not None and want is not None:
         if want - have == 2 and shapes.compatible(logits._shape[-1:], (1,)):  # type: ignore[index]

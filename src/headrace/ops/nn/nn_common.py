@@ -1,4 +1,5 @@
-"""What the ``tf.nn`` modules share: short spellings of arithmetic ops, and TF's ways of reading their arguments.
+"""What the ``tf.nn`` modules share: short spellings of arithmetic ops, and TF's ways of reading
+their arguments.
 
 >>> loss = mul(expand_last(grad), backprop)
 """
@@ -17,10 +18,28 @@ from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 
 __all__ = [
-    "add", "cast", "cond_where", "deprecated", "div", "expand", "expand_last", "mul", "neg", "ones_like", "rank_of",
-    "reduce_mean", "reduce_sum", "reshape", "scalar_const", "sequence_of", "shape_of", "squeeze", "sub", "transpose",
+    "add",
+    "cast",
+    "cond_where",
+    "deprecated",
+    "div",
+    "expand",
+    "expand_last",
+    "mul",
+    "neg",
+    "ones_like",
+    "rank_of",
+    "reduce_mean",
+    "reduce_sum",
+    "reshape",
+    "scalar_const",
+    "sequence_of",
+    "shape_of",
+    "squeeze",
+    "sub",
+    "transpose",
     "zeros_like",
-]  # fmt: skip
+]
 
 
 def _binary(op_type: str, default: str) -> Callable[..., Tensor]:

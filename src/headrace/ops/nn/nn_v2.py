@@ -31,7 +31,8 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
         x: Any = convert_to_tensor(features)
         if not x.dtype.is_floating:
             raise ValueError(
-                f"`features.dtype` must be a floating point tensor. Received:features.dtype={x.dtype}"
+                "`features.dtype` must be a floating point tensor. "
+                f"Received:features.dtype={x.dtype}"
             )
         if approximate:
             inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)

@@ -1,7 +1,8 @@
 """Normalisation: batch normalisation in its forms, moments, LRN, l2_normalize.
 
-FusedBatchNorm's kernels work on a matrix (pixels, channels). As on TensorFlow's CPU the reserve outputs hold the batch's
-mean and its biased variance, while ``batch_variance`` is the unbiased one that moving averages are fed with.
+FusedBatchNorm's kernels work on a matrix (pixels, channels). As on TensorFlow's CPU the reserve
+outputs hold the batch's mean and its biased variance, while ``batch_variance`` is the unbiased one
+that moving averages are fed with.
 
     >>> y, mean, variance = fused_batch_norm(x, scale, offset)
 """
@@ -37,14 +38,25 @@ from headrace.ops.nn.nn_common import (
     sub,
     transpose,
     zeros_like,
-)  # fmt: skip
+)
 
 __all__ = [
-    "batch_norm_with_global_normalization", "batch_norm_with_global_normalization_v2", "batch_normalization",
-    "fused_batch_norm", "l2_normalize", "l2_normalize_v2", "local_response_normalization", "lrn", "moments",
-    "moments_v2", "normalize_moments", "sufficient_statistics", "sufficient_statistics_v2", "weighted_moments",
+    "batch_norm_with_global_normalization",
+    "batch_norm_with_global_normalization_v2",
+    "batch_normalization",
+    "fused_batch_norm",
+    "l2_normalize",
+    "l2_normalize_v2",
+    "local_response_normalization",
+    "lrn",
+    "moments",
+    "moments_v2",
+    "normalize_moments",
+    "sufficient_statistics",
+    "sufficient_statistics_v2",
+    "weighted_moments",
     "weighted_moments_v2",
-]  # fmt: skip
+]
 
 Grads = list[Any]
 
@@ -52,7 +64,10 @@ Grads = list[Any]
 
 
 def _column_sums(xp: Any, x: Any) -> Any:
-    """Sums over the rows of a matrix, as a product: BLAS adds in several accumulators and in parallel."""
+    """Sums over the rows of a matrix, as a product.
+
+    BLAS adds in several accumulators and in parallel.
+    """
     return xp.ones(x.shape[0], x.dtype) @ x
 
 
@@ -132,30 +147,57 @@ def _check_statistics(flat: Any, mean: Any, variance: Any) -> None:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"{label} must have as many elements as x has channels: {value.shape} vs {flat.shape[1:]}",
+                f"{label} must have as many elements as x has channels: {value.shape} vs "
+                f"{flat.shape[1:]}",
             )
 
 
 def _batch_norm_kernel(
-    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any,
-    *, epsilon: float, data_format: str, is_training: bool,
-) -> tuple[Any, ...]:  # fmt: skip
+    xp: Any,
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    *,
+    epsilon: float,
+    data_format: str,
+    is_training: bool,
+) -> tuple[Any, ...]:
     return _batch_norm(xp, x, scale, offset, mean, variance, (epsilon, data_format, is_training))
 
 
 def _batch_norm_v3_kernel(
-    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any,
-    *, epsilon: float, data_format: str, is_training: bool,
-) -> tuple[Any, ...]:  # fmt: skip
+    xp: Any,
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    *,
+    epsilon: float,
+    data_format: str,
+    is_training: bool,
+) -> tuple[Any, ...]:
     found = _batch_norm(xp, x, scale, offset, mean, variance, (epsilon, data_format, is_training))
     return (*found, scale.dtype.type(0))
 
 
 def _batch_norm_grad_kernel(
-    xp: Any, g: Any, x: Any, scale: Any, mean: Any, variance: Any, *rest: Any,
-    epsilon: float, data_format: str, is_training: bool,
-) -> tuple[Any, ...]:  # fmt: skip
-    """dx = scale / s * (g - mean(g) - (x - m) * mean(g * (x - m)) / s**2), s = sqrt(variance + epsilon)."""
+    xp: Any,
+    g: Any,
+    x: Any,
+    scale: Any,
+    mean: Any,
+    variance: Any,
+    *rest: Any,
+    epsilon: float,
+    data_format: str,
+    is_training: bool,
+) -> tuple[Any, ...]:
+    """dx = scale / s * (g - mean(g) - (x - m) * mean(g * (x - m)) / s**2), s = sqrt(variance +
+    epsilon).
+    """
     first = data_format == "NCHW"
     if x.size >= _LARGE and not first and xp.name == "numpy":
         result = ask("batch_norm_grad", g, x, scale, mean, variance, epsilon, is_training)
@@ -220,7 +262,9 @@ def _batch_norm_grad(op: Operation, g: Any, *_: Any) -> Grads:
 
 
 def _batch_norm_grad_grad(op: Operation, *grads: Any) -> Grads:
-    """Through the formula of the gradient, built from plain ops on copies of the inputs, and differentiated."""
+    """Through the formula of the gradient, built from plain ops on copies of the inputs, and
+    differentiated.
+    """
     from headrace.autodiff.gradients import gradients
 
     graph = get_default_graph()
@@ -276,35 +320,54 @@ _BACK = "x_backprop: T, scale_backprop: U, offset_backprop: U, "
 _GRAD_OPS: dict[str, OpDef] = {}
 
 FUSED_V1 = define(
-    "FusedBatchNorm", _STATS.replace("U", "T") + "reserve_space_1: T, reserve_space_2: T; " + _V1,
-    shape=_batch_norm_shape, kernel=_batch_norm_kernel, grad=_batch_norm_grad,
-)  # fmt: skip
+    "FusedBatchNorm",
+    _STATS.replace("U", "T") + "reserve_space_1: T, reserve_space_2: T; " + _V1,
+    shape=_batch_norm_shape,
+    kernel=_batch_norm_kernel,
+    grad=_batch_norm_grad,
+)
 FUSED_V2 = define(
-    "FusedBatchNormV2", _STATS + "reserve_space_1: U, reserve_space_2: U; " + _V2,
-    shape=_batch_norm_shape, kernel=_batch_norm_kernel, grad=_batch_norm_grad,
-)  # fmt: skip
+    "FusedBatchNormV2",
+    _STATS + "reserve_space_1: U, reserve_space_2: U; " + _V2,
+    shape=_batch_norm_shape,
+    kernel=_batch_norm_kernel,
+    grad=_batch_norm_grad,
+)
 FUSED_V3 = define(
-    "FusedBatchNormV3", _STATS + "reserve_space_1: U, reserve_space_2: U, reserve_space_3: U; " + _V2,
-    shape=_batch_norm_shape, kernel=_batch_norm_v3_kernel, grad=_batch_norm_grad,
-)  # fmt: skip
+    "FusedBatchNormV3",
+    _STATS + "reserve_space_1: U, reserve_space_2: U, reserve_space_3: U; " + _V2,
+    shape=_batch_norm_shape,
+    kernel=_batch_norm_v3_kernel,
+    grad=_batch_norm_grad,
+)
 _GRAD_OPS["FusedBatchNorm"] = define(
     "FusedBatchNormGrad",
     "y_backprop: T, x: T, scale: T, reserve_space_1: T, reserve_space_2: T -> "
-    + _BACK.replace("U", "T") + "reserve_space_3: T, reserve_space_4: T; " + _V1,
-    shape=_batch_norm_grad_shape, kernel=_batch_norm_grad_kernel, grad=_batch_norm_grad_grad,
-)  # fmt: skip
+    + _BACK.replace("U", "T")
+    + "reserve_space_3: T, reserve_space_4: T; "
+    + _V1,
+    shape=_batch_norm_grad_shape,
+    kernel=_batch_norm_grad_kernel,
+    grad=_batch_norm_grad_grad,
+)
 _GRAD_OPS["FusedBatchNormV2"] = define(
     "FusedBatchNormGradV2",
     "y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U -> "
-    + _BACK + "reserve_space_3: U, reserve_space_4: U; " + _V2,
-    shape=_batch_norm_grad_shape, kernel=_batch_norm_grad_kernel, grad=_batch_norm_grad_grad,
-)  # fmt: skip
+    + _BACK
+    + "reserve_space_3: U, reserve_space_4: U; "
+    + _V2,
+    shape=_batch_norm_grad_shape,
+    kernel=_batch_norm_grad_kernel,
+    grad=_batch_norm_grad_grad,
+)
 _GRAD_OPS["FusedBatchNormV3"] = define(
     "FusedBatchNormGradV3",
-    "y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U -> "
-    + _BACK + "reserve_space_4: U, reserve_space_5: U; " + _V2,
-    shape=_batch_norm_grad_shape, kernel=_batch_norm_grad_kernel, grad=_batch_norm_grad_grad,
-)  # fmt: skip
+    "y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U, "
+    "reserve_space_3: U -> " + _BACK + "reserve_space_4: U, reserve_space_5: U; " + _V2,
+    shape=_batch_norm_grad_shape,
+    kernel=_batch_norm_grad_kernel,
+    grad=_batch_norm_grad_grad,
+)
 
 # the oldest form --------------------------------------------------------------------------------
 
@@ -357,15 +420,19 @@ def _global_norm_grad(op: Operation, g: Any) -> Grads:
 _GLOBAL = "T: type(inexact), variance_epsilon: float, scale_after_normalization: bool"
 
 GLOBAL_NORM = define(
-    "BatchNormWithGlobalNormalization", "t: T, m: T, v: T, beta: T, gamma: T -> result: T; " + _GLOBAL,
-    shape=lambda c: [c.require_rank(0, 4)], kernel=_global_norm_kernel, grad=_global_norm_grad,
-)  # fmt: skip
+    "BatchNormWithGlobalNormalization",
+    "t: T, m: T, v: T, beta: T, gamma: T -> result: T; " + _GLOBAL,
+    shape=lambda c: [c.require_rank(0, 4)],
+    kernel=_global_norm_kernel,
+    grad=_global_norm_grad,
+)
 GLOBAL_NORM_GRAD = define(
     "BatchNormWithGlobalNormalizationGrad",
     "t: T, m: T, v: T, gamma: T, backprop: T -> dx: T, dm: T, dv: T, db: T, dg: T; " + _GLOBAL,
     shape=lambda c: [c.shape(0), c.shape(1), c.shape(2), c.shape(1), c.shape(3)],
-    kernel=_global_norm_grad_kernel, grad=NO_GRADIENT_YET,
-)  # fmt: skip
+    kernel=_global_norm_grad_kernel,
+    grad=NO_GRADIENT_YET,
+)
 
 # local response normalisation -------------------------------------------------------------------
 
@@ -412,16 +479,24 @@ def _lrn_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     ]
 
 
-_LRN = "depth_radius: int=5, bias: float=1.0, alpha: float=1.0, beta: float=0.5, T: type(float)=float32"
+_LRN = (
+    "depth_radius: int=5, bias: float=1.0, alpha: float=1.0, beta: float=0.5, T: "
+    "type(float)=float32"
+)
 LRN = define(
-    "LRN", "input: T -> output: T; " + _LRN,
-    shape=lambda c: [c.require_rank(0, 4)], kernel=_lrn_kernel,
+    "LRN",
+    "input: T -> output: T; " + _LRN,
+    shape=lambda c: [c.require_rank(0, 4)],
+    kernel=_lrn_kernel,
     grad=lambda op, g: [apply_op("LRNGrad", g, op._inputs[0], op._outputs[0], **_lrn_attrs(op))],
-)  # fmt: skip
+)
 LRN_GRAD = define(
-    "LRNGrad", "input_grads: T, input_image: T, output_image: T -> output: T; " + _LRN,
-    shape=_lrn_grad_shape, kernel=_lrn_grad_kernel, grad=NO_GRADIENT_YET,
-)  # fmt: skip
+    "LRNGrad",
+    "input_grads: T, input_image: T, output_image: T -> output: T; " + _LRN,
+    shape=_lrn_grad_shape,
+    kernel=_lrn_grad_kernel,
+    grad=NO_GRADIENT_YET,
+)
 
 # what users call --------------------------------------------------------------------------------
 
@@ -444,9 +519,16 @@ lrn = local_response_normalization
 
 
 def fused_batch_norm(
-    x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
-    data_format: str = "NHWC", is_training: bool = True, name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
     """(y, batch mean, batch variance); with is_training False the given statistics are used."""
     x = convert_to_tensor(x, name="input")
     scale = convert_to_tensor(scale, name="scale")
@@ -456,9 +538,17 @@ def fused_batch_norm(
     mean = convert_to_tensor(np.zeros(0, np.float32)) if mean is None else mean
     variance = convert_to_tensor(np.zeros(0, np.float32)) if variance is None else variance
     found = apply(
-        FUSED_V3, x, scale, offset, mean, variance, epsilon=max(epsilon, 1.001e-5), data_format=data_format,
-        is_training=is_training, name=name,
-    )  # fmt: skip
+        FUSED_V3,
+        x,
+        scale,
+        offset,
+        mean,
+        variance,
+        epsilon=max(epsilon, 1.001e-5),
+        data_format=data_format,
+        is_training=is_training,
+        name=name,
+    )
     return found[0], found[1], found[2]
 
 
@@ -486,10 +576,18 @@ def batch_normalization(
 
 
 def batch_norm_with_global_normalization(
-    t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None, variance_epsilon: Any = None,
-    scale_after_normalization: Any = None, name: str | None = None, input: Any = None, mean: Any = None,
+    t: Any = None,
+    m: Any = None,
+    v: Any = None,
+    beta: Any = None,
+    gamma: Any = None,
+    variance_epsilon: Any = None,
+    scale_after_normalization: Any = None,
+    name: str | None = None,
+    input: Any = None,
+    mean: Any = None,
     variance: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     t = deprecated("input", input, "t", t)
     m = deprecated("mean", mean, "m", m)
     v = deprecated("variance", variance, "v", v)
@@ -499,9 +597,15 @@ def batch_norm_with_global_normalization(
 
 
 def batch_norm_with_global_normalization_v2(
-    input: Any, mean: Any, variance: Any, beta: Any, gamma: Any, variance_epsilon: Any, scale_after_normalization: Any,
+    input: Any,
+    mean: Any,
+    variance: Any,
+    beta: Any,
+    gamma: Any,
+    variance_epsilon: Any,
+    scale_after_normalization: Any,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return batch_normalization(
         input,
         mean,

@@ -34,9 +34,21 @@ from headrace.ops.nn.nn_common import (
 )
 
 __all__ = [
-    "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool_v2", "max_pool", "max_pool1d", "max_pool2d",
-    "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "max_pool_with_argmax_v2", "pool", "pool_v2",
-]  # fmt: skip
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "avg_pool_v2",
+    "max_pool",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_pool_v2",
+    "max_pool_with_argmax",
+    "max_pool_with_argmax_v2",
+    "pool",
+    "pool_v2",
+]
 
 Grads = list[Any]
 
@@ -44,7 +56,9 @@ Grads = list[Any]
 
 
 def _library(xp: Any) -> Any:
-    """Another array namespace brings its own functions of :mod:`headrace.kernels.numpy.pooling_kernels`."""
+    """Another array namespace brings its own functions of
+    :mod:`headrace.kernels.numpy.pooling_kernels`.
+    """
     return windowed if xp.name == "numpy" else xp.pooling
 
 
@@ -55,10 +69,12 @@ def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
         )
     if len(shape) != len(ksize):
         raise errors.InvalidArgumentError(
-            None, None,
-            f"tensor_in_shape must have {len(ksize) - 2} spatial dimensions, so {len(ksize)} in all, but it is "
+            None,
+            None,
+            f"tensor_in_shape must have {len(ksize) - 2} spatial dimensions, so "
+            f"{len(ksize)} in all, but it is "
             f"{shapes.show(tuple(shape))}",
-        )  # fmt: skip
+        )
     return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
 
 
@@ -223,7 +239,10 @@ def _attrs(op: Operation, *more: str) -> dict[str, Any]:
 
 
 def _max_grad(kind: str) -> Any:
-    """The gradient of a maximum, or of what is linear in the gradient: ``kind`` is the op for the next order."""
+    """The gradient of a maximum, or of what is linear in the gradient.
+
+    ``kind`` is the op for the next order.
+    """
 
     def grad(op: Operation, g: Any) -> Grads:
         if len(op._inputs) == 1:
@@ -287,7 +306,10 @@ def _grad_argmax_grad(kind: str) -> Any:
 _WINDOW = "ksize: list(int), strides: list(int), padding: str"
 _THREE = "orig_input: T, orig_output: T, grad: T -> output: T; "
 _FIVE = "orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32 -> output: T; "
-_WITH_ARGMAX = f"input: T, grad: T, argmax: Targmax -> output: T; {_WINDOW}, include_batch_in_index: bool=False, "
+_WITH_ARGMAX = (
+    f"input: T, grad: T, argmax: Targmax -> output: T; {_WINDOW}, include_batch_in_index: "
+    "bool=False, "
+)
 _OPS: dict[str, OpDef] = {}
 
 
@@ -297,75 +319,127 @@ def _define(name: str, signature: str, **rest: Any) -> OpDef:
 
 
 MAX_POOL = _define(
-    "MaxPool", f"input: T -> output: T; T: type(real)=float32, {_WINDOW}, data_format: str='NHWC'",
-    shape=_pool_shape, kernel=_max_kernel, grad=_max_grad("MaxPoolGrad"),
-)  # fmt: skip
+    "MaxPool",
+    f"input: T -> output: T; T: type(real)=float32, {_WINDOW}, data_format: str='NHWC'",
+    shape=_pool_shape,
+    kernel=_max_kernel,
+    grad=_max_grad("MaxPoolGrad"),
+)
 _define(
-    "MaxPoolGrad", f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)=float32",
-    shape=shape_fns.unchanged, kernel=_max_grad_kernel, grad=_max_grad("MaxPoolGradGrad"),
-)  # fmt: skip
+    "MaxPoolGrad",
+    f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)=float32",
+    shape=shape_fns.unchanged,
+    kernel=_max_grad_kernel,
+    grad=_max_grad("MaxPoolGradGrad"),
+)
 _define(
-    "MaxPoolGradGrad", f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)",
-    shape=_like_second, kernel=_max_grad_grad_kernel, grad=_max_grad("MaxPoolGrad"),
-)  # fmt: skip
+    "MaxPoolGradGrad",
+    f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)",
+    shape=_like_second,
+    kernel=_max_grad_grad_kernel,
+    grad=_max_grad("MaxPoolGrad"),
+)
 _define(
-    "MaxPoolV2", "input: T, ksize: int32, strides: int32 -> output: T; "
+    "MaxPoolV2",
+    "input: T, ksize: int32, strides: int32 -> output: T; "
     "T: type(real)=float32, padding: str, data_format: str='NHWC'",
-    shape=_pool_v2_shape, kernel=_max_v2_kernel, grad=_max_v2_grad, known_inputs=(1, 2),
-)  # fmt: skip
+    shape=_pool_v2_shape,
+    kernel=_max_v2_kernel,
+    grad=_max_v2_grad,
+    known_inputs=(1, 2),
+)
 _define(
-    "MaxPoolGradV2", f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)=float32",
-    shape=shape_fns.unchanged, kernel=_max_grad_v2_kernel, grad=_max_grad_v2_grad("MaxPoolGradGradV2"),
+    "MaxPoolGradV2",
+    f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)=float32",
+    shape=shape_fns.unchanged,
+    kernel=_max_grad_v2_kernel,
+    grad=_max_grad_v2_grad("MaxPoolGradGradV2"),
     known_inputs=(3, 4),
-)  # fmt: skip
+)
 _define(
-    "MaxPoolGradGradV2", f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)",
-    shape=_like_second, kernel=_max_grad_grad_v2_kernel, grad=_max_grad_v2_grad("MaxPoolGradV2"),
+    "MaxPoolGradGradV2",
+    f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)",
+    shape=_like_second,
+    kernel=_max_grad_grad_v2_kernel,
+    grad=_max_grad_v2_grad("MaxPoolGradV2"),
     known_inputs=(3, 4),
-)  # fmt: skip
+)
 MAX_POOL_ARGMAX = _define(
-    "MaxPoolWithArgmax", f"input: T -> output: T, argmax: Targmax; {_WINDOW}, Targmax: type(index)=int64, "
+    "MaxPoolWithArgmax",
+    f"input: T -> output: T, argmax: Targmax; {_WINDOW}, Targmax: type(index)=int64, "
     "include_batch_in_index: bool=False, T: type(real)",
-    shape=_argmax_shape, kernel=_argmax_kernel, grad=_argmax_grad,
-)  # fmt: skip
+    shape=_argmax_shape,
+    kernel=_argmax_kernel,
+    grad=_argmax_grad,
+)
 _define(
-    "MaxPoolGradWithArgmax", f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
-    shape=shape_fns.unchanged, kernel=_grad_argmax_kernel, grad=_grad_argmax_grad("MaxPoolGradGradWithArgmax"),
-)  # fmt: skip
+    "MaxPoolGradWithArgmax",
+    f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
+    shape=shape_fns.unchanged,
+    kernel=_grad_argmax_kernel,
+    grad=_grad_argmax_grad("MaxPoolGradGradWithArgmax"),
+)
 _define(
-    "MaxPoolGradGradWithArgmax", f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
-    shape=lambda c: [c.shape(2)], kernel=_grad_grad_argmax_kernel, grad=_grad_argmax_grad("MaxPoolGradWithArgmax"),
-)  # fmt: skip
+    "MaxPoolGradGradWithArgmax",
+    f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
+    shape=lambda c: [c.shape(2)],
+    kernel=_grad_grad_argmax_kernel,
+    grad=_grad_argmax_grad("MaxPoolGradWithArgmax"),
+)
 AVG_POOL = _define(
-    "AvgPool", f"value: T -> output: T; {_WINDOW}, data_format: str='NHWC', T: type(float)",
-    shape=_pool_shape, kernel=_avg_kernel, grad=_avg_grad("AvgPoolGrad"),
-)  # fmt: skip
+    "AvgPool",
+    f"value: T -> output: T; {_WINDOW}, data_format: str='NHWC', T: type(float)",
+    shape=_pool_shape,
+    kernel=_avg_kernel,
+    grad=_avg_grad("AvgPoolGrad"),
+)
 _define(
-    "AvgPoolGrad", f"orig_input_shape: int32, grad: T -> output: T; {_WINDOW}, data_format: str='NHWC', T: type(float)",
-    shape=_sizes, kernel=_avg_grad_kernel, grad=_avg_grad_grad("AvgPool"), known_inputs=(0,),
-)  # fmt: skip
+    "AvgPoolGrad",
+    f"orig_input_shape: int32, grad: T -> output: T; {_WINDOW}, data_format: str='NHWC', "
+    "T: type(float)",
+    shape=_sizes,
+    kernel=_avg_grad_kernel,
+    grad=_avg_grad_grad("AvgPool"),
+    known_inputs=(0,),
+)
 MAX_POOL3D = _define(
-    "MaxPool3D", f"input: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
-    shape=_pool_shape, kernel=_max_kernel, grad=_max_grad("MaxPool3DGrad"),
-)  # fmt: skip
+    "MaxPool3D",
+    f"input: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
+    shape=_pool_shape,
+    kernel=_max_kernel,
+    grad=_max_grad("MaxPool3DGrad"),
+)
 _define(
-    "MaxPool3DGrad", f"orig_input: TInput, orig_output: TInput, grad: T -> output: T; {_WINDOW}, "
+    "MaxPool3DGrad",
+    f"orig_input: TInput, orig_output: TInput, grad: T -> output: T; {_WINDOW}, "
     "data_format: str='NDHWC', T: type(float)=float32, TInput: type(float)=float32",
-    shape=shape_fns.unchanged, kernel=_max_grad_kernel, grad=_max_grad("MaxPool3DGradGrad"),
-)  # fmt: skip
+    shape=shape_fns.unchanged,
+    kernel=_max_grad_kernel,
+    grad=_max_grad("MaxPool3DGradGrad"),
+)
 _define(
-    "MaxPool3DGradGrad", f"{_THREE}{_WINDOW}, data_format: str='NDHWC', T: type(real)",
-    shape=_like_second, kernel=_max_grad_grad_kernel, grad=_max_grad("MaxPool3DGrad"),
-)  # fmt: skip
+    "MaxPool3DGradGrad",
+    f"{_THREE}{_WINDOW}, data_format: str='NDHWC', T: type(real)",
+    shape=_like_second,
+    kernel=_max_grad_grad_kernel,
+    grad=_max_grad("MaxPool3DGrad"),
+)
 AVG_POOL3D = _define(
-    "AvgPool3D", f"input: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
-    shape=_pool_shape, kernel=_avg_kernel, grad=_avg_grad("AvgPool3DGrad"),
-)  # fmt: skip
+    "AvgPool3D",
+    f"input: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
+    shape=_pool_shape,
+    kernel=_avg_kernel,
+    grad=_avg_grad("AvgPool3DGrad"),
+)
 _define(
     "AvgPool3DGrad",
-    f"orig_input_shape: int32, grad: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
-    shape=_sizes, kernel=_avg_grad_kernel, grad=_avg_grad_grad("AvgPool3D"), known_inputs=(0,),
-)  # fmt: skip
+    f"orig_input_shape: int32, grad: T -> output: T; {_WINDOW}, data_format: str='NDHWC', "
+    "T: type(float)",
+    shape=_sizes,
+    kernel=_avg_grad_kernel,
+    grad=_avg_grad_grad("AvgPool3D"),
+    known_inputs=(0,),
+)
 
 # what users call --------------------------------------------------------------------------------
 
@@ -382,15 +456,25 @@ def _pool_nd(
 ) -> Tensor:
     at = 1 if data_format.startswith("NC") else n + 1
     return apply(  # type: ignore[no-any-return]
-        opdef, x, ksize=sequence_of(ksize, n, at, "ksize"), strides=sequence_of(strides, n, at, "strides"),
-        padding=padding, data_format=data_format, name=name,
-    )  # fmt: skip
+        opdef,
+        x,
+        ksize=sequence_of(ksize, n, at, "ksize"),
+        strides=sequence_of(strides, n, at, "strides"),
+        padding=padding,
+        data_format=data_format,
+        name=name,
+    )
 
 
 def max_pool(
-    value: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NHWC", name: str | None = None,
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
     input: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The largest element of each window."""
     value = deprecated("input", input, "value", value)
     return _pool_nd(MAX_POOL, 2, value, ksize, strides, padding, data_format or "NHWC", name)
@@ -421,18 +505,28 @@ def max_pool3d(
 
 
 def avg_pool(
-    value: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NHWC", name: str | None = None,
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
     input: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean of each window, over the elements that are inside the image."""
     value = deprecated("input", input, "value", value)
     return _pool_nd(AVG_POOL, 2, value, ksize, strides, padding, data_format or "NHWC", name)
 
 
 def avg_pool2d(
-    value: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = "NHWC", name: str | None = None,
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
     input: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return avg_pool(value, ksize, strides, padding, data_format, name, input)
 
 
@@ -448,18 +542,28 @@ def avg_pool3d(
 
 
 def _pool1d(
-    opdef: OpDef, default: str, input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None,
+    opdef: OpDef,
+    default: str,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None,
     name: str | None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     data_format = data_format or "NWC"
     at = 1 if data_format.startswith("NC") else 2
     axis = 2 if at == 1 else 1
     with name_scope(name, default, [input]) as scope:
         result = apply(
-            opdef, expand(input, axis), ksize=[1, *sequence_of(ksize, 1, at, "ksize")],
-            strides=[1, *sequence_of(strides, 1, at, "strides")], padding=padding,
-            data_format="NCHW" if at == 1 else "NHWC", name=scope,
-        )  # fmt: skip
+            opdef,
+            expand(input, axis),
+            ksize=[1, *sequence_of(ksize, 1, at, "ksize")],
+            strides=[1, *sequence_of(strides, 1, at, "strides")],
+            padding=padding,
+            data_format="NCHW" if at == 1 else "NHWC",
+            name=scope,
+        )
         return squeeze(result, [axis])
 
 
@@ -525,24 +629,42 @@ def avg_pool_v2(
 
 
 def max_pool_with_argmax(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", Targmax: Any = None,
-    name: str | None = None, output_dtype: Any = None, include_batch_in_index: bool = False,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
+    Targmax: Any = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+    include_batch_in_index: bool = False,
+) -> tuple[Tensor, Tensor]:
     """Maxima, and their indices in the flattened image (or batch)."""
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
     Targmax = deprecated("output_dtype", output_dtype, "Targmax", Targmax)
     return apply_named(  # type: ignore[no-any-return]
-        MAX_POOL_ARGMAX, input, ksize=ksize, strides=strides,
-        padding=padding, Targmax=dtypes.int64 if Targmax is None else Targmax,
-        include_batch_in_index=include_batch_in_index, name=name,
-    )  # fmt: skip
+        MAX_POOL_ARGMAX,
+        input,
+        ksize=ksize,
+        strides=strides,
+        padding=padding,
+        Targmax=dtypes.int64 if Targmax is None else Targmax,
+        include_batch_in_index=include_batch_in_index,
+        name=name,
+    )
 
 
 def max_pool_with_argmax_v2(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", output_dtype: Any = dtypes.int64,
-    include_batch_in_index: bool = False, name: str | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
+    output_dtype: Any = dtypes.int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
     return max_pool_with_argmax(
         input,
         ksize,
@@ -557,9 +679,16 @@ def max_pool_with_argmax_v2(
 
 
 def pool(
-    input: Any, window_shape: Any, pooling_type: str, padding: str, dilation_rate: Any = None, strides: Any = None,
-    name: str | None = None, data_format: str | None = None, dilations: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
     """Pooling in 1 to 3 dimensions, with strides or (VALID only) with dilation."""
     rate = deprecated("dilations", dilations, "dilation_rate", dilation_rate)
     n = len(window_shape)
@@ -597,14 +726,17 @@ def _check_pool(
         raise ValueError("pooling with SAME padding is not implemented for dilation_rate > 1")
     if any(s > w for s, w in zip(strides, window_shape)):
         raise ValueError(
-            "strides > window_shape not supported due to inconsistency between CPU and GPU implementations"
+            "strides > window_shape not supported due to inconsistency between CPU and "
+            "GPU implementations"
         )
 
 
 def _dilated_pool(
     function: Any, x: Tensor, window_shape: Any, rates: list[int], data_format: str | None
 ) -> Tensor:
-    """Every rate-th element is put into a batch of its own, where a dilated window is a plain one."""
+    """Every rate-th element is put into a batch of its own, where a dilated window is a plain
+    one.
+    """
     first = data_format is not None and data_format.startswith("NC")
     start, n = (2 if first else 1), len(rates)
     sizes = apply_op("Slice", shape_of(x), [start], [n])
@@ -620,7 +752,13 @@ def _dilated_pool(
 
 
 def pool_v2(
-    input: Any, window_shape: Any, pooling_type: str, strides: Any = None, padding: str = "VALID",
-    data_format: str | None = None, dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    strides: Any = None,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     return pool(input, window_shape, pooling_type, padding, dilations, strides, name, data_format)

@@ -53,7 +53,10 @@ def remove_squeezable_dimensions(
 
 
 def _check_known(weights: Tensor, values: Tensor) -> Operation | None:
-    """The check that needs no run: raises, gives the operation that stands for it, or None if a run must tell."""
+    """The check that needs no run.
+
+    Raises, gives the operation that stands for it, or None if a run must tell.
+    """
     if weights.shape.ndims is None or values.shape.ndims is None:
         return None
     if weights.shape.ndims == 0:
@@ -75,7 +78,9 @@ def _check_known(weights: Tensor, values: Tensor) -> Operation | None:
 
 
 def assert_broadcastable(weights: Any, values: Any) -> Operation:
-    """An operation that fails unless weights are a scalar, or of the rank of values with dimensions 1 or equal."""
+    """An operation that fails unless weights are a scalar, or of the rank of values with
+    dimensions 1 or equal.
+    """
     with name_scope(None, "assert_broadcastable", (weights, values)) as scope:
         with name_scope(None, "weights", (weights,)) as inner:
             weights = convert_to_tensor(weights, name=inner)
@@ -101,9 +106,16 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 
         valid = cond(is_scalar, lambda: is_scalar, checked, name="is_valid_shape")
         data = (
-            _PREFIX, "weights.shape=", weights.name, weights_shape, "values.shape=", values.name, values_shape,
-            "is_scalar=", is_scalar,
-        )  # fmt: skip
+            _PREFIX,
+            "weights.shape=",
+            weights.name,
+            weights_shape,
+            "values.shape=",
+            values.name,
+            values_shape,
+            "is_scalar=",
+            is_scalar,
+        )
         return Assert(valid, data, name=scope)  # type: ignore[no-any-return]
 
 

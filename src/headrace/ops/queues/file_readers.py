@@ -17,8 +17,13 @@ from headrace.ops.queues.queues import QueueBase
 from headrace.wire.tfrecord import TFRecordOptions
 
 __all__ = [
-    "FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TFRecordReader", "TextLineReader", "WholeFileReader",
-]  # fmt: skip
+    "FixedLengthRecordReader",
+    "IdentityReader",
+    "ReaderBase",
+    "TFRecordReader",
+    "TextLineReader",
+    "WholeFileReader",
+]
 
 
 class ReaderBase:
@@ -104,12 +109,22 @@ class FixedLengthRecordReader(ReaderBase):
     """Records of one length, each ``hop_bytes`` (or its length) after the one before."""
 
     def __init__(
-        self, record_bytes: int, header_bytes: int | None = None, footer_bytes: int | None = None,
-        hop_bytes: int | None = None, name: str | None = None, encoding: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        hop_bytes: int | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
         super().__init__(
             apply(
-                reader_ops.FIXED_LENGTH_RECORD_READER, record_bytes=record_bytes, header_bytes=header_bytes or 0,
-                footer_bytes=footer_bytes or 0, hop_bytes=hop_bytes or 0, encoding=encoding or "", name=name,
+                reader_ops.FIXED_LENGTH_RECORD_READER,
+                record_bytes=record_bytes,
+                header_bytes=header_bytes or 0,
+                footer_bytes=footer_bytes or 0,
+                hop_bytes=hop_bytes or 0,
+                encoding=encoding or "",
+                name=name,
             )
-        )  # fmt: skip
+        )

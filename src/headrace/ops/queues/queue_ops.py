@@ -1,4 +1,7 @@
-"""The ops of queues. The value of a queue's handle is an array of rank 0 with its :class:`QueueResource`."""
+"""The ops of queues.
+
+The value of a queue's handle is an array of rank 0 with its :class:`QueueResource`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,19 @@ from headrace.ops.queues.queue_resource import (
 )
 
 __all__ = [
-    "DEQUEUE", "DEQUEUE_MANY", "DEQUEUE_UP_TO", "ENQUEUE", "ENQUEUE_MANY", "FIFO_QUEUE", "PADDING_QUEUE",
-    "PRIORITY_QUEUE", "QUEUE_CLOSE", "QUEUE_IS_CLOSED", "QUEUE_SIZE", "SHUFFLE_QUEUE",
-]  # fmt: skip
+    "DEQUEUE",
+    "DEQUEUE_MANY",
+    "DEQUEUE_UP_TO",
+    "ENQUEUE",
+    "ENQUEUE_MANY",
+    "FIFO_QUEUE",
+    "PADDING_QUEUE",
+    "PRIORITY_QUEUE",
+    "QUEUE_CLOSE",
+    "QUEUE_IS_CLOSED",
+    "QUEUE_SIZE",
+    "SHUFFLE_QUEUE",
+]
 
 _NAMES = "container: str='', shared_name: str=''"
 
@@ -31,7 +44,9 @@ def _key(node: KernelNode) -> tuple[str, str]:
 
 
 def _make_queue(node: KernelNode, rt: Any, kind: Any, **options: Any) -> Any:
-    """The queue in an array of rank 0, so that handles can be packed and gathered (``QueueBase.from_list``)."""
+    """The queue in an array of rank 0, so that handles can be packed and gathered
+    (``QueueBase.from_list``).
+    """
     attrs = node.attrs
     name = attrs["shared_name"] or f"_0_{node.name}"
     types, shapes = list(attrs["component_types"]), [to_plain(s) for s in attrs["shapes"]]
@@ -63,9 +78,15 @@ def _shuffle(xp: Any, *, node: KernelNode, rt: Any) -> Any:
 
 def _define(name: str, signature: str, kernel: Any, shape: Any) -> Any:
     return define(
-        name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True,
+        name,
+        signature,
+        shape=shape,
+        kernel=kernel,
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        host_only=True,
         blocking=True,
-    )  # fmt: skip
+    )
 
 
 def _handle(c: Inference) -> list[Any]:
@@ -79,14 +100,17 @@ PADDING_QUEUE = _define(
 )
 PRIORITY_QUEUE = _define(
     "PriorityQueueV2",
-    "-> handle: resource; component_types: list(type)=[], shapes: list(shape), capacity: int=-1, " + _NAMES,
-    _priority, _handle,
-)  # fmt: skip
+    "-> handle: resource; component_types: list(type)=[], shapes: list(shape), capacity: int=-1, "
+    + _NAMES,
+    _priority,
+    _handle,
+)
 SHUFFLE_QUEUE = _define(
     "RandomShuffleQueueV2",
     f"-> handle: resource; {_QUEUE}, min_after_dequeue: int=0, seed: int=0, seed2: int=0, {_NAMES}",
-    _shuffle, _handle,
-)  # fmt: skip
+    _shuffle,
+    _handle,
+)
 
 
 def _queue(handle: Any) -> QueueResource:
@@ -149,10 +173,14 @@ QUEUE_CLOSE = _define(
     "QueueCloseV2", "handle: resource -> ; cancel_pending_enqueues: bool=False", _close, _none
 )
 QUEUE_IS_CLOSED = _define(
-    "QueueIsClosedV2", "handle: resource -> is_closed: bool",
-    lambda xp, handle: np.bool_(_queue(handle).closed), _handle,
-)  # fmt: skip
+    "QueueIsClosedV2",
+    "handle: resource -> is_closed: bool",
+    lambda xp, handle: np.bool_(_queue(handle).closed),
+    _handle,
+)
 QUEUE_SIZE = _define(
-    "QueueSizeV2", "handle: resource -> size: int32",
-    lambda xp, handle: np.int32(_queue(handle).size()), _handle,
-)  # fmt: skip
+    "QueueSizeV2",
+    "handle: resource -> size: int32",
+    lambda xp, handle: np.int32(_queue(handle).size()),
+    _handle,
+)

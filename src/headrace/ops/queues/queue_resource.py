@@ -1,9 +1,10 @@
 """A queue of one session: elements that runs put in and take out, each waiting for the other.
 
-Enqueues and dequeues are *attempts* in two lists, in the order of their coming. Whoever changes something goes on with the
-attempts at the head of both lists until neither gets further, under one lock; the threads of the others wait for their own attempt
-to be done, without any lock. An enqueue of many elements, or a dequeue of many, may be done in part and keep its place.
-These are TensorFlow's rules, so the order of elements is TensorFlow's too.
+Enqueues and dequeues are *attempts* in two lists, in the order of their coming. Whoever changes
+something goes on with the attempts at the head of both lists until neither gets further, under one
+lock; the threads of the others wait for their own attempt to be done, without any lock. An enqueue
+of many elements, or a dequeue of many, may be done in part and keep its place. These are
+TensorFlow's rules, so the order of elements is TensorFlow's too.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _UNBOUNDED = 1 << 62
 
 
 class _Attempt:
-    """What one run wants; ``step`` goes on with it and tells whether it did (``progress``) and is ``done``."""
+    """What one run wants.
+
+    ``step`` goes on with it and tells whether it did (``progress``) and is ``done``.
+    """
 
     __slots__ = ("done", "error", "finished", "progress", "result", "step")
 
@@ -48,7 +52,10 @@ class _Attempt:
 
 
 class QueueResource:
-    """What the kinds of queues share; they differ in how elements are kept (``_put``, ``_take``) and batched."""
+    """What the kinds of queues share.
+
+    They differ in how elements are kept (``_put``, ``_take``) and batched.
+    """
 
     kind = "FIFOQueue"
 
@@ -86,9 +93,11 @@ class QueueResource:
     def _check_batchable(self) -> None:
         if not self.shapes:
             raise errors.InvalidArgumentError(
-                None, None,
-                f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
-            )  # fmt: skip
+                None,
+                None,
+                f"{self.kind}'s DequeueMany and DequeueUpTo require the components to "
+                "have specified shapes.",
+            )
 
     def _stacked(self, i: int, parts: list[Any]) -> Any:
         out = np.empty((len(parts), *parts[0].shape), parts[0].dtype)
@@ -164,17 +173,20 @@ class QueueResource:
             lengths = {c.shape[0] for c in components}
             if len(lengths) > 1:
                 raise errors.InvalidArgumentError(
-                    None, None,
-                    f"All input tensors must have the same size in the 0th dimension, but got {sorted(lengths)}.",
-                )  # fmt: skip
+                    None,
+                    None,
+                    "All input tensors must have the same size in the 0th dimension, but "
+                    f"got {sorted(lengths)}.",
+                )
         for i in range(len(self.shapes)):
             shape = components[i].shape[skip:]
             if not self._fits(i, shape):
                 wanted = [("?" if d is None else d) for d in self.shapes[i] or ()]
                 raise errors.InvalidArgumentError(
-                    None, None,
+                    None,
+                    None,
                     f"Shape mismatch in tuple component {i}. Expected {wanted}, got {list(shape)}",
-                )  # fmt: skip
+                )
 
     def _enqueue_all(self, elements: list[Element]) -> None:
         rest = iter(elements)
@@ -217,10 +229,12 @@ class QueueResource:
 
     def _exhausted(self, wanted: int, available: int) -> errors.OutOfRangeError:
         return errors.OutOfRangeError(
-            None, None,
-            f"{self.kind} '{self.name}' is closed and has insufficient elements (requested {wanted}, "
+            None,
+            None,
+            f"{self.kind} '{self.name}' is closed and has insufficient elements "
+            f"(requested {wanted}, "
             f"current size {available})",
-        )  # fmt: skip
+        )
 
     def _run(self, attempts: deque[_Attempt], step: Callable[[_Attempt], None], verb: str) -> Any:
         attempt = _Attempt(step)
@@ -365,7 +379,10 @@ class ShuffleQueue(QueueResource):
 
 
 class PriorityQueueResource(QueueResource):
-    """The element with the smallest first component first; equal ones in the order of their coming."""
+    """The element with the smallest first component first.
+
+    Equal ones in the order of their coming.
+    """
 
     kind = "PriorityQueue"
 

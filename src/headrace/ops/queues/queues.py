@@ -68,7 +68,9 @@ def _common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
 
 
 class QueueBase:
-    """A queue of elements, each a tuple of tensors of ``dtypes``, or a dictionary if the components have ``names``."""
+    """A queue of elements, each a tuple of tensors of ``dtypes``, or a dictionary if the
+    components have ``names``.
+    """
 
     def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
         self._dtypes = dtypes
@@ -147,7 +149,10 @@ class QueueBase:
         return list(vals.values()) if isinstance(vals, dict) else [vals]
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """The op that adds one element: a tensor, a tuple of tensors, or a dictionary. It waits for room."""
+        """The op that adds one element.
+
+        A tensor, a tuple of tensors, or a dictionary. It waits for room.
+        """
         with name_scope(name, f"{self._name}_enqueue", self._scope_values(vals)) as scope:
             components = self._components(vals)
             for value, shape in zip(components, self._shapes):
@@ -175,34 +180,44 @@ class QueueBase:
     def dequeue(self, name: str | None = None) -> Any:
         """One element: a tensor, a list of tensors, or a dictionary."""
         found = apply(
-            queue_ops.DEQUEUE, self._queue_ref, component_types=self._dtypes,
+            queue_ops.DEQUEUE,
+            self._queue_ref,
+            component_types=self._dtypes,
             name=name or f"{self._name}_Dequeue",
-        )  # fmt: skip
+        )
         return self._dequeued(found, [])
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """``n`` elements as batches; OutOfRangeError if the queue is closed and has fewer."""
         found = apply(
-            queue_ops.DEQUEUE_MANY, self._queue_ref, n, component_types=self._dtypes,
+            queue_ops.DEQUEUE_MANY,
+            self._queue_ref,
+            n,
+            component_types=self._dtypes,
             name=name or f"{self._name}_DequeueMany",
-        )  # fmt: skip
+        )
         known = static_value(found[0].op.inputs[1])
         return self._dequeued(found, [None if known is None else int(known)])
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """``n`` elements as batches; fewer if the queue is closed and has no more."""
         found = apply(
-            queue_ops.DEQUEUE_UP_TO, self._queue_ref, n, component_types=self._dtypes,
+            queue_ops.DEQUEUE_UP_TO,
+            self._queue_ref,
+            n,
+            component_types=self._dtypes,
             name=name or f"{self._name}_DequeueUpTo",
-        )  # fmt: skip
+        )
         return self._dequeued(found, [None])
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """The op after which nothing can be added; what is in can still be taken out."""
         return apply(  # type: ignore[no-any-return]
-            queue_ops.QUEUE_CLOSE, self._queue_ref, cancel_pending_enqueues=cancel_pending_enqueues,
+            queue_ops.QUEUE_CLOSE,
+            self._queue_ref,
+            cancel_pending_enqueues=cancel_pending_enqueues,
             name=name or f"{self._name}_Close",
-        )  # fmt: skip
+        )
 
     def is_closed(self, name: str | None = None) -> Tensor:
         return apply(  # type: ignore[no-any-return]
@@ -215,12 +230,22 @@ class QueueBase:
 
 
 class RandomShuffleQueue(QueueBase):
-    """Gives out a random one of its elements; ``min_after_dequeue`` stay in until it is closed, so that they are mixed."""
+    """Gives out a random one of its elements.
+
+    ``min_after_dequeue`` stay in until it is closed, so that they are mixed.
+    """
 
     def __init__(
-        self, capacity: int, min_after_dequeue: int, dtypes: Any, shapes: Any = None, names: Any = None,
-        seed: int | None = None, shared_name: str | None = None, name: str = "random_shuffle_queue",
-    ) -> None:  # fmt: skip
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
         types = _type_list(dtypes)
         known, labels = _shape_list(shapes, types), _name_list(names, types)
         seed1, seed2 = get_seed(seed)
@@ -231,9 +256,16 @@ class RandomShuffleQueue(QueueBase):
             text = f"{seed1}{shared_name}".encode()
             seed2 = int(hashlib.md5(text, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
         ref = apply(
-            queue_ops.SHUFFLE_QUEUE, component_types=types, shapes=known or [], capacity=capacity,
-            min_after_dequeue=min_after_dequeue, seed=seed1, seed2=seed2, shared_name=shared_name or "", name=name,
-        )  # fmt: skip
+            queue_ops.SHUFFLE_QUEUE,
+            component_types=types,
+            shapes=known or [],
+            capacity=capacity,
+            min_after_dequeue=min_after_dequeue,
+            seed=seed1,
+            seed2=seed2,
+            shared_name=shared_name or "",
+            name=name,
+        )
         super().__init__(types, known, labels, ref)
 
 
@@ -241,36 +273,58 @@ class FIFOQueue(QueueBase):
     """First in, first out."""
 
     def __init__(
-        self, capacity: int, dtypes: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
         name: str | None = "fifo_queue",
-    ) -> None:  # fmt: skip
+    ) -> None:
         types = _type_list(dtypes)
         known, labels = _shape_list(shapes, types), _name_list(names, types)
         ref = apply(
-            queue_ops.FIFO_QUEUE, component_types=types, shapes=known or [], capacity=capacity,
-            shared_name=shared_name or "", name=name,
-        )  # fmt: skip
+            queue_ops.FIFO_QUEUE,
+            component_types=types,
+            shapes=known or [],
+            capacity=capacity,
+            shared_name=shared_name or "",
+            name=name,
+        )
         super().__init__(types, known, labels, ref)
 
 
 class PaddingFIFOQueue(QueueBase):
-    """First in, first out; dimensions of ``shapes`` may be None, batches are padded to the largest."""
+    """First in, first out.
+
+    Dimensions of ``shapes`` may be None, batches are padded to the largest.
+    """
 
     def __init__(
-        self, capacity: int, dtypes: Any, shapes: Any, names: Any = None, shared_name: str | None = None,
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        shared_name: str | None = None,
         name: str = "padding_fifo_queue",
-    ) -> None:  # fmt: skip
+    ) -> None:
         types = _type_list(dtypes)
         known, labels = _shape_list(shapes, types, unknown_dim=True), _name_list(names, types)
         if known is None or len(known) != len(types):
             n = 0 if known is None else len(known)
             raise ValueError(
-                f"Shapes must be provided for all components, but received {n} shapes and {len(types)} dtypes."
+                f"Shapes must be provided for all components, but received {n} shapes and "
+                f"{len(types)} dtypes."
             )
         ref = apply(
-            queue_ops.PADDING_QUEUE, component_types=types, shapes=known, capacity=capacity,
-            shared_name=shared_name or "", name=name,
-        )  # fmt: skip
+            queue_ops.PADDING_QUEUE,
+            component_types=types,
+            shapes=known,
+            capacity=capacity,
+            shared_name=shared_name or "",
+            name=name,
+        )
         super().__init__(types, known, labels, ref)
 
 
@@ -278,14 +332,23 @@ class PriorityQueue(QueueBase):
     """Elements with an int64 priority as their first component; the smallest comes first."""
 
     def __init__(
-        self, capacity: int, types: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
+        self,
+        capacity: int,
+        types: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
         name: str = "priority_queue",
-    ) -> None:  # fmt: skip
+    ) -> None:
         given = _type_list(types)
         known = _shape_list(shapes, given)
         ref = apply(
-            queue_ops.PRIORITY_QUEUE, component_types=given, shapes=known or [], capacity=capacity,
-            shared_name=shared_name or "", name=name,
-        )  # fmt: skip
+            queue_ops.PRIORITY_QUEUE,
+            component_types=given,
+            shapes=known or [],
+            capacity=capacity,
+            shared_name=shared_name or "",
+            name=name,
+        )
         all_shapes = [TensorShape([]), *known] if known else None
         super().__init__([dtypes.int64, *given], all_shapes, names, ref)

@@ -14,18 +14,34 @@ from headrace.ops.queues.reader_resource import ReaderResource
 from headrace.ops.strings.string_ops import object_array
 
 __all__ = [
-    "FIXED_LENGTH_RECORD_READER", "IDENTITY_READER", "READ", "READER_RESET", "READ_UP_TO", "RECORDS_PRODUCED",
-    "RESTORE_STATE", "SERIALIZE_STATE", "TEXT_LINE_READER", "TF_RECORD_READER", "UNITS_COMPLETED", "WHOLE_FILE_READER",
-]  # fmt: skip
+    "FIXED_LENGTH_RECORD_READER",
+    "IDENTITY_READER",
+    "READ",
+    "READER_RESET",
+    "READ_UP_TO",
+    "RECORDS_PRODUCED",
+    "RESTORE_STATE",
+    "SERIALIZE_STATE",
+    "TEXT_LINE_READER",
+    "TF_RECORD_READER",
+    "UNITS_COMPLETED",
+    "WHOLE_FILE_READER",
+]
 
 _NAMES = "container: str='', shared_name: str=''"
 
 
 def _define(name: str, signature: str, kernel: Any, shapes: Any) -> OpDef:
     return define(
-        name, signature, shape=lambda c: list(shapes), kernel=kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
-        host_only=True, blocking=True,
-    )  # fmt: skip
+        name,
+        signature,
+        shape=lambda c: list(shapes),
+        kernel=kernel,
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        host_only=True,
+        blocking=True,
+    )
 
 
 def _reader(
@@ -48,20 +64,30 @@ def _reader(
 WHOLE_FILE_READER = _reader("WholeFileReaderV2", "", lambda a: resource.whole_file, single=True)
 IDENTITY_READER = _reader("IdentityReaderV2", "", lambda a: resource.identity, single=True)
 TEXT_LINE_READER = _reader(
-    "TextLineReaderV2", "skip_header_lines: int=0",
+    "TextLineReaderV2",
+    "skip_header_lines: int=0",
     lambda a: lambda path: resource.text(path, a["skip_header_lines"]),
-)  # fmt: skip
+)
 TF_RECORD_READER = _reader(
-    "TFRecordReaderV2", "compression_type: str=''",
+    "TFRecordReaderV2",
+    "compression_type: str=''",
     lambda a: lambda path: resource.records(path, a["compression_type"]),
-)  # fmt: skip
+)
 FIXED_LENGTH_RECORD_READER = _reader(
     "FixedLengthRecordReaderV2",
-    "header_bytes: int=0, record_bytes: int, footer_bytes: int=0, hop_bytes: int=0, encoding: str=''",
-    lambda a: lambda path: resource.fixed_length(
-        path, a["header_bytes"], a["record_bytes"], a["footer_bytes"], a["hop_bytes"], a["encoding"]
+    "header_bytes: int=0, record_bytes: int, footer_bytes: int=0, hop_bytes: int=0, "
+    "encoding: str=''",
+    lambda a: (
+        lambda path: resource.fixed_length(
+            path,
+            a["header_bytes"],
+            a["record_bytes"],
+            a["footer_bytes"],
+            a["hop_bytes"],
+            a["encoding"],
+        )
     ),
-)  # fmt: skip
+)
 
 
 def _text(value: bytes) -> Any:
@@ -103,21 +129,29 @@ def _restore(xp: Any, reader_handle: Any, state: Any) -> tuple[()]:
 _HANDLES = "reader_handle: resource, queue_handle: resource"
 READ = _define("ReaderReadV2", f"{_HANDLES} -> key: string, value: string", _read, [(), ()])
 READ_UP_TO = _define(
-    "ReaderReadUpToV2", f"{_HANDLES}, num_records: int64 -> keys: string, values: string",
-    _read_up_to, [(None,), (None,)],
-)  # fmt: skip
+    "ReaderReadUpToV2",
+    f"{_HANDLES}, num_records: int64 -> keys: string, values: string",
+    _read_up_to,
+    [(None,), (None,)],
+)
 RECORDS_PRODUCED = _define(
-    "ReaderNumRecordsProducedV2", "reader_handle: resource -> records_produced: int64",
-    lambda xp, reader_handle: np.int64(reader_handle.records_produced), [()],
-)  # fmt: skip
+    "ReaderNumRecordsProducedV2",
+    "reader_handle: resource -> records_produced: int64",
+    lambda xp, reader_handle: np.int64(reader_handle.records_produced),
+    [()],
+)
 UNITS_COMPLETED = _define(
-    "ReaderNumWorkUnitsCompletedV2", "reader_handle: resource -> units_completed: int64",
-    lambda xp, reader_handle: np.int64(reader_handle.units_completed), [()],
-)  # fmt: skip
+    "ReaderNumWorkUnitsCompletedV2",
+    "reader_handle: resource -> units_completed: int64",
+    lambda xp, reader_handle: np.int64(reader_handle.units_completed),
+    [()],
+)
 SERIALIZE_STATE = _define(
-    "ReaderSerializeStateV2", "reader_handle: resource -> state: string",
-    lambda xp, reader_handle: _text(reader_handle.state()), [()],
-)  # fmt: skip
+    "ReaderSerializeStateV2",
+    "reader_handle: resource -> state: string",
+    lambda xp, reader_handle: _text(reader_handle.state()),
+    [()],
+)
 RESTORE_STATE = _define(
     "ReaderRestoreStateV2", "reader_handle: resource, state: string -> ", _restore, []
 )

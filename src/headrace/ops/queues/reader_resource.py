@@ -1,6 +1,7 @@
 """Readers of a session: records from files whose names come from a queue.
 
-A reader takes a name, gives out that file's records with their keys, and takes the next name when they are used up.
+A reader takes a name, gives out that file's records with their keys, and takes the next name when
+they are used up.
 """
 
 from __future__ import annotations
@@ -39,16 +40,21 @@ def records(path: bytes, compression: str) -> Iterator[Record]:
 def fixed_length(
     path: bytes, header: int, record: int, footer: int, hop: int, encoding: str
 ) -> Iterator[Record]:
-    """Records of ``record`` bytes, each ``hop`` bytes after the one before; keys ``file:number`` from zero."""
+    """Records of ``record`` bytes, each ``hop`` bytes after the one before.
+
+    Keys ``file:number`` from zero.
+    """
     data = b"".join(chunks(path, encoding))
     end, step = len(data) - footer, hop or record
     if not encoding and not hop and (end - header) % record:
         raise errors.InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
-            f'"{os.fsdecode(path)}" has body length {end - header} bytes, which is not an exact multiple of the '
+            f'"{os.fsdecode(path)}" has body length {end - header} bytes, which is not an '
+            "exact multiple of the "
             f"record length ({record} bytes) and hop length ({hop} bytes).",
-        )  # fmt: skip
+        )
     for number, at in enumerate(range(header, end - record + 1, step)):
         yield b"%s:%d" % (path, number), data[at : at + record]
 
@@ -122,7 +128,10 @@ class ReaderResource:
             self.records_produced = self.units_completed = 0
 
     def state(self) -> bytes:
-        """What ``restore`` takes; only a reader between two names has a state that fits into a string."""
+        """What ``restore`` takes.
+
+        Only a reader between two names has a state that fits into a string.
+        """
         with self._lock:
             if self._work is not None:
                 raise errors.UnimplementedError(

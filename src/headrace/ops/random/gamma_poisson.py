@@ -71,9 +71,17 @@ _NAMES = ("means", "stddevs", "minvals", "maxvals")
 
 
 def _bounded_kernel(
-    xp: Any, shape: Any, means: Any, stdevs: Any, minvals: Any, maxvals: Any,
-    *, dtype: DType, rt: Runtime, node: KernelNode,
-) -> Any:  # fmt: skip
+    xp: Any,
+    shape: Any,
+    means: Any,
+    stdevs: Any,
+    minvals: Any,
+    maxvals: Any,
+    *,
+    dtype: DType,
+    rt: Runtime,
+    node: KernelNode,
+) -> Any:
     wanted = shape_of(shape)
     if not wanted:
         raise errors.InvalidArgumentError(None, None, "Shape tensor must not be empty, got []")
@@ -143,29 +151,49 @@ def _per_parameter(c: Inference) -> list[Shape]:
 _SEEDS = "seed: int=0, seed2: int=0"
 
 RANDOM_GAMMA = define(
-    "RandomGamma", f"shape: S, alpha: T -> output: T; {_SEEDS}, S: type(index), T: type(float)",
-    shape=_per_parameter, kernel=_gamma_kernel, grad=_gamma_gradient,
-    stateful=True, random=True, known_inputs=(0,), host_only=True,
-)  # fmt: skip
+    "RandomGamma",
+    f"shape: S, alpha: T -> output: T; {_SEEDS}, S: type(index), T: type(float)",
+    shape=_per_parameter,
+    kernel=_gamma_kernel,
+    grad=_gamma_gradient,
+    stateful=True,
+    random=True,
+    known_inputs=(0,),
+    host_only=True,
+)
 RANDOM_GAMMA_GRAD = define(
-    "RandomGammaGrad", "alpha: T, sample: T -> output: T; T: type(float)",
-    shape=broadcast, kernel=_gamma_grad_kernel, grad=NO_GRADIENT_YET,
-    elementwise=True, host_only=True,
-)  # fmt: skip
+    "RandomGammaGrad",
+    "alpha: T, sample: T -> output: T; T: type(float)",
+    shape=broadcast,
+    kernel=_gamma_grad_kernel,
+    grad=NO_GRADIENT_YET,
+    elementwise=True,
+    host_only=True,
+)
 RANDOM_POISSON_V2 = define(
     "RandomPoissonV2",
     f"shape: S, rate: R -> output: dtype; {_SEEDS}, S: type(index), "
     "R: type(real)=float64, dtype: type(real)=int64",
-    shape=_per_parameter, kernel=_poisson_kernel, grad=NOT_DIFFERENTIABLE,
-    stateful=True, random=True, known_inputs=(0,), host_only=True,
-)  # fmt: skip
+    shape=_per_parameter,
+    kernel=_poisson_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    known_inputs=(0,),
+    host_only=True,
+)
 PARAMETERIZED_TRUNCATED_NORMAL = define(
     "ParameterizedTruncatedNormal",
     "shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype -> output: dtype; "
     f"{_SEEDS}, dtype: type(float), T: type(index)",
-    shape=shape_input, kernel=_bounded_kernel, grad=NOT_DIFFERENTIABLE,
-    stateful=True, random=True, known_inputs=(0,), host_only=True,
-)  # fmt: skip
+    shape=shape_input,
+    kernel=_bounded_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    known_inputs=(0,),
+    host_only=True,
+)
 
 # wrappers ---------------------------------------------------------------------------------------
 

@@ -37,9 +37,17 @@ from headrace.ops.array.array_shape import shape as shape_op
 from headrace.ops.array.basic import constant
 
 __all__ = [
-    "categorical", "get_seed", "multinomial", "random_crop", "random_normal", "random_shuffle",
-    "random_uniform", "set_random_seed", "set_seed", "truncated_normal",
-]  # fmt: skip
+    "categorical",
+    "get_seed",
+    "multinomial",
+    "random_crop",
+    "random_normal",
+    "random_shuffle",
+    "random_uniform",
+    "set_random_seed",
+    "set_seed",
+    "truncated_normal",
+]
 
 #: The TF 2 name.
 set_seed = set_random_seed
@@ -208,46 +216,78 @@ def draw_shape(c: Inference) -> list[Shape]:
 _SEEDS = "seed: int=0, seed2: int=0"
 
 RANDOM_UNIFORM = define(
-    "RandomUniform", f"shape: T -> output: dtype; {_SEEDS}, dtype: type(float), T: type(index)",
-    shape=shape_input, kernel=_uniform_kernel, grad=NOT_DIFFERENTIABLE,
-    stateful=True, random=True, known_inputs=(0,),
-)  # fmt: skip
+    "RandomUniform",
+    f"shape: T -> output: dtype; {_SEEDS}, dtype: type(float), T: type(index)",
+    shape=shape_input,
+    kernel=_uniform_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    known_inputs=(0,),
+)
 RANDOM_STANDARD_NORMAL = define(
     "RandomStandardNormal",
     f"shape: T -> output: dtype; {_SEEDS}, dtype: type(float), T: type(index)",
-    shape=shape_input, kernel=_normal_kernel, grad=NOT_DIFFERENTIABLE,
-    stateful=True, random=True, known_inputs=(0,),
-)  # fmt: skip
+    shape=shape_input,
+    kernel=_normal_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    known_inputs=(0,),
+)
 TRUNCATED_NORMAL = define(
-    "TruncatedNormal", f"shape: T -> output: dtype; {_SEEDS}, dtype: type(float), T: type(index)",
-    shape=shape_input, kernel=_truncated_kernel, grad=NOT_DIFFERENTIABLE,
-    stateful=True, random=True, known_inputs=(0,),
-)  # fmt: skip
+    "TruncatedNormal",
+    f"shape: T -> output: dtype; {_SEEDS}, dtype: type(float), T: type(index)",
+    shape=shape_input,
+    kernel=_truncated_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    known_inputs=(0,),
+)
 RANDOM_UNIFORM_INT = define(
     "RandomUniformInt",
     f"shape: T, minval: Tout, maxval: Tout -> output: Tout; {_SEEDS}, "
     "Tout: type(index), T: type(index)",
-    shape=_uniform_int_shape, kernel=_uniform_int_kernel, grad=NOT_DIFFERENTIABLE,
-    stateful=True, random=True, known_inputs=(0,),
-)  # fmt: skip
+    shape=_uniform_int_shape,
+    kernel=_uniform_int_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    known_inputs=(0,),
+)
 RANDOM_SHUFFLE = define(
-    "RandomShuffle", f"value: T -> output: T; {_SEEDS}",
-    shape=unchanged, kernel=_shuffle_kernel, grad=NO_GRADIENT_YET,
-    stateful=True, random=True, view=True,
-)  # fmt: skip
+    "RandomShuffle",
+    f"value: T -> output: T; {_SEEDS}",
+    shape=unchanged,
+    kernel=_shuffle_kernel,
+    grad=NO_GRADIENT_YET,
+    stateful=True,
+    random=True,
+    view=True,
+)
 MULTINOMIAL = define(
     "Multinomial",
     f"logits: T, num_samples: int32 -> output: output_dtype; "
     f"{_SEEDS}, T: type(real), output_dtype: type(index)=int64",
-    shape=draw_shape, kernel=_multinomial_kernel, grad=NOT_DIFFERENTIABLE,
-    stateful=True, random=True, known_inputs=(1,),
-)  # fmt: skip
+    shape=draw_shape,
+    kernel=_multinomial_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+    random=True,
+    known_inputs=(1,),
+)
 
 # wrappers ---------------------------------------------------------------------------------------
 
 _UNIFORM_TYPES = (
-    dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64,
-)  # fmt: skip
+    dtypes.float16,
+    dtypes.bfloat16,
+    dtypes.float32,
+    dtypes.float64,
+    dtypes.int32,
+    dtypes.int64,
+)
 
 
 def shape_tensor(shape: Any) -> Tensor:

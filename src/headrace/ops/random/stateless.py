@@ -34,9 +34,12 @@ from headrace.ops.random.random_ops import (
 )
 
 __all__ = [
-    "stateless_categorical", "stateless_multinomial", "stateless_random_normal",
-    "stateless_random_uniform", "stateless_truncated_normal",
-]  # fmt: skip
+    "stateless_categorical",
+    "stateless_multinomial",
+    "stateless_random_normal",
+    "stateless_random_uniform",
+    "stateless_truncated_normal",
+]
 
 # kernels ----------------------------------------------------------------------------------------
 
@@ -107,34 +110,52 @@ def _stateless_draw_shape(c: Inference) -> list[Shape]:
 _FLOAT = "dtype: type(float)=float32, T: type(index)=int32, Tseed: type(index)=int64"
 
 STATELESS_UNIFORM = define(
-    "StatelessRandomUniform", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
-    shape=_stateless_shape, kernel=_uniform_kernel, grad=NOT_DIFFERENTIABLE,
-    known_inputs=(0,), host_only=True,
-)  # fmt: skip
+    "StatelessRandomUniform",
+    f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
+    shape=_stateless_shape,
+    kernel=_uniform_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,),
+    host_only=True,
+)
 STATELESS_NORMAL = define(
-    "StatelessRandomNormal", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
-    shape=_stateless_shape, kernel=_normal_kernel, grad=NOT_DIFFERENTIABLE,
-    known_inputs=(0,), host_only=True,
-)  # fmt: skip
+    "StatelessRandomNormal",
+    f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
+    shape=_stateless_shape,
+    kernel=_normal_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,),
+    host_only=True,
+)
 STATELESS_TRUNCATED = define(
-    "StatelessTruncatedNormal", f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
-    shape=_stateless_shape, kernel=_truncated_kernel, grad=NOT_DIFFERENTIABLE,
-    known_inputs=(0,), host_only=True,
-)  # fmt: skip
+    "StatelessTruncatedNormal",
+    f"shape: T, seed: Tseed -> output: dtype; {_FLOAT}",
+    shape=_stateless_shape,
+    kernel=_truncated_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,),
+    host_only=True,
+)
 STATELESS_INT = define(
     "StatelessRandomUniformInt",
     "shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype; "
     "dtype: type(index), T: type(index), Tseed: type(index)=int64",
-    shape=_stateless_int_shape, kernel=_int_kernel, grad=NOT_DIFFERENTIABLE,
-    known_inputs=(0,), host_only=True,
-)  # fmt: skip
+    shape=_stateless_int_shape,
+    kernel=_int_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(0,),
+    host_only=True,
+)
 STATELESS_MULTINOMIAL = define(
     "StatelessMultinomial",
     "logits: T, num_samples: int32, seed: Tseed -> output: output_dtype; "
     "T: type(real), Tseed: type(index)=int64, output_dtype: type(index)=int64",
-    shape=_stateless_draw_shape, kernel=_multinomial_kernel, grad=NOT_DIFFERENTIABLE,
-    known_inputs=(1,), host_only=True,
-)  # fmt: skip
+    shape=_stateless_draw_shape,
+    kernel=_multinomial_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    known_inputs=(1,),
+    host_only=True,
+)
 
 # wrappers ---------------------------------------------------------------------------------------
 

@@ -23,8 +23,14 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor, convert_to_tensor_or
 __all__ = ["set_difference", "set_intersection", "set_size", "set_union"]
 
 _VALID = (
-    dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.string,
-)  # fmt: skip
+    dtypes.int8,
+    dtypes.int16,
+    dtypes.int32,
+    dtypes.int64,
+    dtypes.uint8,
+    dtypes.uint16,
+    dtypes.string,
+)
 #: Groups by the index of all dimensions but the last; each holds the set of that row.
 _Groups = dict[tuple[int, ...], set[Any]]
 
@@ -94,15 +100,33 @@ def _dense_dense(xp: Any, a: Any, b: Any, *, set_operation: str, validate_indice
     return _combine(_dense_groups(a), _dense_groups(b), lead, set_operation, a.dtype)
 
 
-def _dense_sparse(xp: Any, a: Any, indices: Any, values: Any, dims: Any, *, set_operation: str,
-                  validate_indices: bool) -> Any:  # fmt: skip
+def _dense_sparse(
+    xp: Any,
+    a: Any,
+    indices: Any,
+    values: Any,
+    dims: Any,
+    *,
+    set_operation: str,
+    validate_indices: bool,
+) -> Any:
     lead = _lead(a.shape, tuple(dims.tolist()))
     groups = _sparse_groups(indices, values, dims, validate_indices)
     return _combine(_dense_groups(a), groups, lead, set_operation, a.dtype)
 
 
-def _sparse_sparse(xp: Any, i1: Any, v1: Any, d1: Any, i2: Any, v2: Any, d2: Any, *, set_operation: str,
-                   validate_indices: bool) -> Any:  # fmt: skip
+def _sparse_sparse(
+    xp: Any,
+    i1: Any,
+    v1: Any,
+    d1: Any,
+    i2: Any,
+    v2: Any,
+    d2: Any,
+    *,
+    set_operation: str,
+    validate_indices: bool,
+) -> Any:
     lead = _lead(tuple(d1.tolist()), tuple(d2.tolist()))
     first = _sparse_groups(i1, v1, d1, validate_indices)
     second = _sparse_groups(i2, v2, d2, validate_indices)
@@ -132,26 +156,40 @@ def _result(rank: int | None) -> list[Shape]:
 _ATTRS = "set_operation: str, validate_indices: bool=True"
 _OUTPUTS = "result_indices: int64, result_values: T, result_shape: int64"
 define(
-    "DenseToDenseSetOperation", f"set1: T, set2: T -> {_OUTPUTS}; {_ATTRS}",
+    "DenseToDenseSetOperation",
+    f"set1: T, set2: T -> {_OUTPUTS}; {_ATTRS}",
     shape=lambda c: _result(len(s) if (s := c.shape(0) or c.shape(1)) is not None else None),
-    kernel=_dense_dense, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    kernel=_dense_dense,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 define(
     "DenseToSparseSetOperation",
     f"set1: T, set2_indices: int64, set2_values: T, set2_shape: int64 -> {_OUTPUTS}; {_ATTRS}",
-    shape=lambda c: _result(_rank_of(c, 0, 3)), kernel=_dense_sparse, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    shape=lambda c: _result(_rank_of(c, 0, 3)),
+    kernel=_dense_sparse,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 define(
     "SparseToSparseSetOperation",
-    "set1_indices: int64, set1_values: T, set1_shape: int64, set2_indices: int64, set2_values: T, set2_shape: int64 -> "
+    "set1_indices: int64, set1_values: T, set1_shape: int64, set2_indices: int64, "
+    "set2_values: T, set2_shape: int64 -> "
     f"{_OUTPUTS}; {_ATTRS}",
-    shape=lambda c: _result(_rank_of(c, None, 2)), kernel=_sparse_sparse, grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    shape=lambda c: _result(_rank_of(c, None, 2)),
+    kernel=_sparse_sparse,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 define(
-    "SetSize", "set_indices: int64, set_values: T, set_shape: int64 -> size: int32; validate_indices: bool=True",
-    shape=lambda c: [None if (s := c.shape_value(2)) is None else s[:-1]], kernel=_size,
-    grad=NOT_DIFFERENTIABLE, host_only=True,
-)  # fmt: skip
+    "SetSize",
+    "set_indices: int64, set_values: T, set_shape: int64 -> size: int32; "
+    "validate_indices: bool=True",
+    shape=lambda c: [None if (s := c.shape_value(2)) is None else s[:-1]],
+    kernel=_size,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
 
 
 def _convert(value: Any) -> Any:
@@ -184,9 +222,15 @@ def _set_operation(a: Any, b: Any, operation: str, validate: bool) -> SparseTens
     attrs: dict[str, Any] = {"set_operation": operation, "validate_indices": validate}
     if isinstance(a, SparseTensor):
         parts = apply_op(
-            "SparseToSparseSetOperation", a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape,
+            "SparseToSparseSetOperation",
+            a.indices,
+            a.values,
+            a.dense_shape,
+            b.indices,
+            b.values,
+            b.dense_shape,
             **attrs,
-        )  # fmt: skip
+        )
     elif isinstance(b, SparseTensor):
         parts = apply_op(
             "DenseToSparseSetOperation", a, b.indices, b.values, b.dense_shape, **attrs
@@ -204,7 +248,9 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
 def set_difference(
     a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """Elements of ``a`` that are not in ``b`` (the other way round with ``aminusb=False``), row by row."""
+    """Elements of ``a`` that are not in ``b`` (the other way round with ``aminusb=False``), row by
+    row.
+    """
     return _set_operation(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 

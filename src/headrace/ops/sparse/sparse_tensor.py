@@ -26,20 +26,48 @@ from headrace.ops.array.array_shape import const, one_of, shape
 from headrace.ops.sparse import sparse_ops as ops
 
 __all__ = [
-    "SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor", "sparse_add", "sparse_add_v2",
-    "sparse_concat", "sparse_concat_v2", "sparse_expand_dims", "sparse_eye", "sparse_fill_empty_rows",
-    "sparse_from_dense", "sparse_map_values", "sparse_mask", "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
-    "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse",
-    "sparse_reorder", "sparse_reset_shape", "sparse_reshape", "sparse_retain", "sparse_slice", "sparse_softmax",
-    "sparse_split", "sparse_split_v2", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
-    "sparse_to_indicator", "sparse_transpose",
-]  # fmt: skip
+    "SparseTensor",
+    "SparseTensorValue",
+    "convert_to_tensor_or_sparse_tensor",
+    "sparse_add",
+    "sparse_add_v2",
+    "sparse_concat",
+    "sparse_concat_v2",
+    "sparse_expand_dims",
+    "sparse_eye",
+    "sparse_fill_empty_rows",
+    "sparse_from_dense",
+    "sparse_map_values",
+    "sparse_mask",
+    "sparse_maximum",
+    "sparse_merge",
+    "sparse_minimum",
+    "sparse_placeholder",
+    "sparse_reduce_max",
+    "sparse_reduce_max_sparse",
+    "sparse_reduce_sum",
+    "sparse_reduce_sum_sparse",
+    "sparse_reorder",
+    "sparse_reset_shape",
+    "sparse_reshape",
+    "sparse_retain",
+    "sparse_slice",
+    "sparse_softmax",
+    "sparse_split",
+    "sparse_split_v2",
+    "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense",
+    "sparse_to_dense",
+    "sparse_to_indicator",
+    "sparse_transpose",
+]
 
 
 class SparseTensor:
     """``dense[indices[i]] = values[i]``, zero elsewhere."""
 
-    #: What is known of the shape though the tensor that gives it does not tell (an argument of a function).
+    #: What is known of the shape though the tensor that gives it does not tell (an argument of a
+    #: function).
     _known_shape: shapes.TensorShape | None = None
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
@@ -182,7 +210,9 @@ def convert_to_tensor_or_sparse_tensor(
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor that is fed as a SparseTensorValue or a tuple (indices, values, dense_shape)."""
+    """A sparse tensor that is fed as a SparseTensorValue or a tuple (indices, values,
+    dense_shape).
+    """
     base = None if name is None else name + "/"
     names = [
         None if base is None else base + part
@@ -255,7 +285,9 @@ def sparse_tensor_to_dense(
 
 
 def sparse_map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
-    """``op`` of the values of sparse tensors that all have the same indices, and of other arguments as they are."""
+    """``op`` of the values of sparse tensors that all have the same indices, and of other
+    arguments as they are.
+    """
     given = [a for a in (*args, *kwargs.values()) if isinstance(a, SparseTensor)]
     if not given:
         raise ValueError("No SparseTensor in argument list of map_values")
@@ -296,7 +328,15 @@ def sparse_tensor_dense_matmul(
     sp = _sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
         b = convert_to_tensor(b, name="b")
-        return apply(ops.SPARSE_MATMUL, sp.indices, sp.values, sp.dense_shape, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)  # type: ignore[no-any-return]  # fmt: skip
+        return apply(  # type: ignore[no-any-return]
+            ops.SPARSE_MATMUL,
+            sp.indices,
+            sp.values,
+            sp.dense_shape,
+            b,
+            adjoint_a=adjoint_a,
+            adjoint_b=adjoint_b,
+        )  # type: ignore[no-any-return]
 
 
 def sparse_eye(
@@ -391,7 +431,8 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
                 raise ValueError(f"new_shape must have rank {len(have)}, has rank {len(want)}")
             if any(h is not None and w is not None and h > w for h, w in zip(have, want)):
                 raise ValueError(
-                    f"Requested new_shape should have dimension sizes >= sp_input.shape. Found new_shape {want}, "
+                    "Requested new_shape should have dimension sizes >= sp_input.shape. "
+                    f"Found new_shape {want}, "
                     f"sp_input.shape {have}."
                 )
         if have is None or want is None or None in have or None in want:
@@ -444,7 +485,12 @@ def sparse_merge(
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
     values = _sparse(sp_values)
     with name_scope(name, "SparseMerge", [values]):
-        columns = [apply_op("Cast", s.values, DstT=dtypes.int64) if s.dtype.base_dtype is not dtypes.int64 else s.values for s in groups]  # fmt: skip
+        columns = [
+            apply_op("Cast", s.values, DstT=dtypes.int64)
+            if s.dtype.base_dtype is not dtypes.int64
+            else s.values
+            for s in groups
+        ]
         wide = [apply_op("ExpandDims", c, const(1)) for c in columns]
         first: Any = groups[0].indices
         size: Any = groups[0].dense_shape
@@ -478,7 +524,14 @@ def sparse_concat(
         if expand_nonconcat_dims or expand_nonconcat_dim:
             top = apply_op("Max", apply_op("Pack", sizes), const([0]), keep_dims=False)
             sizes = [_only_axis(s, top, axis) for s in sizes]
-        found = apply(ops.SPARSE_CONCAT, [s.indices for s in items], [s.values for s in items], sizes, concat_dim=axis, name=scope)  # fmt: skip
+        found = apply(
+            ops.SPARSE_CONCAT,
+            [s.indices for s in items],
+            [s.values for s in items],
+            sizes,
+            concat_dim=axis,
+            name=scope,
+        )
         return SparseTensor(*found)
 
 
@@ -532,7 +585,10 @@ def sparse_split_v2(
 
 
 def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
-    """The sum of two tensors of which at least one is sparse; small sums of two sparse ones may be dropped."""
+    """The sum of two tensors of which at least one is sparse.
+
+    Small sums of two sparse ones may be dropped.
+    """
     threshold = one_of("threshold", threshold, "thresh", thresh)
     if threshold is None:
         threshold = 0
@@ -578,13 +634,22 @@ def _axes_or_all(sp: SparseTensor, axis: Any) -> Any:
     if axis is not None:
         return axis
     rank = sp.shape.ndims
-    return const(range(rank)) if rank is not None else apply_op("Range", const(0), apply_op("Size", sp.dense_shape), const(1))  # fmt: skip
+    return (
+        const(range(rank))
+        if rank is not None
+        else apply_op("Range", const(0), apply_op("Size", sp.dense_shape), const(1))
+    )
 
 
 def _reduced(
-    op: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any,
+    op: Any,
+    sp_input: Any,
+    axis: Any,
+    keepdims: Any,
+    reduction_axes: Any,
+    keep_dims: Any,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     sp = _sparse(sp_input)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
@@ -636,18 +701,24 @@ def sparse_reduce_max_sparse(
 
 
 def sparse_reduce_max_v2(
-    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     op = ops.SPARSE_REDUCE_MAX_SPARSE if output_is_sparse else ops.SPARSE_REDUCE_MAX
     found = _reduced(op, sp_input, axis, keepdims, None, None, name)
     return SparseTensor(*found) if output_is_sparse else found
 
 
 def sparse_reduce_sum_v2(
-    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     op = ops.SPARSE_REDUCE_SUM_SPARSE if output_is_sparse else ops.SPARSE_REDUCE_SUM
     found = _reduced(op, sp_input, axis, keepdims, None, None, name)
     return SparseTensor(*found) if output_is_sparse else found

@@ -19,9 +19,15 @@ from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.state import table_ops
 
 __all__ = [
-    "ContribHashTable", "DenseHashTable", "HashTable", "InitializableLookupTableBase", "LookupInterface",
-    "MutableHashTable", "StaticHashTable", "TableSaveable",
-]  # fmt: skip
+    "ContribHashTable",
+    "DenseHashTable",
+    "HashTable",
+    "InitializableLookupTableBase",
+    "LookupInterface",
+    "MutableHashTable",
+    "StaticHashTable",
+    "TableSaveable",
+]
 
 _LOADED = table_ops  # defines the ops below
 
@@ -96,7 +102,9 @@ class InitializableLookupTableBase(LookupInterface):
         return self._init_op
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of ``keys`` (a tensor or a sparse tensor), the default value where there is none."""
+        """The values of ``keys`` (a tensor or a sparse tensor), the default value where there is
+        none.
+        """
         if not isinstance(keys, (Tensor, SparseTensor)):
             keys = convert_to_tensor(keys, dtype=self._key_dtype)
         given = keys.values if isinstance(keys, SparseTensor) else keys
@@ -124,16 +132,22 @@ class StaticHashTable(InitializableLookupTableBase):
 
     def _create_resource(self) -> Any:
         return self._made(
-            "HashTableV2", shared_name=self._shared_name, key_dtype=self._key_dtype, value_dtype=self._value_dtype,
+            "HashTableV2",
+            shared_name=self._shared_name,
+            key_dtype=self._key_dtype,
+            value_dtype=self._value_dtype,
             name=self._name,
-        )  # fmt: skip
+        )
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys, and their values in the same order."""
         with name_scope(name, f"{self.name}_Export", [self.resource_handle]):
             keys, values = apply_op(
-                "LookupTableExportV2", self.resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
-            )  # fmt: skip
+                "LookupTableExportV2",
+                self.resource_handle,
+                Tkeys=self._key_dtype,
+                Tvalues=self._value_dtype,
+            )
         values.set_shape(keys.shape.concatenate(self._value_shape))
         return keys, values
 
@@ -148,7 +162,10 @@ class HashTable(StaticHashTable):
 
 
 class ContribHashTable(HashTable):
-    """``tf.contrib.lookup.HashTable``: as StaticHashTable, with a ``shared_name`` (none by default: the node's name)."""
+    """``tf.contrib.lookup.HashTable``.
+
+    As StaticHashTable, with a ``shared_name`` (none by default: the node's name).
+    """
 
     def __init__(
         self,
@@ -166,7 +183,9 @@ class ContribHashTable(HashTable):
 
 
 class TableSaveable:
-    """What a Saver writes of a table, ``<name>-keys`` and ``<name>-values``, and how it reads it back."""
+    """What a Saver writes of a table, ``<name>-keys`` and ``<name>-values``, and how it reads it
+    back.
+    """
 
     class Spec(NamedTuple):
         """One tensor of a checkpoint."""
@@ -194,7 +213,10 @@ class TableSaveable:
         return False
 
     def restore(self, restored_tensors: Any, restored_shapes: Any, name: str | None = None) -> Any:
-        """An operation that replaces the entries. The shapes are those of the tensors: they are not needed."""
+        """An operation that replaces the entries.
+
+        The shapes are those of the tensors: they are not needed.
+        """
         with name_scope(name, f"{self.name}_table_restore"):
             return apply_op("LookupTableImportV2", self.op.resource_handle, *restored_tensors)
 
@@ -243,8 +265,11 @@ class _ChangingTable(LookupInterface):
         """All keys, and their values in the same order."""
         with name_scope(name, f"{self.name}_lookup_table_export_values", [self.resource_handle]):
             keys, values = apply_op(
-                "LookupTableExportV2", self.resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
-            )  # fmt: skip
+                "LookupTableExportV2",
+                self.resource_handle,
+                Tkeys=self._key_dtype,
+                Tvalues=self._value_dtype,
+            )
             return keys, values
 
 
@@ -263,8 +288,10 @@ class MutableHashTable(_ChangingTable):
         self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype)
         self._checkpoint, self._name = checkpoint, name
         attrs: dict[str, Any] = {
-            "use_node_name_sharing": checkpoint, "key_dtype": self._key_dtype, "value_dtype": self._value_dtype,
-        }  # fmt: skip
+            "use_node_name_sharing": checkpoint,
+            "key_dtype": self._key_dtype,
+            "value_dtype": self._value_dtype,
+        }
         op_type = "MutableHashTableV2"
         if self._default_value.shape.ndims != 0:
             op_type = "MutableHashTableOfTensorsV2"
@@ -275,7 +302,10 @@ class MutableHashTable(_ChangingTable):
 
 
 class DenseHashTable(_ChangingTable):
-    """A table that takes new entries; ``empty_key`` and ``deleted_key`` are reserved, keys may be vectors like them."""
+    """A table that takes new entries.
+
+    ``empty_key`` and ``deleted_key`` are reserved, keys may be vectors like them.
+    """
 
     def __init__(
         self,
@@ -299,9 +329,15 @@ class DenseHashTable(_ChangingTable):
             {} if initial_num_buckets is None else {"initial_num_buckets": initial_num_buckets}
         )
         self._resource_handle = self._made(
-            "MutableDenseHashTableV2", empty, deleted, use_node_name_sharing=checkpoint, value_dtype=self._value_dtype,
-            value_shape=self._default_value.shape, name=name, **buckets,
-        )  # fmt: skip
+            "MutableDenseHashTableV2",
+            empty,
+            deleted,
+            use_node_name_sharing=checkpoint,
+            value_dtype=self._value_dtype,
+            value_shape=self._default_value.shape,
+            name=name,
+            **buckets,
+        )
         if checkpoint:
             self._add_saveable()
 

@@ -1,7 +1,9 @@
-"""Ops on reference variables (TF 1's default kind): VariableV2, Assign, AssignAdd, the scatters, and their wrappers.
+"""Ops on reference variables (TF 1's default kind): VariableV2, Assign, AssignAdd, the scatters,
+and their wrappers.
 
-A reference output carries the variable itself, so that ``tf.assign(tf.assign(v, x), y)`` writes twice. The wrappers
-take either kind of variable; a resource variable is updated through its own methods.
+A reference output carries the variable itself, so that ``tf.assign(tf.assign(v, x), y)`` writes
+twice. The wrappers take either kind of variable; a resource variable is updated through its own
+methods.
 
     >>> tf.assign_add(v, [1.0, 2.0])
 """
@@ -26,10 +28,25 @@ from headrace.core.tensor import Tensor
 from headrace.ops.state import state_kernels as kernels
 
 __all__ = [
-    "assign", "assign_add", "assign_sub", "batch_scatter_update", "count_up_to", "is_variable_initialized",
-    "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add", "scatter_nd_sub",
-    "scatter_nd_update", "scatter_sub", "scatter_update", "variable_op", "variable_op_v2",
-]  # fmt: skip
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "batch_scatter_update",
+    "count_up_to",
+    "is_variable_initialized",
+    "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
+    "scatter_sub",
+    "scatter_update",
+    "variable_op",
+    "variable_op_v2",
+]
 
 
 # shape rules ------------------------------------------------------------------------------------
@@ -62,7 +79,8 @@ def check_scatter_nd_shapes(variable: Shape, indices: Shape, updates: Shape) -> 
     n = len(outer)
     if len(updates) < n or not shapes.compatible(outer, updates[:n]):
         raise ValueError(
-            f"The outer {n} dimensions of indices.shape={shapes.show(indices)} must match the outer {n} dimensions of "
+            f"The outer {n} dimensions of indices.shape={shapes.show(indices)} must match "
+            f"the outer {n} dimensions of "
             f"updates.shape={shapes.show(updates)}"
         )
     if variable is None or depth is None or depth > len(variable):
@@ -70,7 +88,8 @@ def check_scatter_nd_shapes(variable: Shape, indices: Shape, updates: Shape) -> 
     inner = variable[depth:]
     if not shapes.compatible(inner, updates[n:]):
         raise ValueError(
-            f"The inner {len(inner)} dimensions of input.shape={shapes.show(variable)} must match the inner "
+            f"The inner {len(inner)} dimensions of input.shape={shapes.show(variable)} "
+            "must match the inner "
             f"{len(updates) - n} dimensions of updates.shape={shapes.show(updates)}"
         )
 
@@ -102,7 +121,8 @@ def _assign_kernel(
         have = np.shape(value)
         if want is not None and have != want:
             raise kernels.invalid(
-                f"Assign requires shapes of both tensors to match. lhs shape= {shapes.show(want)} rhs shape= "
+                "Assign requires shapes of both tensors to match. lhs shape= "
+                f"{shapes.show(want)} rhs shape= "
                 f"{shapes.show(have)}"
             )
     return value
@@ -120,7 +140,8 @@ def check_same_shape(ref: Any, value: Any) -> None:
     have, given = np.shape(ref), np.shape(value)
     if have != given:
         raise kernels.invalid(
-            f"Cannot update variable with shape {shapes.show(have)} using a Tensor with shape {shapes.show(given)}, "
+            f"Cannot update variable with shape {shapes.show(have)} using a Tensor with "
+            f"shape {shapes.show(given)}, "
             "shapes must be equal."
         )
 
@@ -161,34 +182,63 @@ def is_initialized_kernel(xp: Any, value: Any) -> Any:
 _WRITES: dict[str, Any] = {"grad": NOT_DIFFERENTIABLE, "writes": (0,), "stateful": True}
 
 VARIABLE_V2 = define(
-    "VariableV2", "-> ref: &dtype; shape: shape, dtype: type, container: str='', shared_name: str=''",
-    shape=shape_fns.from_attr("shape"), kernel=variable_kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
-)  # fmt: skip
+    "VariableV2",
+    "-> ref: &dtype; shape: shape, dtype: type, container: str='', shared_name: str=''",
+    shape=shape_fns.from_attr("shape"),
+    kernel=variable_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
 VARIABLE = define(
-    "Variable", "-> ref: &dtype; shape: shape, dtype: type, container: str='', shared_name: str=''",
+    "Variable",
+    "-> ref: &dtype; shape: shape, dtype: type, container: str='', shared_name: str=''",
     # the first VariableDef could not say "unknown": an empty shape stands for it
-    shape=lambda c: [c.attr("shape") or None], kernel=variable_kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
-)  # fmt: skip
+    shape=lambda c: [c.attr("shape") or None],
+    kernel=variable_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
 ASSIGN = define(
-    "Assign", "ref: &T, value: T -> output_ref: &T; T: type, validate_shape: bool=True, use_locking: bool=True",
-    shape=_assign_shape, kernel=_assign_kernel, uninit_ok=True, **_WRITES,
-)  # fmt: skip
+    "Assign",
+    "ref: &T, value: T -> output_ref: &T; T: type, validate_shape: bool=True, "
+    "use_locking: bool=True",
+    shape=_assign_shape,
+    kernel=_assign_kernel,
+    uninit_ok=True,
+    **_WRITES,
+)
 ASSIGN_ADD = define(
-    "AssignAdd", "ref: &T, value: T -> output_ref: &T; T: type(number), use_locking: bool=False",
-    shape=_merged, kernel=add_kernel, inplace=add_inplace, **_WRITES,
-)  # fmt: skip
+    "AssignAdd",
+    "ref: &T, value: T -> output_ref: &T; T: type(number), use_locking: bool=False",
+    shape=_merged,
+    kernel=add_kernel,
+    inplace=add_inplace,
+    **_WRITES,
+)
 ASSIGN_SUB = define(
-    "AssignSub", "ref: &T, value: T -> output_ref: &T; T: type(number), use_locking: bool=False",
-    shape=_merged, kernel=sub_kernel, inplace=sub_inplace, **_WRITES,
-)  # fmt: skip
+    "AssignSub",
+    "ref: &T, value: T -> output_ref: &T; T: type(number), use_locking: bool=False",
+    shape=_merged,
+    kernel=sub_kernel,
+    inplace=sub_inplace,
+    **_WRITES,
+)
 COUNT_UP_TO = define(
-    "CountUpTo", "ref: &T -> output: T; limit: int, T: type(index)",
-    shape=shape_fns.scalar, kernel=count_kernel, **_WRITES,
-)  # fmt: skip
+    "CountUpTo",
+    "ref: &T -> output: T; limit: int, T: type(index)",
+    shape=shape_fns.scalar,
+    kernel=count_kernel,
+    **_WRITES,
+)
 IS_VARIABLE_INITIALIZED = define(
-    "IsVariableInitialized", "ref: &dtype -> is_initialized: bool; dtype: type",
-    shape=shape_fns.scalar, kernel=is_initialized_kernel, grad=NOT_DIFFERENTIABLE, reads=(0,), uninit_ok=True,
-)  # fmt: skip
+    "IsVariableInitialized",
+    "ref: &dtype -> is_initialized: bool; dtype: type",
+    shape=shape_fns.scalar,
+    kernel=is_initialized_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    reads=(0,),
+    uninit_ok=True,
+)
 
 
 def _define_scatter(name: str, how: str, types: str, locking: bool) -> OpDef:
@@ -196,8 +246,11 @@ def _define_scatter(name: str, how: str, types: str, locking: bool) -> OpDef:
         name,
         "ref: &T, indices: Tindices, updates: T -> output_ref: &T; "
         f"T: {types}, Tindices: type(index), use_locking: bool={locking}",
-        shape=_scatter_shape, kernel=kernels.scatter_kernel(how), inplace=kernels.scatter_inplace(how), **_WRITES,
-    )  # fmt: skip
+        shape=_scatter_shape,
+        kernel=kernels.scatter_kernel(how),
+        inplace=kernels.scatter_inplace(how),
+        **_WRITES,
+    )
 
 
 def _define_scatter_nd(name: str, how: str, types: str, locking: bool) -> OpDef:
@@ -205,9 +258,11 @@ def _define_scatter_nd(name: str, how: str, types: str, locking: bool) -> OpDef:
         name,
         "ref: &T, indices: Tindices, updates: T -> output_ref: &T; "
         f"T: {types}, Tindices: type(index), use_locking: bool={locking}",
-        shape=_scatter_nd_shape, kernel=kernels.scatter_nd_kernel(how), inplace=kernels.scatter_nd_inplace(how),
+        shape=_scatter_nd_shape,
+        kernel=kernels.scatter_nd_kernel(how),
+        inplace=kernels.scatter_nd_inplace(how),
         **_WRITES,
-    )  # fmt: skip
+    )
 
 
 SCATTER_UPDATE = _define_scatter("ScatterUpdate", "update", "type", True)
@@ -222,15 +277,20 @@ SCATTER_ND_ADD = _define_scatter_nd("ScatterNdAdd", "add", "type(number)", False
 SCATTER_ND_SUB = _define_scatter_nd("ScatterNdSub", "sub", "type(number)", False)
 
 STRIDED_ATTRS = (
-    "T: type, Index: type(index), begin_mask: int=0, end_mask: int=0, ellipsis_mask: int=0, new_axis_mask: int=0, "
+    "T: type, Index: type(index), begin_mask: int=0, end_mask: int=0, ellipsis_mask: "
+    "int=0, new_axis_mask: int=0, "
     "shrink_axis_mask: int=0"
 )
 STRIDED_SLICE_ASSIGN = define(
     "StridedSliceAssign",
-    f"ref: &T, begin: Index, end: Index, strides: Index, value: T -> output_ref: &T; {STRIDED_ATTRS}",
-    shape=shape_fns.unchanged, kernel=kernels.strided_kernel, inplace=kernels.strided_inplace,
-    known_inputs=(1, 2, 3), **_WRITES,
-)  # fmt: skip
+    "ref: &T, begin: Index, end: Index, strides: Index, value: T -> output_ref: &T; "
+    f"{STRIDED_ATTRS}",
+    shape=shape_fns.unchanged,
+    kernel=kernels.strided_kernel,
+    inplace=kernels.strided_inplace,
+    known_inputs=(1, 2, 3),
+    **_WRITES,
+)
 
 
 # wrappers ---------------------------------------------------------------------------------------
@@ -425,7 +485,10 @@ def scatter_nd_sub(
 def batch_scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """``ref[i, .., indices[i, .., j]] = updates[i, .., j]``: a scatter along the last dimension of ``indices``."""
+    """``ref[i, .., indices[i, .., j]] = updates[i, .., j]``.
+
+    A scatter along the last dimension of ``indices``.
+    """
     with name_scope(name, "BatchScatterUpdate", [indices, updates]):
         indices = convert_to_tensor(indices, name="indices")
         rank = indices._rank()

@@ -1,7 +1,9 @@
-"""Ops on resource variables: VarHandleOp, ReadVariableOp, AssignVariableOp, gathers and scatters through a handle.
+"""Ops on resource variables: VarHandleOp, ReadVariableOp, AssignVariableOp, gathers and scatters
+through a handle.
 
-A handle is a scalar of type ``resource``; what is known of its variable (type, static shape) is found by following the
-handle to its ``VarHandleOp``. Each read is an operation of its own, ordered by control dependencies.
+A handle is a scalar of type ``resource``; what is known of its variable (type, static shape) is
+found by following the handle to its ``VarHandleOp``. Each read is an operation of its own, ordered
+by control dependencies.
 """
 
 from __future__ import annotations
@@ -25,10 +27,19 @@ from headrace.ops.state import ref_state as state
 from headrace.ops.state import state_kernels
 
 __all__ = [
-    "assign_add_variable_op", "assign_sub_variable_op", "assign_variable_op", "handle_dtype", "handle_shape",
-    "read_variable_op", "resource_gather", "resource_scatter_add", "resource_scatter_update", "var_handle_op",
-    "var_is_initialized_op", "variable_shape",
-]  # fmt: skip
+    "assign_add_variable_op",
+    "assign_sub_variable_op",
+    "assign_variable_op",
+    "handle_dtype",
+    "handle_shape",
+    "read_variable_op",
+    "resource_gather",
+    "resource_scatter_add",
+    "resource_scatter_update",
+    "var_handle_op",
+    "var_is_initialized_op",
+    "variable_shape",
+]
 
 
 # what is known of a handle ----------------------------------------------------------------------
@@ -62,7 +73,8 @@ def _handle_type_checked(c: Inference, dtype: DType) -> None:
     have = handle_dtype(c.op._inputs[0])
     if have is not None and have is not dtype:
         raise ValueError(
-            f"Trying to use a variable of type {have.name} with the wrong dtype: {dtype.name}. Use tf.cast."
+            f"Trying to use a variable of type {have.name} with the wrong dtype: "
+            f"{dtype.name}. Use tf.cast."
         )
 
 
@@ -92,7 +104,10 @@ def _gather_nd_shape(c: Inference) -> list[Shape]:
         return [None]
     depth = indices[-1]
     if depth > len(params):
-        raise ValueError(f"indices.shape[-1] must be <= params.rank, but saw indices.shape[-1] = {depth} and params.rank = {len(params)}")  # fmt: skip
+        raise ValueError(
+            "indices.shape[-1] must be <= params.rank, but saw indices.shape[-1] = "
+            f"{depth} and params.rank = {len(params)}"
+        )
     return [indices[:-1] + params[depth:]]
 
 
@@ -119,7 +134,8 @@ def _assign_kernel(xp: Any, current: Any, value: Any, *, node: KernelNode) -> An
     have = np.shape(value)
     if declared is not None and not shapes.compatible(declared, have):
         raise state_kernels.invalid(
-            f"Trying to assign variable with wrong shape. Expected {shapes.show(declared)} got {shapes.show(have)}"
+            "Trying to assign variable with wrong shape. Expected "
+            f"{shapes.show(declared)} got {shapes.show(have)}"
         )
     return value
 
@@ -197,80 +213,139 @@ def _gather_nd_grad(op: Operation, grad: Any) -> list[Any]:
 _WRITES: dict[str, Any] = {"grad": NOT_DIFFERENTIABLE, "writes": (0,), "stateful": True}
 
 VAR_HANDLE = define(
-    "VarHandleOp", "-> resource: resource; container: str='', shared_name: str='', dtype: type, shape: shape",
-    shape=shape_fns.scalar, kernel=state.variable_kernel, grad=NOT_DIFFERENTIABLE, stateful=True,
-)  # fmt: skip
+    "VarHandleOp",
+    "-> resource: resource; container: str='', shared_name: str='', dtype: type, shape: shape",
+    shape=shape_fns.scalar,
+    kernel=state.variable_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
 READ_VARIABLE = define(
-    "ReadVariableOp", "resource: resource -> value: dtype; dtype: type",
-    shape=_read_shape, kernel=lambda xp, value: value, grad=lambda op, g: [g], reads=(0,), view=True,
-)  # fmt: skip
+    "ReadVariableOp",
+    "resource: resource -> value: dtype; dtype: type",
+    shape=_read_shape,
+    kernel=lambda xp, value: value,
+    grad=lambda op, g: [g],
+    reads=(0,),
+    view=True,
+)
 ASSIGN_VARIABLE = define(
-    "AssignVariableOp", "resource: resource, value: dtype ->; dtype: type",
-    shape=_write_shape, kernel=_assign_kernel, uninit_ok=True, **_WRITES,
-)  # fmt: skip
+    "AssignVariableOp",
+    "resource: resource, value: dtype ->; dtype: type",
+    shape=_write_shape,
+    kernel=_assign_kernel,
+    uninit_ok=True,
+    **_WRITES,
+)
 ASSIGN_ADD_VARIABLE = define(
-    "AssignAddVariableOp", "resource: resource, value: dtype ->; dtype: type",
-    shape=_write_shape, kernel=state.add_kernel, inplace=state.add_inplace, **_WRITES,
-)  # fmt: skip
+    "AssignAddVariableOp",
+    "resource: resource, value: dtype ->; dtype: type",
+    shape=_write_shape,
+    kernel=state.add_kernel,
+    inplace=state.add_inplace,
+    **_WRITES,
+)
 ASSIGN_SUB_VARIABLE = define(
-    "AssignSubVariableOp", "resource: resource, value: dtype ->; dtype: type",
-    shape=_write_shape, kernel=state.sub_kernel, inplace=state.sub_inplace, **_WRITES,
-)  # fmt: skip
+    "AssignSubVariableOp",
+    "resource: resource, value: dtype ->; dtype: type",
+    shape=_write_shape,
+    kernel=state.sub_kernel,
+    inplace=state.sub_inplace,
+    **_WRITES,
+)
 VAR_IS_INITIALIZED = define(
-    "VarIsInitializedOp", "resource: resource -> is_initialized: bool",
-    shape=shape_fns.scalar, kernel=state.is_initialized_kernel, grad=NOT_DIFFERENTIABLE, reads=(0,), uninit_ok=True,
-)  # fmt: skip
+    "VarIsInitializedOp",
+    "resource: resource -> is_initialized: bool",
+    shape=shape_fns.scalar,
+    kernel=state.is_initialized_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    reads=(0,),
+    uninit_ok=True,
+)
 VARIABLE_SHAPE = define(
-    "VariableShape", "input: resource -> output: out_type; out_type: type(index)=int32",
-    shape=_variable_shape_shape, kernel=_variable_shape_kernel, grad=NOT_DIFFERENTIABLE, reads=(0,),
-)  # fmt: skip
+    "VariableShape",
+    "input: resource -> output: out_type; out_type: type(index)=int32",
+    shape=_variable_shape_shape,
+    kernel=_variable_shape_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    reads=(0,),
+)
 RESOURCE_GATHER = define(
     "ResourceGather",
     "resource: resource, indices: Tindices -> output: dtype; "
     "batch_dims: int=0, validate_indices: bool=True, dtype: type, Tindices: type(index)",
-    shape=_gather_shape, kernel=_gather_kernel, grad=_gather_grad, reads=(0,),
-)  # fmt: skip
+    shape=_gather_shape,
+    kernel=_gather_kernel,
+    grad=_gather_grad,
+    reads=(0,),
+)
 RESOURCE_GATHER_ND = define(
-    "ResourceGatherNd", "resource: resource, indices: Tindices -> output: dtype; dtype: type, Tindices: type(index)",
-    shape=_gather_nd_shape, kernel=_gather_nd_kernel, grad=_gather_nd_grad, reads=(0,), view=True,
-)  # fmt: skip
+    "ResourceGatherNd",
+    "resource: resource, indices: Tindices -> output: dtype; dtype: type, Tindices: type(index)",
+    shape=_gather_nd_shape,
+    kernel=_gather_nd_kernel,
+    grad=_gather_nd_grad,
+    reads=(0,),
+    view=True,
+)
 #: TF 2's note to its own runtime that a variable is about to be read whole, as a checkpoint does.
 DISABLE_COPY_ON_READ = define(
-    "DisableCopyOnRead", "resource: resource ->", shape=shape_fns.no_outputs, kernel=lambda xp, value: None,
-    grad=NOT_DIFFERENTIABLE, reads=(0,), uninit_ok=True,
-)  # fmt: skip
+    "DisableCopyOnRead",
+    "resource: resource ->",
+    shape=shape_fns.no_outputs,
+    kernel=lambda xp, value: None,
+    grad=NOT_DIFFERENTIABLE,
+    reads=(0,),
+    uninit_ok=True,
+)
 DESTROY_RESOURCE = define(
-    "DestroyResourceOp", "resource: resource ->; ignore_lookup_error: bool=True",
-    shape=shape_fns.no_outputs, kernel=_destroy_kernel, uninit_ok=True, **_WRITES,
-)  # fmt: skip
+    "DestroyResourceOp",
+    "resource: resource ->; ignore_lookup_error: bool=True",
+    shape=shape_fns.no_outputs,
+    kernel=_destroy_kernel,
+    uninit_ok=True,
+    **_WRITES,
+)
 RESOURCE_COUNT_UP_TO = define(
-    "ResourceCountUpTo", "resource: resource -> output: T; limit: int, T: type(index)",
-    shape=shape_fns.scalar, kernel=state.count_kernel, **_WRITES,
-)  # fmt: skip
+    "ResourceCountUpTo",
+    "resource: resource -> output: T; limit: int, T: type(index)",
+    shape=shape_fns.scalar,
+    kernel=state.count_kernel,
+    **_WRITES,
+)
 RESOURCE_STRIDED_SLICE_ASSIGN = define(
     "ResourceStridedSliceAssign",
     f"ref: resource, begin: Index, end: Index, strides: Index, value: T ->; {state.STRIDED_ATTRS}",
-    shape=shape_fns.no_outputs, kernel=state_kernels.strided_kernel, inplace=state_kernels.strided_inplace,
-    known_inputs=(1, 2, 3), **_WRITES,
-)  # fmt: skip
+    shape=shape_fns.no_outputs,
+    kernel=state_kernels.strided_kernel,
+    inplace=state_kernels.strided_inplace,
+    known_inputs=(1, 2, 3),
+    **_WRITES,
+)
 
 
 def _define_scatter(name: str, how: str, types: str) -> OpDef:
     return define(
         name,
-        f"resource: resource, indices: Tindices, updates: dtype ->; dtype: {types}, Tindices: type(index)",
-        shape=_scatter_shape, kernel=state_kernels.scatter_kernel(how), inplace=state_kernels.scatter_inplace(how),
+        f"resource: resource, indices: Tindices, updates: dtype ->; dtype: {types}, "
+        "Tindices: type(index)",
+        shape=_scatter_shape,
+        kernel=state_kernels.scatter_kernel(how),
+        inplace=state_kernels.scatter_inplace(how),
         **_WRITES,
-    )  # fmt: skip
+    )
 
 
 def _define_scatter_nd(name: str, how: str) -> OpDef:
     return define(
         name,
-        "ref: resource, indices: Tindices, updates: T ->; T: type, Tindices: type(index), use_locking: bool=True",
-        shape=_scatter_nd_shape, kernel=state_kernels.scatter_nd_kernel(how),
-        inplace=state_kernels.scatter_nd_inplace(how), **_WRITES,
-    )  # fmt: skip
+        "ref: resource, indices: Tindices, updates: T ->; T: type, Tindices: type(index), "
+        "use_locking: bool=True",
+        shape=_scatter_nd_shape,
+        kernel=state_kernels.scatter_nd_kernel(how),
+        inplace=state_kernels.scatter_nd_inplace(how),
+        **_WRITES,
+    )
 
 
 RESOURCE_SCATTER_UPDATE = _define_scatter("ResourceScatterUpdate", "update", "type")
@@ -329,13 +404,22 @@ def assign_sub_variable_op(resource: Tensor, value: Any, name: str | None = None
 
 
 def resource_gather(
-    resource: Tensor, indices: Any, dtype: Any, batch_dims: int = 0, validate_indices: bool = True,
+    resource: Tensor,
+    indices: Any,
+    dtype: Any,
+    batch_dims: int = 0,
+    validate_indices: bool = True,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return apply(  # type: ignore[no-any-return]
-        RESOURCE_GATHER, resource, indices, dtype=dtype, batch_dims=batch_dims, validate_indices=validate_indices,
+        RESOURCE_GATHER,
+        resource,
+        indices,
+        dtype=dtype,
+        batch_dims=batch_dims,
+        validate_indices=validate_indices,
         name=name,
-    )  # fmt: skip
+    )
 
 
 def resource_scatter_add(

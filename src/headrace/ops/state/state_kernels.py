@@ -1,8 +1,10 @@
-"""What assignments and scatters do to a variable's value: shared by reference and resource variables.
+"""What assignments and scatters do to a variable's value: shared by reference and resource
+variables.
 
-A kernel is a pure function of the current value and returns the new one; its in-place twin overwrites the array it is
-given. Everything that can be wrong (an index out of range, shapes that do not fit) is found before the first element
-is written, so a failed update leaves the variable as it was.
+A kernel is a pure function of the current value and returns the new one; its in-place twin
+overwrites the array it is given. Everything that can be wrong (an index out of range, shapes that
+do not fit) is found before the first element is written, so a failed update leaves the variable as
+it was.
 
     >>> scatter_kernel("add")(numpy_xp, np.zeros(3), np.array([1, 1]), np.array([1.0, 2.0]))
     array([0., 3., 0.])
@@ -19,9 +21,16 @@ from headrace import errors
 from headrace.core import shapes
 
 __all__ = [
-    "check_indices", "check_nd_indices", "flat_nd_index", "scatter_inplace", "scatter_kernel", "scatter_nd_inplace",
-    "scatter_nd_kernel", "strided_inplace", "strided_kernel",
-]  # fmt: skip
+    "check_indices",
+    "check_nd_indices",
+    "flat_nd_index",
+    "scatter_inplace",
+    "scatter_kernel",
+    "scatter_nd_inplace",
+    "scatter_nd_kernel",
+    "strided_inplace",
+    "strided_kernel",
+]
 
 Array = Any
 _UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
@@ -35,7 +44,10 @@ def invalid(message: str) -> errors.InvalidArgumentError:
 
 
 def check_indices(indices: Array, size: int) -> None:
-    """Refuse an index outside [0, size). Seen as unsigned a negative index is a large one: one pass is enough."""
+    """Refuse an index outside [0, size).
+
+    Seen as unsigned a negative index is a large one: one pass is enough.
+    """
     if indices.size and indices.view(_UNSIGNED[indices.dtype]).max() >= size:
         flat = indices.reshape(-1)
         bad = int(np.flatnonzero((flat < 0) | (flat >= size))[0])
@@ -53,7 +65,8 @@ def check_nd_indices(indices: Array, shape: tuple[int, ...], what: str = "shape"
         at = ",".join(str(i) for i in np.unravel_index(first, indices.shape[:-1]))
         values = ", ".join(str(v) for v in rows[first])
         raise invalid(
-            f"indices{f'[{at}]' if at else ''} = [{values}] does not index into {what} {shapes.show(shape)}"
+            f"indices{f'[{at}]' if at else ''} = [{values}] does not index into {what} "
+            f"{shapes.show(shape)}"
         )
 
 
@@ -65,20 +78,29 @@ def _check_scatter(ref: Array, indices: Array, updates: Array) -> None:
         raise invalid("params must be at least 1-D, got shape []")
     if updates.ndim and updates.shape != indices.shape + ref.shape[1:]:
         raise invalid(
-            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape "
-            f"{shapes.show(updates.shape)}, indices.shape {shapes.show(indices.shape)}, params.shape "
+            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape "
+            "= [], got updates.shape "
+            f"{shapes.show(updates.shape)}, indices.shape {shapes.show(indices.shape)}, "
+            "params.shape "
             f"{shapes.show(ref.shape)}"
         )
     check_indices(indices, ref.shape[0])
 
 
 _UFUNCS = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "min": np.minimum, "max": np.maximum,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 
 
 def _apply_at(how: str, ref: Array, rows: Array, updates: Array) -> None:
-    """``ref[rows[i]] op= updates[i]`` in the order of i, on a C-contiguous ``ref`` with 1-D ``rows``."""
+    """``ref[rows[i]] op= updates[i]`` in the order of i, on a C-contiguous ``ref`` with 1-D
+    ``rows``.
+    """
     if how == "update":
         ref[rows] = updates
         return
@@ -152,8 +174,10 @@ def _check_scatter_nd(ref: Array, indices: Array, updates: Array) -> None:
         )
     if depth > ref.ndim or updates.shape != outer + ref.shape[depth:]:
         raise invalid(
-            "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape: "
-            f"{shapes.show(updates.shape)}, indices.shape: {shapes.show(indices.shape)}, params_shape: "
+            "Must have updates.shape = indices.shape[:batch_dim] + "
+            "params_shape[slice_dim:], got updates.shape: "
+            f"{shapes.show(updates.shape)}, indices.shape: {shapes.show(indices.shape)}, "
+            "params_shape: "
             f"{shapes.show(ref.shape)}, slice_dim: {depth}, and batch_dim: {len(outer)}"
         )
     check_nd_indices(indices.reshape(outer + (depth,)), ref.shape)
@@ -208,9 +232,15 @@ def scatter_nd_inplace(how: str) -> Callable[..., None]:
 
 
 def strided_index(
-    begin: Array, end: Array, strides: Array,
-    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> tuple[Any, ...]:  # fmt: skip
+    begin: Array,
+    end: Array,
+    strides: Array,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> tuple[Any, ...]:
     """StridedSlice's arguments as a NumPy index: the two agree on clipping and negative bounds."""
     index: list[Any] = []
     for i, (b, e, s) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist())):
@@ -240,33 +270,59 @@ def _checked_index(
         return index  # nothing is written, whatever the shape of the value (as in TF)
     if np.shape(target) != np.shape(value):
         raise errors.UnimplementedError(
-            None, None,
+            None,
+            None,
             f"sliced l-value shape {shapes.show(np.shape(target))} does not match r-value shape "
             f"{shapes.show(np.shape(value))}. Automatic broadcasting not yet implemented.",
-        )  # fmt: skip
+        )
     return index
 
 
 def strided_kernel(
-    xp: Any, ref: Array, begin: Array, end: Array, strides: Array, value: Array, *,
-    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> Array:  # fmt: skip
+    xp: Any,
+    ref: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    value: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Array:
     masks = {
-        "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
-        "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
-    }  # fmt: skip
+        "begin_mask": begin_mask,
+        "end_mask": end_mask,
+        "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask,
+        "shrink_axis_mask": shrink_axis_mask,
+    }
     index = _checked_index(ref, value, begin, end, strides, masks)
     return xp.index_set(ref, index, value) if np.size(value) else ref
 
 
 def strided_inplace(
-    ref: Array, begin: Array, end: Array, strides: Array, value: Array, *,
-    begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> None:  # fmt: skip
+    ref: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    value: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> None:
     masks = {
-        "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
-        "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
-    }  # fmt: skip
+        "begin_mask": begin_mask,
+        "end_mask": end_mask,
+        "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask,
+        "shrink_axis_mask": shrink_axis_mask,
+    }
     index = _checked_index(ref, value, begin, end, strides, masks)
     if np.size(value):
         ref[index] = value

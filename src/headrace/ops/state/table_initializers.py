@@ -1,4 +1,7 @@
-"""What a static lookup table is filled with: tensors of keys and values, or the lines of a text file."""
+"""What a static lookup table is filled with.
+
+Tensors of keys and values, or the lines of a text file.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,13 @@ from headrace.core.scopes import add_to_collection, init_scope, name_scope
 from headrace.core.tensor import Tensor
 
 __all__ = [
-    "KeyValueTensorInitializer", "TableInitializerBase", "TextFileIdTableInitializer", "TextFileIndex",
-    "TextFileInitializer", "TextFileStringTableInitializer",
-]  # fmt: skip
+    "KeyValueTensorInitializer",
+    "TableInitializerBase",
+    "TextFileIdTableInitializer",
+    "TextFileIndex",
+    "TextFileInitializer",
+    "TextFileStringTableInitializer",
+]
 
 
 class TableInitializerBase:
@@ -140,10 +147,14 @@ class TextFileInitializer(TableInitializerBase):
         self._check_types(table)
         with name_scope(self._name, "text_file_init", (table.resource_handle,)):
             op = apply_op(
-                "InitializeTableFromTextFileV2", table.resource_handle, self._filename, key_index=self._key_index,
-                value_index=self._value_index, vocab_size=-1 if self._vocab_size is None else self._vocab_size,
+                "InitializeTableFromTextFileV2",
+                table.resource_handle,
+                self._filename,
+                key_index=self._key_index,
+                value_index=self._value_index,
+                vocab_size=-1 if self._vocab_size is None else self._vocab_size,
                 delimiter=self._delimiter,
-            )  # fmt: skip
+            )
         add_to_collection(GraphKeys.TABLE_INITIALIZERS, op)
         if not get_default_graph()._is_eager and self._filename.op.type == "Const":
             add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
@@ -168,8 +179,15 @@ class TextFileStringTableInitializer(TextFileInitializer):
         name: str | None = "text_file_string_table_init",
     ) -> None:
         super().__init__(
-            filename, dtypes.int64, key_column_index, dtypes.string, value_column_index, vocab_size, delimiter, name
-        )  # fmt: skip
+            filename,
+            dtypes.int64,
+            key_column_index,
+            dtypes.string,
+            value_column_index,
+            vocab_size,
+            delimiter,
+            name,
+        )
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
@@ -186,5 +204,12 @@ class TextFileIdTableInitializer(TextFileInitializer):
         key_dtype: Any = dtypes.string,
     ) -> None:
         super().__init__(
-            filename, key_dtype, key_column_index, dtypes.int64, value_column_index, vocab_size, delimiter, name
-        )  # fmt: skip
+            filename,
+            key_dtype,
+            key_column_index,
+            dtypes.int64,
+            value_column_index,
+            vocab_size,
+            delimiter,
+            name,
+        )

@@ -1,6 +1,8 @@
-"""Lookup tables: the resource of a session and its ops. The value of a table's handle is the table itself.
+"""Lookup tables: the resource of a session and its ops. The value of a table's handle is the table
+itself.
 
-A table maps scalars (or, in a dense hash table, vectors) to values of one shape. A static table is filled once.
+A table maps scalars (or, in a dense hash table, vectors) to values of one shape. A static table is
+filled once.
 """
 
 from __future__ import annotations
@@ -79,7 +81,10 @@ class TableResource:
         return list(zip(flat, values.reshape(-1, *self.value_shape).copy(), strict=True))
 
     def fill_once(self, pairs: list[tuple[Any, Any]]) -> None:
-        """The entries of a static table; filling it again with as many entries does nothing, as in TensorFlow."""
+        """The entries of a static table.
+
+        Filling it again with as many entries does nothing, as in TensorFlow.
+        """
         with self.lock:
             if self.ready:
                 if len(pairs) != len(self.entries):
@@ -90,7 +95,8 @@ class TableResource:
                 before = entries.setdefault(key, value)
                 if before != value:
                     raise _failed(
-                        f"HashTable has different value for same key. Key {_text(key)} has {_text(before)} and trying "
+                        f"HashTable has different value for same key. Key {_text(key)} "
+                        f"has {_text(before)} and trying "
                         f"to add value {_text(value)}"
                     )
             self.entries, self.ready = entries, True
@@ -125,7 +131,8 @@ class TableResource:
         default = np.asarray(default)
         if default.shape != self.value_shape:
             raise _invalid(
-                f"Expected shape {list(self.value_shape)} for default value, got {list(default.shape)}"
+                f"Expected shape {list(self.value_shape)} for default value, got "
+                f"{list(default.shape)}"
             )
         lead = np.asarray(keys).shape[: np.ndim(keys) - len(self.key_shape)]
         missing = default if self.value_shape else default.item()
@@ -167,7 +174,8 @@ def _field(line: bytes, number: int, index: int, delimiter: bytes, kind: Any, pa
         columns = line.split(delimiter)
         if len(columns) <= index:
             raise _invalid(
-                f"Invalid number of columns in {path} line {number} ({_text(line)}) : expected at least {index + 1} "
+                f"Invalid number of columns in {path} line {number} ({_text(line)}) : "
+                f"expected at least {index + 1} "
                 f"got {len(columns)}"
             )
         text = columns[index]
@@ -182,9 +190,15 @@ def _field(line: bytes, number: int, index: int, delimiter: bytes, kind: Any, pa
 
 
 def _from_file(
-    xp: Any, table: TableResource, filename: Any, *, key_index: int, value_index: int, vocab_size: int,
+    xp: Any,
+    table: TableResource,
+    filename: Any,
+    *,
+    key_index: int,
+    value_index: int,
+    vocab_size: int,
     delimiter: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     place = np.asarray(filename, object).item()
     path = _text(place)
     lines = read_bytes(place).replace(b"\r", b"").split(b"\n")
@@ -207,8 +221,14 @@ def _from_file(
 
 def _op(name: str, signature: str, kernel: Any, shape: Any) -> None:
     define(
-        name, signature, shape=shape, kernel=kernel, grad=NOT_DIFFERENTIABLE, stateful=True, host_only=True
-    )  # fmt: skip
+        name,
+        signature,
+        shape=shape,
+        kernel=kernel,
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        host_only=True,
+    )
 
 
 def _key(node: KernelNode) -> tuple[str, str]:
@@ -252,15 +272,20 @@ _SCALAR = lambda c: [()]
 _op("HashTableV2", f"-> table_handle: resource; {_TYPED}", _static, _SCALAR)
 _op("MutableHashTableV2", f"-> table_handle: resource; {_TYPED}", _mutable, _SCALAR)
 _op(
-    "MutableHashTableOfTensorsV2", f"-> table_handle: resource; {_TYPED}, value_shape: shape=()", _mutable, _SCALAR
-)  # fmt: skip
+    "MutableHashTableOfTensorsV2",
+    f"-> table_handle: resource; {_TYPED}, value_shape: shape=()",
+    _mutable,
+    _SCALAR,
+)
 _op(
     "MutableDenseHashTableV2",
     "empty_key: key_dtype, deleted_key: key_dtype -> table_handle: resource; "
-    f"{_NAMED}, key_dtype: type, value_dtype: type, value_shape: shape=(), initial_num_buckets: int=131072, "
+    f"{_NAMED}, key_dtype: type, value_dtype: type, value_shape: shape=(), "
+    "initial_num_buckets: int=131072, "
     "max_load_factor: float=0.8",
-    _dense, _SCALAR,
-)  # fmt: skip
+    _dense,
+    _SCALAR,
+)
 
 
 def _nothing(method: str) -> Any:
@@ -278,17 +303,23 @@ def _find_shape(c: Inference) -> list[Shape]:
 
 _NONE: Any = lambda c: []
 _op(
-    "LookupTableFindV2", "table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
-    lambda xp, table, keys, default: table.find(keys, default), _find_shape,
-)  # fmt: skip
+    "LookupTableFindV2",
+    "table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
+    lambda xp, table, keys, default: table.find(keys, default),
+    _find_shape,
+)
 _op(
-    "LookupTableSizeV2", "table_handle: resource -> size: int64",
-    lambda xp, table: np.int64(len(table.entries)), _SCALAR,
-)  # fmt: skip
+    "LookupTableSizeV2",
+    "table_handle: resource -> size: int64",
+    lambda xp, table: np.int64(len(table.entries)),
+    _SCALAR,
+)
 _op(
-    "LookupTableExportV2", "table_handle: resource -> keys: Tkeys, values: Tvalues; Tkeys: type, Tvalues: type",
-    lambda xp, table: table.export(), lambda c: [(None,), None],
-)  # fmt: skip
+    "LookupTableExportV2",
+    "table_handle: resource -> keys: Tkeys, values: Tvalues; Tkeys: type, Tvalues: type",
+    lambda xp, table: table.export(),
+    lambda c: [(None,), None],
+)
 for _name, _method in (("LookupTableInsertV2", "insert"), ("LookupTableImportV2", "replace")):
     _op(
         _name,
@@ -296,11 +327,18 @@ for _name, _method in (("LookupTableInsertV2", "insert"), ("LookupTableImportV2"
         _nothing(_method),
         _NONE,
     )
-_op("InitializeTableV2", "table_handle: resource, keys: Tkey, values: Tval -> ", _nothing("replace"), _NONE)  # fmt: skip
+_op(
+    "InitializeTableV2",
+    "table_handle: resource, keys: Tkey, values: Tval -> ",
+    _nothing("replace"),
+    _NONE,
+)
 _op("LookupTableRemoveV2", "table_handle: resource, keys: Tin -> ", _nothing("remove"), _NONE)
 _op(
     "InitializeTableFromTextFileV2",
-    "table_handle: resource, filename: string -> ; key_index: int, value_index: int, vocab_size: int=-1, "
+    "table_handle: resource, filename: string -> ; key_index: int, value_index: int, "
+    "vocab_size: int=-1, "
     "delimiter: str='\\t'",
-    _from_file, _NONE,
-)  # fmt: skip
+    _from_file,
+    _NONE,
+)

@@ -34,10 +34,16 @@ from headrace.ops.strings.string_ops import (
 )
 
 __all__ = [
-    "FastHashSpec", "HasherSpec", "IdTableWithHashBuckets", "StaticVocabularyTable", "StrongHashSpec",
-    "index_table_from_file", "index_table_from_tensor", "index_to_string_table_from_file",
+    "FastHashSpec",
+    "HasherSpec",
+    "IdTableWithHashBuckets",
+    "StaticVocabularyTable",
+    "StrongHashSpec",
+    "index_table_from_file",
+    "index_table_from_tensor",
+    "index_to_string_table_from_file",
     "index_to_string_table_from_tensor",
-]  # fmt: skip
+]
 
 
 class _Hasher(NamedTuple):
@@ -46,7 +52,10 @@ class _Hasher(NamedTuple):
 
 
 class HasherSpec(_Hasher):
-    """How words outside of a vocabulary are hashed: "fasthash", "stronghash" (with a key of two integers), "legacy"."""
+    """How words outside of a vocabulary are hashed.
+
+    "fasthash", "stronghash" (with a key of two integers), "legacy".
+    """
 
     __slots__ = ()
 
@@ -231,7 +240,8 @@ def index_table_from_file(
 ) -> Any:
     """A table from the words of a file, one a line, to line numbers.
 
-    A word that is not in the file gets ``default_value`` or, with ``num_oov_buckets``, an id after the last by its hash.
+    A word that is not in the file gets ``default_value`` or, with ``num_oov_buckets``, an id after
+    the last by its hash.
     """
     key_dtype = dtypes.as_dtype(key_dtype)
     _check_file(vocabulary_file, None)
@@ -240,9 +250,14 @@ def index_table_from_file(
     with name_scope(name, "string_to_index"):
         with name_scope(None, "hash_table"):
             init = TextFileIdTableInitializer(
-                vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter, "table_init",
+                vocabulary_file,
+                key_column_index,
+                value_column_index,
+                vocab_size,
+                delimiter,
+                "table_init",
                 dtypes.int64 if key_dtype.is_integer else key_dtype,
-            )  # fmt: skip
+            )
             table = StaticHashTable(init, default_value)
         if not num_oov_buckets:
             return table
@@ -296,8 +311,13 @@ def index_to_string_table_from_file(
         raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.")
     with name_scope(name, "index_to_string"):
         init = TextFileStringTableInitializer(
-            vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter, "table_init"
-        )  # fmt: skip
+            vocabulary_file,
+            key_column_index,
+            value_column_index,
+            vocab_size,
+            delimiter,
+            "table_init",
+        )
         return StaticHashTable(init, default_value)
 
 

@@ -1,8 +1,9 @@
 """Regular expressions with RE2's syntax, meaning and linear time, by the package ``google-re2``.
 
-TensorFlow matches with RE2: UTF-8 text, ``[[:alpha:]]``, ``\\pL``, no lookahead and no back-references, and time that grows
-linearly with the text whatever the pattern is. Where the package has no wheel, patterns in which nothing repeats are matched by
-Python's ``re``, which treats them alike; any other pattern is an UnimplementedError that names the package.
+TensorFlow matches with RE2: UTF-8 text, ``[[:alpha:]]``, ``\\pL``, no lookahead and no
+back-references, and time that grows linearly with the text whatever the pattern is. Where the
+package has no wheel, patterns in which nothing repeats are matched by Python's ``re``, which treats
+them alike; any other pattern is an UnimplementedError that names the package.
 
     >>> compile_pattern(b"(a)(.)").replace(b"ab", b"\\\\2\\\\1", everywhere=True)
     b'ba'
@@ -19,15 +20,22 @@ from headrace import errors
 
 __all__ = ["Pattern", "compile_pattern", "needs_groups"]
 
-#: Start and end in the text of a match and of each of its groups; (-1, -1) for a group that took no part.
+#: Start and end in the text of a match and of each of its groups; (-1, -1) for a group that took no
+#: part.
 Spans = Sequence[tuple[int, int]]
 _NONE = (-1, -1)
-#: What may be in a pattern that Python's ``re`` matches as RE2 does: literals, escaped punctuation, simple groups and classes.
-_PLAIN = re.compile(rb"(?:[A-Za-z0-9 _,;:=<>@#%&~'\"/!\t-]|\\[.^$*+?()\[\]{}|\\/-]|\\d|\((?!\?)|\)|\||\[\^?[A-Za-z0-9 _,;.]+\])*")  # fmt: skip
+#: What may be in a pattern that Python's ``re`` matches as RE2 does: literals, escaped punctuation,
+#: simple groups and classes.
+_PLAIN = re.compile(
+    rb"(?:[A-Za-z0-9 _,;:=<>@#%&~'\"/!\t-]|\\[.^$*+?()\[\]{}|\\/-]|\\d|\((?!\?)|\)|\||\[\^?[A-Za-z0-9 _,;.]+\])*"
+)
 
 
 class Pattern:
-    """A compiled pattern. ``search(text, at)`` gives the spans of the first match from ``at`` on, None if there is none."""
+    """A compiled pattern.
+
+    ``search(text, at)`` gives the spans of the first match from ``at`` on, None if there is none.
+    """
 
     def __init__(
         self, search: Callable[[bytes, int], Spans | None], full: Callable[[bytes], bool]
@@ -38,7 +46,8 @@ class Pattern:
     def replace(self, text: bytes, rewrite: bytes, everywhere: bool) -> bytes:
         """RE2's ``GlobalReplace`` or ``Replace``; a group that is not there is empty.
 
-        A backslash that means nothing ends the rewrite there in ``GlobalReplace`` and makes ``Replace`` do nothing.
+        A backslash that means nothing ends the rewrite there in ``GlobalReplace`` and makes
+        ``Replace`` do nothing.
         """
         parts, valid = _rewrite_parts(rewrite)
         if not (valid or everywhere):
@@ -73,7 +82,10 @@ class Pattern:
 
 
 def _character(text: bytes, at: int) -> int:
-    """The length of the UTF-8 character at a place; 1 where there is none (also at the end, to get past it)."""
+    """The length of the UTF-8 character at a place.
+
+    1 where there is none (also at the end, to get past it).
+    """
     lead = text[at] if at < len(text) else 0
     size = 1 if lead < 0xC2 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4 if lead < 0xF5 else 1
     rest = text[at + 1 : at + size]
@@ -82,7 +94,10 @@ def _character(text: bytes, at: int) -> int:
 
 @functools.lru_cache(256)
 def _rewrite_parts(rewrite: bytes) -> tuple[list[bytes | int], bool]:
-    """The literal parts and group numbers of a rewrite, up to a backslash that means nothing; whether there was none."""
+    """The literal parts and group numbers of a rewrite, up to a backslash that means nothing.
+
+    Whether there was none.
+    """
     parts: list[bytes | int] = []
     at = 0
     while (stop := rewrite.find(b"\\", at)) >= 0:
@@ -114,7 +129,11 @@ def needs_groups(rewrite: bytes) -> bool:
 
 @functools.lru_cache(256)
 def compile_pattern(pattern: bytes, groups: bool = True) -> Pattern:
-    """The pattern, ready to match; without ``groups`` only whole matches are found. One that RE2 refuses is an InvalidArgumentError."""
+    """The pattern, ready to match.
+
+    Without ``groups`` only whole matches are found. One that RE2 refuses is an
+    InvalidArgumentError.
+    """
     try:
         import re2
     except ImportError:
@@ -130,7 +149,9 @@ def _by_re2(re2: Any, pattern: bytes, groups: bool) -> Pattern:
         compiled = re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0] if error.args else ""
-        raise _refused(pattern, reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None  # fmt: skip
+        raise _refused(
+            pattern, reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        ) from None
     regexp, kinds = compiled._regexp, re2._Anchor
 
     def search(text: bytes, at: int) -> Spans | None:
@@ -146,10 +167,12 @@ def _by_re2(re2: Any, pattern: bytes, groups: bool) -> Pattern:
 def _by_python(pattern: bytes) -> Pattern:
     if _PLAIN.fullmatch(pattern) is None:
         raise errors.UnimplementedError(
-            None, None,
-            f"The pattern {pattern.decode(errors='replace')!r} needs RE2, which is not installed: pip install google-re2. "
+            None,
+            None,
+            f"The pattern {pattern.decode(errors='replace')!r} needs RE2, which is not "
+            "installed: pip install google-re2. "
             "Without it only literals, simple classes, groups and alternatives are matched.",
-        )  # fmt: skip
+        )
     try:
         compiled = re.compile(pattern)
     except re.error as error:

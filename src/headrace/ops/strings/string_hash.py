@@ -1,4 +1,5 @@
-"""The three string hashes that TensorFlow buckets by: FarmHash fingerprint, its own Hash64 (Murmur 2), and SipHash-2-4.
+"""The three string hashes that TensorFlow buckets by: FarmHash fingerprint, its own Hash64 (Murmur
+2), and SipHash-2-4.
 
     >>> fingerprint64(b"hello") % 10
 

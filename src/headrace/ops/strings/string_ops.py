@@ -27,11 +27,31 @@ from headrace.ops.strings.regex import compile_pattern, needs_groups
 from headrace.ops.strings.string_hash import fingerprint64, hash64, sip_hash
 
 __all__ = [
-    "as_string", "bytes_split", "decode_base64", "decode_raw", "encode_base64", "reduce_join", "reduce_join_v2", "regex_full_match",
-    "regex_replace", "string_join", "string_length", "string_lower", "string_split", "string_split_dense", "string_split_v2", "string_strip",
-    "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_hash_bucket_v1",
-    "string_to_number", "string_upper", "substr", "substr_v2",
-]  # fmt: skip
+    "as_string",
+    "bytes_split",
+    "decode_base64",
+    "decode_raw",
+    "encode_base64",
+    "reduce_join",
+    "reduce_join_v2",
+    "regex_full_match",
+    "regex_replace",
+    "string_join",
+    "string_length",
+    "string_lower",
+    "string_split",
+    "string_split_dense",
+    "string_split_v2",
+    "string_strip",
+    "string_to_hash_bucket",
+    "string_to_hash_bucket_fast",
+    "string_to_hash_bucket_strong",
+    "string_to_hash_bucket_v1",
+    "string_to_number",
+    "string_upper",
+    "substr",
+    "substr_v2",
+]
 
 
 def object_array(values: list[Any], dims: Any) -> Any:
@@ -148,11 +168,17 @@ def _split_shape(c: Inference) -> list[Shape]:
 
 _SPLIT_OUT = "indices: int64, values: string, shape: int64"
 STRING_SPLIT = _define(
-    "StringSplit", f"input: string, delimiter: string -> {_SPLIT_OUT}; skip_empty: bool=True", _split_v1_kernel, _split_shape,
-)  # fmt: skip
+    "StringSplit",
+    f"input: string, delimiter: string -> {_SPLIT_OUT}; skip_empty: bool=True",
+    _split_v1_kernel,
+    _split_shape,
+)
 STRING_SPLIT_V2 = _define(
-    "StringSplitV2", f"input: string, sep: string -> {_SPLIT_OUT}; maxsplit: int=-1", _split_v2_kernel, _split_shape,
-)  # fmt: skip
+    "StringSplitV2",
+    f"input: string, sep: string -> {_SPLIT_OUT}; maxsplit: int=-1",
+    _split_v2_kernel,
+    _split_shape,
+)
 
 
 def string_split(
@@ -220,7 +246,11 @@ def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separato
         raise invalid(f"Duplicate reduction dimension {gone}")
     kept = [i for i in range(x.ndim) if i not in gone]
     dims = [x.shape[i] for i in kept]
-    moved = x.transpose(kept + gone[::-1]).reshape(int(np.prod(dims)), -1) if x.size else np.empty((int(np.prod(dims)), 0), object)  # fmt: skip
+    moved = (
+        x.transpose(kept + gone[::-1]).reshape(int(np.prod(dims)), -1)
+        if x.size
+        else np.empty((int(np.prod(dims)), 0), object)
+    )
     sep = separator.encode()
     out = [sep.join(row) for row in moved.tolist()]
     return object_array(
@@ -229,9 +259,12 @@ def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separato
 
 
 REDUCE_JOIN = _define(
-    "ReduceJoin", "inputs: string, reduction_indices: int32 -> output: string; keep_dims: bool=False, separator: str=''",
-    _reduce_join_kernel, shape_fns.reduction,
-)  # fmt: skip
+    "ReduceJoin",
+    "inputs: string, reduction_indices: int32 -> output: string; keep_dims: bool=False, "
+    "separator: str=''",
+    _reduce_join_kernel,
+    shape_fns.reduction,
+)
 
 
 def reduce_join(
@@ -310,9 +343,10 @@ def _as_string_kernel(
 
 AS_STRING = _define(
     "AsString",
-    "input: T -> output: string; precision: int=-1, scientific: bool=False, shortest: bool=False, width: int=-1, fill: str=''",
+    "input: T -> output: string; precision: int=-1, scientific: bool=False, shortest: "
+    "bool=False, width: int=-1, fill: str=''",
     _as_string_kernel,
-)  # fmt: skip
+)
 
 
 def as_string(
@@ -325,7 +359,16 @@ def as_string(
     name: str | None = None,
 ) -> Tensor:
     """Numbers as strings, in the formats of C's printf."""
-    return apply(AS_STRING, input, precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill, name=name)  # type: ignore[no-any-return]  # fmt: skip
+    return apply(  # type: ignore[no-any-return]
+        AS_STRING,
+        input,
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+        name=name,
+    )  # type: ignore[no-any-return]
 
 
 def _to_number_kernel(xp: Any, x: Any, *, out_type: Any) -> Any:
@@ -386,20 +429,24 @@ def _decode_raw_kernel(xp: Any, x: Any, *, out_type: Any, little_endian: bool) -
     for i, s in enumerate(strings):
         if len(s) != width:
             raise invalid(
-                f"DecodeRaw requires input strings to all be the same size, but element {i} has size {width} != {len(s)}"
+                "DecodeRaw requires input strings to all be the same size, but element "
+                f"{i} has size {width} != {len(s)}"
             )
     if width % dtype.itemsize:
         raise invalid(
-            f"Input to DecodeRaw has length {width} that is not a multiple of {dtype.itemsize}, the size of {out_type.name}"
+            f"Input to DecodeRaw has length {width} that is not a multiple of "
+            f"{dtype.itemsize}, the size of {out_type.name}"
         )
     flat = np.frombuffer(b"".join(strings), dtype if little_endian else dtype.newbyteorder(">"))
     return flat.astype(dtype).reshape((*x.shape, width // dtype.itemsize))
 
 
 DECODE_RAW = _define(
-    "DecodeRaw", "bytes: string -> output: out_type; out_type: type, little_endian: bool=True", _decode_raw_kernel,
+    "DecodeRaw",
+    "bytes: string -> output: out_type; out_type: type, little_endian: bool=True",
+    _decode_raw_kernel,
     lambda c: [None if c.shape(0) is None else (*c.shape(0), None)],
-)  # fmt: skip
+)
 
 
 def decode_raw(
@@ -445,8 +492,11 @@ def _substr_kernel(xp: Any, x: Any, pos: Any, length: Any, *, unit: str) -> Any:
 
 
 SUBSTR = _define(
-    "Substr", "input: string, pos: T, len: T -> output: string; T: type(index), unit: str='BYTE'", _substr_kernel, _substr_shape,
-)  # fmt: skip
+    "Substr",
+    "input: string, pos: T, len: T -> output: string; T: type(index), unit: str='BYTE'",
+    _substr_kernel,
+    _substr_shape,
+)
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
@@ -524,21 +574,29 @@ def _matches(x: Any, pattern: bytes) -> Any:
 
 
 REGEX_REPLACE = _define(
-    "RegexReplace", "input: string, pattern: string, rewrite: string -> output: string; replace_global: bool=True",
-    lambda xp, x, pattern, rewrite, *, replace_global: _replaced(x, pattern.item(), rewrite.item(), replace_global),
-)  # fmt: skip
+    "RegexReplace",
+    "input: string, pattern: string, rewrite: string -> output: string; replace_global: bool=True",
+    lambda xp, x, pattern, rewrite, *, replace_global: _replaced(
+        x, pattern.item(), rewrite.item(), replace_global
+    ),
+)
 STATIC_REGEX_REPLACE = _define(
-    "StaticRegexReplace", "input: string -> output: string; pattern: str, rewrite: str, replace_global: bool=True",
-    lambda xp, x, *, pattern, rewrite, replace_global: _replaced(x, pattern.encode(), rewrite.encode(), replace_global),
-)  # fmt: skip
+    "StaticRegexReplace",
+    "input: string -> output: string; pattern: str, rewrite: str, replace_global: bool=True",
+    lambda xp, x, *, pattern, rewrite, replace_global: _replaced(
+        x, pattern.encode(), rewrite.encode(), replace_global
+    ),
+)
 REGEX_FULL_MATCH = _define(
-    "RegexFullMatch", "input: string, pattern: string -> output: bool",
+    "RegexFullMatch",
+    "input: string, pattern: string -> output: bool",
     lambda xp, x, pattern: _matches(x, pattern.item()),
-)  # fmt: skip
+)
 STATIC_REGEX_FULL_MATCH = _define(
-    "StaticRegexFullMatch", "input: string -> output: bool; pattern: str",
+    "StaticRegexFullMatch",
+    "input: string -> output: bool; pattern: str",
     lambda xp, x, *, pattern: _matches(x, pattern.encode()),
-)  # fmt: skip
+)
 
 
 def regex_replace(
@@ -546,7 +604,14 @@ def regex_replace(
 ) -> Tensor:
     """Replace what matches a pattern; the rewrite may say \\1 for a group."""
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
-        return apply(STATIC_REGEX_REPLACE, input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name)  # type: ignore[no-any-return]  # fmt: skip
+        return apply(  # type: ignore[no-any-return]
+            STATIC_REGEX_REPLACE,
+            input,
+            pattern=pattern,
+            rewrite=rewrite,
+            replace_global=replace_global,
+            name=name,
+        )  # type: ignore[no-any-return]
     return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)  # type: ignore[no-any-return]
 
 
@@ -566,17 +631,20 @@ def _bucketed(function: Callable[[bytes], int], x: Any, count: int) -> Any:
 
 
 STRING_TO_HASH_BUCKET_FAST = _define(
-    "StringToHashBucketFast", "input: string -> output: int64; num_buckets: int",
+    "StringToHashBucketFast",
+    "input: string -> output: int64; num_buckets: int",
     lambda xp, x, *, num_buckets: _bucketed(fingerprint64, x, num_buckets),
-)  # fmt: skip
+)
 STRING_TO_HASH_BUCKET = _define(
-    "StringToHashBucket", "string_tensor: string -> output: int64; num_buckets: int",
+    "StringToHashBucket",
+    "string_tensor: string -> output: int64; num_buckets: int",
     lambda xp, x, *, num_buckets: _bucketed(hash64, x, num_buckets),
-)  # fmt: skip
+)
 STRING_TO_HASH_BUCKET_STRONG = _define(
-    "StringToHashBucketStrong", "input: string -> output: int64; num_buckets: int, key: list(int)",
+    "StringToHashBucketStrong",
+    "input: string -> output: int64; num_buckets: int, key: list(int)",
     lambda xp, x, *, num_buckets, key: _bucketed(lambda s: sip_hash(s, key), x, num_buckets),
-)  # fmt: skip
+)
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
@@ -616,9 +684,10 @@ def _decode(s: bytes) -> bytes:
 
 
 ENCODE_BASE64 = _define(
-    "EncodeBase64", "input: string -> output: string; pad: bool=False",
+    "EncodeBase64",
+    "input: string -> output: string; pad: bool=False",
     lambda xp, x, *, pad: mapped(lambda s: _encode(s, pad), x),
-)  # fmt: skip
+)
 DECODE_BASE64 = _define(
     "DecodeBase64", "input: string -> output: string", lambda xp, x: mapped(_decode, x)
 )

@@ -1,11 +1,12 @@
 """The training ops: ``ApplyAdam`` and its kind, one for each rule of ``training_rules``.
 
-Each rule gives up to four ops: ``ApplyX`` on reference variables (here), ``SparseApplyX`` on some rows
-(``training_sparse``), and ``ResourceApplyX`` / ``ResourceSparseApplyX`` on handles (``training_resource``). The kernels
-are pure functions of the current values; the ``inplace`` versions overwrite them.
+Each rule gives up to four ops: ``ApplyX`` on reference variables (here), ``SparseApplyX`` on some
+rows (``training_sparse``), and ``ResourceApplyX`` / ``ResourceSparseApplyX`` on handles
+(``training_resource``). The kernels are pure functions of the current values; the ``inplace``
+versions overwrite them.
 
-``apply_adam(var, m, v, ..., grad, use_locking=False, name=None)`` and so on, as in TensorFlow's module of this name, are
-made on demand from the op's definition.
+``apply_adam(var, m, v, ..., grad, use_locking=False, name=None)`` and so on, as in TensorFlow's
+module of this name, are made on demand from the op's definition.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ __all__ = ["dense_inplace", "dense_kernel", "define_dense", "signature", "variab
 
 
 def signature(rule: Rule, variable: str, *, sparse: bool) -> str:
-    """The op's signature; ``variable`` is the type of the updated inputs, ``&T`` or ``resource``."""
+    """The op's signature; ``variable`` is the type of the updated inputs, ``&T`` or
+    ``resource``.
+    """
     inputs = [f"{name}: {variable}" for name in rule.variables]
     for name in rule.rest:
         if name == rule.gradient:
@@ -131,7 +134,9 @@ def not_a_scalar(name: str, value: Any) -> errors.InvalidArgumentError:
 
 
 def dense_kernel(rule: Rule) -> Callable[..., Any]:
-    """The rule, checked. (``wraps`` keeps the attributes that it asks for visible to ``define``.)"""
+    """The rule, checked. (``wraps`` keeps the attributes that it asks for visible to
+    ``define``.)
+    """
 
     look = checker(rule)
 
@@ -157,11 +162,17 @@ def dense_inplace(rule: Rule) -> Callable[..., None]:
 
 def define_dense(rule: Rule, prefix: str, variable: str) -> OpDef:
     return define(
-        f"{prefix}{rule.name}", signature(rule, variable, sparse=False),
-        shape=dense_shape(rule, resource=variable == "resource"), kernel=dense_kernel(rule), trusting=rule.update,
-        inplace=dense_inplace(rule), grad=NOT_DIFFERENTIABLE, stateful=True, writes=tuple(range(len(rule.variables))),
+        f"{prefix}{rule.name}",
+        signature(rule, variable, sparse=False),
+        shape=dense_shape(rule, resource=variable == "resource"),
+        kernel=dense_kernel(rule),
+        trusting=rule.update,
+        inplace=dense_inplace(rule),
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        writes=tuple(range(len(rule.variables))),
         elementwise=True,
-    )  # fmt: skip
+    )
 
 
 for _rule in RULES.values():

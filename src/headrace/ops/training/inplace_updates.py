@@ -1,8 +1,10 @@
-"""The dense update rules on NumPy arrays, in place: one pass over memory in cache-sized blocks on all cores.
+"""The dense update rules on NumPy arrays, in place: one pass over memory in cache-sized blocks on
+all cores.
 
-Each function has the parameters of the rule of the same name in ``training_rules`` and gives the same values up to
-rounding (BLAS updates multiply and add in one step); it overwrites the arrays of the variables and allocates nothing of
-their size. Blocks are small enough that all arrays of a block and the scratch stay in the second-level cache.
+Each function has the parameters of the rule of the same name in ``training_rules`` and gives the
+same values up to rounding (BLAS updates multiply and add in one step); it overwrites the arrays of
+the variables and allocates nothing of their size. Blocks are small enough that all arrays of a
+block and the scratch stay in the second-level cache.
 
     >>> adam(var, m, v, b1p, b2p, lr, b1, b2, eps, grad, use_nesterov=False)
 """
@@ -23,8 +25,9 @@ from headrace.kernels.numpy.openblas import axpby, axpy, hold_blas
 
 __all__ = ["INPLACE", "in_blocks", "scratch"]
 
-#: Elements in a block. Larger than the second-level cache would like: every ufunc call takes the interpreter lock anew,
-#: and with two threads and shorter blocks they wait for each other (Adam, 670k floats: 16k 2.4 ms, 64k 1.1, 128k 1.0).
+#: Elements in a block. Larger than the second-level cache would like: every ufunc call takes the
+#: interpreter lock anew, and with two threads and shorter blocks they wait for each other (Adam,
+#: 670k floats: 16k 2.4 ms, 64k 1.1, 128k 1.0).
 BLOCK = 128 * 1024
 #: Up to this many elements the arrays are used as they are.
 SMALL = 1024
@@ -49,7 +52,10 @@ def scratch(like: Any) -> Any:
 
 
 def in_blocks(function: Callable[..., None], variables: tuple[Any, ...], grad: Any) -> None:
-    """``function(*variables, grad)`` over flat blocks; what is not contiguous is copied (and copied back)."""
+    """``function(*variables, grad)`` over flat blocks.
+
+    What is not contiguous is copied (and copied back).
+    """
     if grad.size <= SMALL and grad.ndim:
         function(*variables, grad)
         return
@@ -107,9 +113,19 @@ def _average(average: Any, value: Any, rate: Any, t: Any) -> None:
 
 
 def adam(
-    var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any,
-    grad: Any, *, use_nesterov: bool,
-) -> None:  # fmt: skip
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
+    *,
+    use_nesterov: bool,
+) -> None:
     rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
     if not use_nesterov and var.size > SMALL:
         found = library()
@@ -137,9 +153,18 @@ def adam(
 
 
 def adam_with_amsgrad(
-    var: Any, m: Any, v: Any, vhat: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
-    epsilon: Any, grad: Any,
-) -> None:  # fmt: skip
+    var: Any,
+    m: Any,
+    v: Any,
+    vhat: Any,
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
+) -> None:
     rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
     rest1, rest2 = 1 - beta1, 1 - beta2
 
@@ -329,9 +354,15 @@ def proximal_adagrad(var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any)
 
 
 def adagrad_da(
-    var: Any, gradient_accumulator: Any, gradient_squared_accumulator: Any, grad: Any, lr: Any, l1: Any, l2: Any,
+    var: Any,
+    gradient_accumulator: Any,
+    gradient_squared_accumulator: Any,
+    grad: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
     global_step: Any,
-) -> None:  # fmt: skip
+) -> None:
     steps = np.asarray(global_step).astype(lr.dtype)
     by, rate, extra = maximum(steps * l1, 0 * lr), -lr, l2 * steps * lr
 

@@ -1,4 +1,7 @@
-"""Training ops on resource variables: the same kernels as on references, given the handles' values."""
+"""Training ops on resource variables.
+
+The same kernels as on references, given the handles' values.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Sparse training ops: the update rule on the rows that ``indices`` names, the other rows untouched.
+"""Sparse training ops: the update rule on the rows that ``indices`` names, the other rows
+untouched.
 
-``SparseApplyMomentum(var, accum, lr, grad, indices, momentum)`` updates ``var[indices[i]]`` with ``grad[i]``. TensorFlow
-takes the rows one after the other, so a repeated index is updated repeatedly. Here all rows are taken at once; if an
-index repeats, first all first occurrences, then all second ones, and so on, which gives the same.
+``SparseApplyMomentum(var, accum, lr, grad, indices, momentum)`` updates ``var[indices[i]]`` with
+``grad[i]``. TensorFlow takes the rows one after the other, so a repeated index is updated
+repeatedly. Here all rows are taken at once; if an index repeats, first all first occurrences, then
+all second ones, and so on, which gives the same.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ def check_sparse(rule: Rule, variables: Any, rest: Any, grad: Any, indices: Any)
     for name, value in zip(rule.variables, variables):
         if value.shape != var.shape:
             raise _invalid(
-                f"var and {name} do not have the same shape{shapes.show(var.shape)} {shapes.show(value.shape)}"
+                f"var and {name} do not have the same shape{shapes.show(var.shape)} "
+                f"{shapes.show(value.shape)}"
             )
     for name, value in zip((n for n in rule.rest if n != rule.gradient), rest):
         if value.shape != ():
@@ -67,7 +70,8 @@ def check_sparse(rule: Rule, variables: Any, rest: Any, grad: Any, indices: Any)
         raise _invalid("grad must be the same size as indices in the first dimension.")
     if grad.shape[1:] != var.shape[1:]:
         raise _invalid(
-            f"var and grad must match in dimension 1: {shapes.show(var.shape)} {shapes.show(grad.shape)}"
+            f"var and grad must match in dimension 1: {shapes.show(var.shape)} "
+            f"{shapes.show(grad.shape)}"
         )
 
 
@@ -82,7 +86,9 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
 
 
 def layers(indices: Any) -> Iterator[Any]:
-    """Positions in ``indices``, so divided that within a part every index is there once, and in order."""
+    """Positions in ``indices``, so divided that within a part every index is there once, and in
+    order.
+    """
     if indices.size < 2 or np.unique(indices).size == indices.size:
         yield slice(None)
         return
@@ -153,10 +159,15 @@ def sparse_inplace(rule: Rule) -> Callable[..., None]:
 
 def define_sparse(rule: Rule, prefix: str, variable: str) -> OpDef:
     return define(
-        f"{prefix}{rule.name}", signature(rule, variable, sparse=True),
-        shape=sparse_shape(rule, resource=variable == "resource"), kernel=sparse_kernel(rule),
-        inplace=sparse_inplace(rule), grad=NOT_DIFFERENTIABLE, stateful=True, writes=tuple(range(len(rule.variables))),
-    )  # fmt: skip
+        f"{prefix}{rule.name}",
+        signature(rule, variable, sparse=True),
+        shape=sparse_shape(rule, resource=variable == "resource"),
+        kernel=sparse_kernel(rule),
+        inplace=sparse_inplace(rule),
+        grad=NOT_DIFFERENTIABLE,
+        stateful=True,
+        writes=tuple(range(len(rule.variables))),
+    )
 
 
 for _rule in RULES.values():

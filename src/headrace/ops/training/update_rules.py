@@ -1,8 +1,9 @@
 """The update rules of the optimizers as pure formulas, and the table that the ops are made from.
 
-A rule is a kernel in the input order of its dense op: ``rule(xp, *variables, *rest, **attrs)`` returns the new values
-of the variables. The dense op, its sparse form (the rule on some rows) and both resource forms come from the one rule;
-``training_inplace`` has a blocked NumPy version with the same order of operations, so that the bits are the same.
+A rule is a kernel in the input order of its dense op: ``rule(xp, *variables, *rest, **attrs)``
+returns the new values of the variables. The dense op, its sparse form (the rule on some rows) and
+both resource forms come from the one rule; ``training_inplace`` has a blocked NumPy version with
+the same order of operations, so that the bits are the same.
 
     >>> gradient_descent(np, np.float32(1.0), np.float32(0.5), np.float32(1.0))
     np.float32(0.5)
@@ -58,9 +59,20 @@ def keras_momentum(
 
 
 def adam(
-    xp: Any, var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
-    epsilon: Any, grad: Any, *, use_nesterov: bool,
-) -> Any:  # fmt: skip
+    xp: Any,
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
+    *,
+    use_nesterov: bool,
+) -> Any:
     rate = lr * xp.sqrt(1 - beta2_power) / (1 - beta1_power)
     if xp.name == "numpy" and not use_nesterov and type(grad) is np.ndarray and grad.ndim:
         return _adam_in_few_arrays(var, m, v, rate, 1 - beta1, 1 - beta2, epsilon, grad)
@@ -89,9 +101,19 @@ def _adam_in_few_arrays(
 
 
 def adam_with_amsgrad(
-    xp: Any, var: Any, m: Any, v: Any, vhat: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
-    epsilon: Any, grad: Any,
-) -> Any:  # fmt: skip
+    xp: Any,
+    var: Any,
+    m: Any,
+    v: Any,
+    vhat: Any,
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
+) -> Any:
     rate = lr * xp.sqrt(1 - beta2_power) / (1 - beta1_power)
     m = m + (grad - m) * (1 - beta1)
     v = v + (grad * grad - v) * (1 - beta2)
@@ -181,9 +203,16 @@ def proximal_adagrad(xp: Any, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, g
 
 
 def adagrad_da(
-    xp: Any, var: Any, gradient_accumulator: Any, gradient_squared_accumulator: Any, grad: Any, lr: Any, l1: Any,
-    l2: Any, global_step: Any,
-) -> Any:  # fmt: skip
+    xp: Any,
+    var: Any,
+    gradient_accumulator: Any,
+    gradient_squared_accumulator: Any,
+    grad: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    global_step: Any,
+) -> Any:
     """Dual averaging: the variable is a function of the accumulated gradients alone."""
     steps = xp.asarray(global_step).astype(lr.dtype)
     total = gradient_accumulator + grad
@@ -257,7 +286,14 @@ def power_sign(
     return var - xp.exp(agree * (logbase * sign_decay)) * lr * grad, m
 
 
-def _rule(name: str, variables: str, rest: str, update: Callable[..., Any], attrs: str = "", forms: str = "ref sparse resource") -> Rule:  # fmt: skip
+def _rule(
+    name: str,
+    variables: str,
+    rest: str,
+    update: Callable[..., Any],
+    attrs: str = "",
+    forms: str = "ref sparse resource",
+) -> Rule:
     return Rule(name, tuple(variables.split()), tuple(rest.split()), update, attrs, forms)
 
 
@@ -265,19 +301,48 @@ _NESTEROV = "use_nesterov: bool=False"
 _SLOTS = "update_slots: bool=True"
 _DA = "var gradient_accumulator gradient_squared_accumulator"
 
-#: By the name after "Apply". The gradient (``grad`` or ``delta``) is where it is in TensorFlow's op; the sparse forms
-#: have ``indices`` right after it. ``forms`` without "ref" are only there for resource variables.
+#: By the name after "Apply". The gradient (``grad`` or ``delta``) is where it is in TensorFlow's
+#: op; the sparse forms have ``indices`` right after it. ``forms`` without "ref" are only there for
+#: resource variables.
 RULES: dict[str, Rule] = {
     r.name: r
     for r in (
         _rule("GradientDescent", "var", "alpha delta", gradient_descent, forms="ref resource"),
         _rule("Momentum", "var accum", "lr grad momentum", momentum, _NESTEROV),
-        _rule("KerasMomentum", "var accum", "lr grad momentum", keras_momentum, _NESTEROV, "sparse resource"),
-        _rule("Adam", "var m v", "beta1_power beta2_power lr beta1 beta2 epsilon grad", adam, _NESTEROV, "ref resource"),
-        _rule("AdamWithAmsgrad", "var m v vhat", "beta1_power beta2_power lr beta1 beta2 epsilon grad", adam_with_amsgrad, forms="resource"),
-        _rule("AdaMax", "var m v", "beta1_power lr beta1 beta2 epsilon grad", ada_max, forms="ref resource"),
+        _rule(
+            "KerasMomentum",
+            "var accum",
+            "lr grad momentum",
+            keras_momentum,
+            _NESTEROV,
+            "sparse resource",
+        ),
+        _rule(
+            "Adam",
+            "var m v",
+            "beta1_power beta2_power lr beta1 beta2 epsilon grad",
+            adam,
+            _NESTEROV,
+            "ref resource",
+        ),
+        _rule(
+            "AdamWithAmsgrad",
+            "var m v vhat",
+            "beta1_power beta2_power lr beta1 beta2 epsilon grad",
+            adam_with_amsgrad,
+            forms="resource",
+        ),
+        _rule(
+            "AdaMax",
+            "var m v",
+            "beta1_power lr beta1 beta2 epsilon grad",
+            ada_max,
+            forms="ref resource",
+        ),
         _rule("RMSProp", "var ms mom", "lr rho momentum epsilon grad", rms_prop),
-        _rule("CenteredRMSProp", "var mg ms mom", "lr rho momentum epsilon grad", centered_rms_prop),
+        _rule(
+            "CenteredRMSProp", "var mg ms mom", "lr rho momentum epsilon grad", centered_rms_prop
+        ),
         _rule("Adagrad", "var accum", "lr grad", adagrad, _SLOTS),
         _rule("AdagradV2", "var accum", "lr epsilon grad", adagrad_v2, _SLOTS),
         _rule("Adadelta", "var accum accum_update", "lr rho epsilon grad", adadelta),
@@ -287,6 +352,12 @@ RULES: dict[str, Rule] = {
         _rule("Ftrl", "var accum linear", "grad lr l1 l2 lr_power", ftrl),
         _rule("FtrlV2", "var accum linear", "grad lr l1 l2 l2_shrinkage lr_power", ftrl_v2),
         _rule("AddSign", "var m", "lr alpha sign_decay beta grad", add_sign, forms="ref resource"),
-        _rule("PowerSign", "var m", "lr logbase sign_decay beta grad", power_sign, forms="ref resource"),
+        _rule(
+            "PowerSign",
+            "var m",
+            "lr logbase sign_decay beta grad",
+            power_sign,
+            forms="ref resource",
+        ),
     )
-}  # fmt: skip
+}

@@ -1,9 +1,9 @@
 """What is known of shapes when a program is rewritten.
 
-A dimension is an int or, where it is not known before the run, a name ``Dim(value, axis)``: the length of that axis of that
-value. Two dimensions with the same name are equal whatever is fed. ``dims_of`` gives a value's shape in these terms,
-``parts_of`` the elements of an integer vector (or scalar) that was computed from shapes. Both look a few producers back and
-remember what they found.
+A dimension is an int or, where it is not known before the run, a name ``Dim(value, axis)``: the
+length of that axis of that value. Two dimensions with the same name are equal whatever is fed.
+``dims_of`` gives a value's shape in these terms, ``parts_of`` the elements of an integer vector (or
+scalar) that was computed from shapes. Both look a few producers back and remember what they found.
 
     tf.reshape(x, [tf.shape(x)[0], 8])   # x: [?, 8]; parts (Dim(x, 0), 8) = dims of x, so it is x
 """
@@ -130,7 +130,9 @@ def _traced_dims(value: int, state: RewriteState, depth: int) -> Dims | None:
 
 
 def dims_after(node: Node, state: RewriteState) -> Dims | None:
-    """The shape of the first output of a node that is being rewritten, and has no place in the program yet."""
+    """The shape of the first output of a node that is being rewritten, and has no place in the
+    program yet.
+    """
     out = node.outputs[0]
     shape, rule = state.values[out].shape, DIMS.get(node.opdef.name)
     if shape is not None and None not in shape:
@@ -139,7 +141,9 @@ def dims_after(node: Node, state: RewriteState) -> Dims | None:
 
 
 def _broadcast_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
-    """An axis that all inputs but one certainly have with length 1 (or not at all) is that input's."""
+    """An axis that all inputs but one certainly have with length 1 (or not at all) is that
+    input's.
+    """
     given = [dims_of(i, state, depth) for i in dict.fromkeys(node.inputs)]
     if any(g is None for g in given):
         return None
@@ -339,7 +343,10 @@ def _layer_norm_dims(node: Node, value: int, state: RewriteState, depth: int) ->
 
 
 def _windowed_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
-    """Of convolutions and pooling: as many images as before; the rest is known, or has names of its own."""
+    """Of convolutions and pooling.
+
+    As many images as before; the rest is known, or has names of its own.
+    """
     dims, shape = dims_of(node.inputs[0], state, depth), state.values[value].shape
     if dims is None or shape is None or not dims or len(shape) != len(dims):
         return None
@@ -362,18 +369,53 @@ def _gather_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dim
 
 DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
     **dict.fromkeys(
-        ["Identity", "StopGradient", "BiasAdd", "Softmax", "LogSoftmax", "ZerosLike", "OnesLike", "_Gelu",
-         "_LayerNorm", "CheckNumerics", "Relu", "PreventGradient", "_GeluGrad", "_SoftmaxGrad", "Cumsum", "Cumprod",
-         "Reverse", "ReverseV2", "ReverseSequence"], _first),
+        [
+            "Identity",
+            "StopGradient",
+            "BiasAdd",
+            "Softmax",
+            "LogSoftmax",
+            "ZerosLike",
+            "OnesLike",
+            "_Gelu",
+            "_LayerNorm",
+            "CheckNumerics",
+            "Relu",
+            "PreventGradient",
+            "_GeluGrad",
+            "_SoftmaxGrad",
+            "Cumsum",
+            "Cumprod",
+            "Reverse",
+            "ReverseV2",
+            "ReverseSequence",
+        ],
+        _first,
+    ),
     **dict.fromkeys(["MatMul", "_FusedMatMul"], _matmul_dims),
     **dict.fromkeys(["BroadcastTo", "Fill"], _broadcast_to_dims),
-    **dict.fromkeys(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"], _cross_entropy_dims),
+    **dict.fromkeys(
+        ["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"],
+        _cross_entropy_dims,
+    ),
     **dict.fromkeys(["Sum", "Mean", "Max", "Min", "Prod", "All", "Any"], _reduced_dims),
     **dict.fromkeys(["BatchMatMul", "BatchMatMulV2"], _batch_matmul_dims),
     **dict.fromkeys(["Gather", "GatherV2"], _gather_dims),
     **dict.fromkeys(
-        ["Conv2D", "_FusedConv2D", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "MaxPoolV2", "Conv3D",
-         "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"], _windowed_dims),
+        [
+            "Conv2D",
+            "_FusedConv2D",
+            "DepthwiseConv2dNative",
+            "MaxPool",
+            "AvgPool",
+            "MaxPoolV2",
+            "Conv3D",
+            "FusedBatchNorm",
+            "FusedBatchNormV2",
+            "FusedBatchNormV3",
+        ],
+        _windowed_dims,
+    ),
     "_Attention": _attention_dims,
     "_LayerNormTraining": _layer_norm_dims,
     "_LayerNormGrad": _second,
@@ -390,14 +432,17 @@ DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
     "Reshape": _reshape_dims,
     "ExpandDims": _expand_dims,
     "Squeeze": _squeezed_dims,
-}  # fmt: skip
+}
 
 
 # elements of integer vectors ----------------------------------------------------------------------
 
 
 def parts_of(value: int, state: RewriteState, depth: int = DEPTH) -> Dims | None:
-    """The elements of an integer vector (a scalar is a vector of one) in ints and names; None if unknown."""
+    """The elements of an integer vector (a scalar is a vector of one) in ints and names.
+
+    None if unknown.
+    """
     known = state.constants.get(value)
     info = state.values[value]
     if info.dtype not in INDEX:

@@ -1,8 +1,10 @@
-"""What is known of a loop's variables: lengths that stay what they were before the loop, in every round.
+"""What is known of a loop's variables: lengths that stay what they were before the loop, in every
+round.
 
-Nothing is rewritten here. All lengths of all initial values are assumed at once; the shapes of the next values then follow from
-the loop's body as it stands. What does not come out as assumed is dropped, and the rest is looked at again, until all that is
-left follows from itself: it holds before the first round, and if it holds before a round it does after it.
+Nothing is rewritten here. All lengths of all initial values are assumed at once; the shapes of the
+next values then follow from the loop's body as it stands. What does not come out as assumed is
+dropped, and the rest is looked at again, until all that is left follows from itself: it holds
+before the first round, and if it holds before a round it does after it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ MAX_LEVELS = 3
 def dims_in_rounds(
     loop: While, values: Sequence[LoopValue], state: RewriteState
 ) -> dict[int, Dims]:
-    """The shapes of those loop variables (``values``, with their present ``init``) of which more than the static shape is known."""
+    """The shapes of those loop variables (``values``, with their present ``init``) of which more
+    than the static shape is known.
+    """
     assumed = _of_initial_values(values, state)
     while assumed:
         scratch = _scratch(state)
@@ -59,7 +63,10 @@ def _is_written_to(dim: Any, state: RewriteState) -> bool:
 
 
 def _named(value: int, dims: Sequence[Any], shape: Shape) -> Dims:
-    """The static shape where it is known, else these lengths; None becomes the name that every value has of itself."""
+    """The static shape where it is known, else these lengths.
+
+    None becomes the name that every value has of itself.
+    """
     known = [None] * len(dims) if shape is None else shape
     both = [d if k is None else k for d, k in zip(dims, known)]
     return tuple([Dim(value, i) if d is None else d for i, d in enumerate(both)])

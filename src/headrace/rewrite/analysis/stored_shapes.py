@@ -1,8 +1,10 @@
-"""Shapes of what is kept in TensorArrays and stacks: in one round of a loop it is put there, in another it is taken out.
+"""Shapes of what is kept in TensorArrays and stacks: in one round of a loop it is put there, in
+another it is taken out.
 
-All that was ever written to such a list has the same shape as far as every write agrees in ints and in names that mean one
-length throughout the run (of values made outside of all loops). A list whose handle goes anywhere else than to the operations
-on lists is not known; neither is one that somebody writes to later in the program than it is read.
+All that was ever written to such a list has the same shape as far as every write agrees in ints and
+in names that mean one length throughout the run (of values made outside of all loops). A list whose
+handle goes anywhere else than to the operations on lists is not known; neither is one that somebody
+writes to later in the program than it is read.
 
     a = tf.TensorArray(tf.float32, n).unstack(x)     # x: [n, batch, 8]; in a loop a.read(i) has (Dim(x, 1), 8)
 
@@ -27,10 +29,17 @@ Key = tuple[
 _WRITES = frozenset(
     ["TensorArrayWriteV3", "TensorArrayScatterV3", "TensorArraySplitV3", "StackPushV2"]
 )
-_READS = frozenset([
-    "TensorArrayReadV3", "TensorArrayGatherV3", "TensorArrayConcatV3", "TensorArraySizeV3", "TensorArrayCloseV3",
-    "StackPopV2", "StackCloseV2",
-])  # fmt: skip
+_READS = frozenset(
+    [
+        "TensorArrayReadV3",
+        "TensorArrayGatherV3",
+        "TensorArrayConcatV3",
+        "TensorArraySizeV3",
+        "TensorArrayCloseV3",
+        "StackPopV2",
+        "StackCloseV2",
+    ]
+)
 
 
 class Stores:
@@ -80,7 +89,10 @@ class Stores:
             self.lost.add(own[0])
 
     def element_dims(self, handle: int, state: RewriteState) -> list[Any] | None:
-        """The lengths that all elements of a list have, None for one that is not known; None if not even the rank is."""
+        """The lengths that all elements of a list have, None for one that is not known.
+
+        None if not even the rank is.
+        """
         key = self.keys.get(handle)
         if key is None or key[0] in self.lost:
             return None

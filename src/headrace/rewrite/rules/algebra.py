@@ -1,7 +1,8 @@
 """Arithmetic that is known beforehand.
 
-The exact rules keep every bit: NaN, infinities, the sign of zero and the wrapping of integers. ``x + 0.0`` is not among them
-(-0.0 + 0.0 is 0.0), ``x - 0.0`` is; ``x * 0`` is for integers only. What changes rounding is apart, marked ``exact=False``.
+The exact rules keep every bit: NaN, infinities, the sign of zero and the wrapping of integers. ``x
++ 0.0`` is not among them (-0.0 + 0.0 is 0.0), ``x - 0.0`` is; ``x * 0`` is for integers only. What
+changes rounding is apart, marked ``exact=False``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def _spread(constant: Any, x: int, state: RewriteState) -> bool:
 
 
 def filled(value: int, state: RewriteState) -> float | None:
-    """The number that every element of a constant is; None if there are several (or none, or it is no real number)."""
+    """The number that every element of a constant is.
+
+    None if there are several (or none, or it is no real number).
+    """
     if value not in state.fills:
         array = state.constants.get(value)
         found: float | None = None
@@ -64,7 +68,9 @@ def filled(value: int, state: RewriteState) -> float | None:
 
 
 def _beside(node: Node, number: float, right_only: bool, state: RewriteState) -> int | None:
-    """The input beside a constant full of this number (the sign of zero counts), if the result has its shape."""
+    """The input beside a constant full of this number (the sign of zero counts), if the result has
+    its shape.
+    """
     for i in (1,) if right_only else (1, 0):
         found = filled(node.inputs[i], state)
         if found is None or found != number:
@@ -82,9 +88,15 @@ def _beside(node: Node, number: float, right_only: bool, state: RewriteState) ->
 
 
 _NEUTRAL: dict[str, tuple[float, bool]] = {  # the number, and whether only on the right
-    "Add": (-0.0, False), "AddV2": (-0.0, False), "Sub": (0.0, True), "Mul": (1.0, False), "RealDiv": (1.0, True),
-    "Div": (1.0, True), "TruncateDiv": (1.0, True), "Pow": (1.0, True),
-}  # fmt: skip
+    "Add": (-0.0, False),
+    "AddV2": (-0.0, False),
+    "Sub": (0.0, True),
+    "Mul": (1.0, False),
+    "RealDiv": (1.0, True),
+    "Div": (1.0, True),
+    "TruncateDiv": (1.0, True),
+    "Pow": (1.0, True),
+}
 
 
 def neutral_element(node: Node, state: RewriteState) -> tuple[int, ...] | None:
@@ -116,7 +128,9 @@ _POWERS = {2.0: "Square", 0.5: "Sqrt", -1.0: "Reciprocal"}
 
 
 def powers(node: Node, state: RewriteState) -> Node | None:
-    """x ** 2, x ** 0.5 and x ** -1 are operations of their own, which is how the kernel computes them."""
+    """x ** 2, x ** 0.5 and x ** -1 are operations of their own, which is how the kernel computes
+    them.
+    """
     constant = state.constants.get(node.inputs[1])
     if constant is None or constant.ndim or state.dtype(node.inputs[0]) not in _FLOATS:
         return None
@@ -127,7 +141,9 @@ def powers(node: Node, state: RewriteState) -> Node | None:
 
 
 def negations(node: Node, state: RewriteState) -> Node | None:
-    """a + (-b) is a - b, a - (-b) is a + b, (-a) * (-b) is a * b: the same numbers, one step less."""
+    """a + (-b) is a - b, a - (-b) is a + b, (-a) * (-b) is a * b: the same numbers, one step
+    less.
+    """
     name = node.opdef.name
     if state.dtype(node.outputs[0])._kind not in "fiuc":
         return None
@@ -248,7 +264,10 @@ def _joined(
 
 
 def reciprocal_root(node: Node, state: RewriteState) -> Node | None:
-    """1 / sqrt(x) is rsqrt(x), which is how that is computed; x / sqrt(y) is x * rsqrt(y) up to rounding."""
+    """1 / sqrt(x) is rsqrt(x), which is how that is computed.
+
+    X / sqrt(y) is x * rsqrt(y) up to rounding.
+    """
     root = state.producer(node.inputs[-1], "Sqrt")
     if root is None or not state.once(node.inputs[-1]) or not state.mutable.isdisjoint(root.inputs):
         return None

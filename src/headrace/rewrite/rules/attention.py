@@ -1,8 +1,8 @@
 """Attention: ``softmax(q k^T …) v`` as one step that never holds all scores at once.
 
-Between the product and the softmax there may be any number of steps with a scale or a mask: BERT adds a mask, GPT-2 multiplies
-with one and subtracts a large number, tensor2tensor scales the queries before. Each is an element-wise operation whose other
-operand is no larger than the scores.
+Between the product and the softmax there may be any number of steps with a scale or a mask: BERT
+adds a mask, GPT-2 multiplies with one and subtracts a large number, tensor2tensor scales the
+queries before. Each is an element-wise operation whose other operand is no larger than the scores.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def _made(
     if not state.mutable.isdisjoint(inputs):
         return state.no(WRITTEN)
     attrs = {
-        "steps": tuple(name for name, _ in steps), "adj_y": product.attrs["adj_y"], "num_args": len(args),
+        "steps": tuple(name for name, _ in steps),
+        "adj_y": product.attrs["adj_y"],
+        "num_args": len(args),
         "T": state.dtype(q),
-    }  # fmt: skip
+    }
     return Node(lookup("_Attention"), inputs, node.outputs, attrs, product.op)

@@ -1,15 +1,17 @@
-"""Several operations of the user's that are one function, in training: the function and its gradient are one step each.
+"""Several operations of the user's that are one function, in training: the function and its
+gradient are one step each.
 
-Inference finds a normalisation or a gelu by itself (normalisation.py). In training their inner values are read by gradients, so
-that both sides must be replaced together. What the gradient is needs no pattern: the backward pass is on record
-(autodiff/backward_record.py). If the operations of a composite give gradients to nothing but each other and its inputs, and get one
-only at its last, then what they gave to an input, summed up, is the composite's gradient at what arrived there.
+Inference finds a normalisation or a gelu by itself (normalisation.py). In training their inner
+values are read by gradients, so that both sides must be replaced together. What the gradient is
+needs no pattern: the backward pass is on record (autodiff/backward_record.py). If the operations of
+a composite give gradients to nothing but each other and its inputs, and get one only at its last,
+then what they gave to an input, summed up, is the composite's gradient at what arrived there.
 
     y = (x - mean(x)) * rsqrt(…) * g + b;  tf.gradients(…)      # some 40 nodes
     y, m, v = _LayerNormTraining(x, g, b); dx, dg, db = _LayerNormGrad(dy, x, g, m, v)
 
-This comes before the walk over single nodes, which drops what nobody reads any more. Rules are those with ``training=True``: their
-functions answer with a :class:`Composite`.
+This comes before the walk over single nodes, which drops what nobody reads any more. Rules are
+those with ``training=True``: their functions answer with a :class:`Composite`.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ __all__ = [
     "softmax",
 ]
 
-#: The gradient of a composite has at most so many nodes for each of its own; more is something else.
+#: The gradient of a composite has at most so many nodes for each of its own; more is something
+#: else.
 MAX_SLICE = 60
 #: Stands for a layer where a rule names op types.
 LAYER = "<layer>"
@@ -54,7 +57,8 @@ class Composite(NamedTuple):
     outputs: tuple[Node, ...]  # whose results others may read
     nodes: list[Node]  # the outputs' included
     forward: Node | None  # makes what the outputs make, and perhaps more
-    gradient: str  # makes the gradients of ``inputs``; it is given what arrived at the outputs, and ``reads``
+    # makes the gradients of ``inputs``; it is given what arrived at the outputs, and ``reads``
+    gradient: str
     reads: tuple[int, ...]
     attrs: dict[str, Any]
     alone: bool = False  # worth it without a gradient, too
@@ -104,7 +108,10 @@ def gelu(node: Node, state: RewriteState) -> Composite | None:
 
 
 def lstm_cell(node: Node, state: RewriteState) -> Composite | None:
-    """sigmoid(o) * tanh(c), c = sigmoid(f [+ bias]) * c' + sigmoid(i) * tanh(g); i, f, g, o are quarters of one matrix."""
+    """sigmoid(o) * tanh(c), c = sigmoid(f [+ bias]) * c' + sigmoid(i) * tanh(g).
+
+    I, f, g, o are quarters of one matrix.
+    """
     found = find_lstm_cell(node, state)
     if found is None:
         return None
@@ -117,9 +124,12 @@ def lstm_cell(node: Node, state: RewriteState) -> Composite | None:
     attrs = {"order": found.order, "T": kind}
     outputs = (*node.outputs, *found.new.outputs, *saved)
     forward = Node(
-        lookup("_LSTMCell"), (found.product, found.c), outputs,
-        {**attrs, "forget_bias": found.forget_bias}, node.op,
-    )  # fmt: skip
+        lookup("_LSTMCell"),
+        (found.product, found.c),
+        outputs,
+        {**attrs, "forget_bias": found.forget_bias},
+        node.op,
+    )
     inputs, ends = (found.product, found.c), (node, found.new)
     reads = (found.c, *saved)
     return Composite(
@@ -139,9 +149,12 @@ def lstm_layer(found: Layer, state: RewriteState) -> Composite | None:
     hs = tuple(s.last.outputs[0] for s in found.steps)
     attrs = {"N": n, "order": first.cell.order, "T": kind}
     forward = Node(
-        lookup("_LSTMLayer"), given, (*hs, *end.cell.new.outputs, *saved),
-        {**attrs, "forget_bias": first.cell.forget_bias, "training": True}, first.last.op,
-    )  # fmt: skip
+        lookup("_LSTMLayer"),
+        given,
+        (*hs, *end.cell.new.outputs, *saved),
+        {**attrs, "forget_bias": first.cell.forget_bias, "training": True},
+        first.last.op,
+    )
     nodes = [n for s in found.steps for n in s.nodes]
     outputs = (*(s.last for s in found.steps), end.cell.new)
     reads = (*inputs, first.h, first.cell.c, first.kernel, *hs, *saved)
@@ -277,11 +290,15 @@ class _Replacing:
             notes[firing.rule] = notes.get(firing.rule, 0) + 1
         get = self.changed.get
         return program._replace(
-            body=tuple(body), values=state.values, constants=state.constants, notes=notes,
+            body=tuple(body),
+            values=state.values,
+            constants=state.constants,
+            notes=notes,
             fetches=tuple(None if f is None else get(f, f) for f in program.fetches),
             effects=tuple(get(e, e) for e in program.effects),
-            firings=(*program.firings, *state.firings), near_misses=tuple(state.misses),
-        )  # fmt: skip
+            firings=(*program.firings, *state.firings),
+            near_misses=tuple(state.misses),
+        )
 
     # one of them --------------------------------------------------------------------------------
     def _replaced(self, c: Composite) -> bool:
@@ -296,7 +313,9 @@ class _Replacing:
         return True
 
     def _in_time(self, c: Composite, slice_: set[int]) -> bool:
-        """Nobody reads an output before all inputs are there (a step may depend on what others made of the one before)."""
+        """Nobody reads an output before all inputs are there (a step may depend on what others
+        made of the one before).
+        """
         place = max(self.at.get(v, -1) for v in c.inputs)
         own = {self.at[n.outputs[0]] for n in c.nodes} | slice_
         outputs = [o for n in c.outputs for o in n.outputs]
@@ -424,7 +443,9 @@ class _Replacing:
         return out
 
     def _slice(self, ends: list[int], arrived: set[int], c: Composite) -> set[int] | None:
-        """The places of the nodes that make the gradients, back to what arrived and the composite itself."""
+        """The places of the nodes that make the gradients, back to what arrived and the composite
+        itself.
+        """
         limits = {*arrived, *self.fresh, *c.inputs, *(o for n in c.nodes for o in n.outputs)}
         found: set[int] = set()
         stack = list(ends)

@@ -1,4 +1,5 @@
-"""The gradient of a concatenation is cut into its parts: where they begin and how long they are is known before the run.
+"""The gradient of a concatenation is cut into its parts: where they begin and how long they are is
+known before the run.
 
 slice(g, concat_offset(1, shapes)[1], shapes[1]) -> slice(g, [0, 200], [-1, 200])
 """
@@ -17,7 +18,10 @@ __all__ = ["part_of_joined"]
 
 
 def part_of_joined(node: Node, state: RewriteState) -> Node | None:
-    """A slice whose bounds are computed from shapes gets constant ones; -1 stands for an axis that is certainly taken whole."""
+    """A slice whose bounds are computed from shapes gets constant ones.
+
+    -1 stands for an axis that is certainly taken whole.
+    """
     source, begin, size = node.inputs
     if (begin in state.constants and size in state.constants) or state.dtype(begin) not in INDEX:
         return None

@@ -1,6 +1,7 @@
 """Branches whose predicate is known before the run.
 
-The walk itself drops or inlines the statements (see engine.py); the rule here settles what was merged from both branches.
+The walk itself drops or inlines the statements (see engine.py); the rule here settles what was
+merged from both branches.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Matrix products and convolutions with what is done to their results: bias, scale, activation as one step.
+"""Matrix products and convolutions with what is done to their results: bias, scale, activation as
+one step.
 
-A product is absorbed only if nobody else uses it. An activation's output may have any number of users (the backward part of a
-training step reads it); what it was computed from may not.
+A product is absorbed only if nobody else uses it. An activation's output may have any number of
+users (the backward part of a training step reads it); what it was computed from may not.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ def is_vector(value: int, length: Any, state: RewriteState) -> bool:
 
 
 def even_loss_gradient(node: Node, state: RewriteState) -> Node | None:
-    """The gradient of a mean (or sum) of cross entropies: one scalar times the matrix that the forward op left.
+    """The gradient of a mean (or sum) of cross entropies: one scalar times the matrix that the
+    forward op left.
 
-    As it is written it is ``expand_dims(broadcast_to(g, shape(loss))) * backprop``. Loss and backprop are outputs of one
-    node, so they have the same rows, and the scalar may be multiplied directly: the same products, element by element.
+    As it is written it is ``expand_dims(broadcast_to(g, shape(loss))) * backprop``. Loss and
+    backprop are outputs of one node, so they have the same rows, and the scalar may be multiplied
+    directly: the same products, element by element.
     """
     make = state.producers.get
     for i in (0, 1):
@@ -108,7 +111,9 @@ def matmul_bias(node: Node, state: RewriteState) -> Node | None:
 
 
 def bias_before_reshape(node: Node, state: RewriteState) -> Node | None:
-    """A bias after a reshape that keeps the last axis (a dense layer over several axes) is added before it."""
+    """A bias after a reshape that keeps the last axis (a dense layer over several axes) is added
+    before it.
+    """
     if node.attrs.get("data_format", "NHWC") != "NHWC":
         return None
     for i in (0, 1):
@@ -216,7 +221,9 @@ _SCALABLE = ("Conv2D", "_FusedConv2D", "DepthwiseConv2dNative")
 
 
 def conv_scale(node: Node, state: RewriteState) -> Node | None:
-    """A convolution times a number for each channel (batch normalisation) is a convolution with scaled weights."""
+    """A convolution times a number for each channel (batch normalisation) is a convolution with
+    scaled weights.
+    """
     for i in (0, 1):
         conv, scale = state.producer(node.inputs[i], *_SCALABLE), node.inputs[1 - i]
         channels = None if conv is None else _channels(conv, state)
@@ -264,7 +271,10 @@ def _scaled(conv: Node, scale: int, state: RewriteState) -> int:
 
 
 def conv_bias(node: Node, state: RewriteState) -> Node | None:
-    """A convolution to which a vector is added becomes one step; added twice, the vectors are added first."""
+    """A convolution to which a vector is added becomes one step.
+
+    Added twice, the vectors are added first.
+    """
     if node.attrs.get("data_format", "NHWC") != "NHWC":
         return None
     for i in (0, 1):
@@ -295,7 +305,9 @@ def conv_bias(node: Node, state: RewriteState) -> Node | None:
 
 
 def conv_sum(node: Node, state: RewriteState) -> Node | None:
-    """What is added to a convolution with bias (the shortcut of a residual block) is added in its pass."""
+    """What is added to a convolution with bias (the shortcut of a residual block) is added in its
+    pass.
+    """
     for i in (1, 0):  # the last of two convolutions
         value, other = node.inputs[i], node.inputs[1 - i]
         conv = state.producer(value, "_FusedConv2D")
@@ -333,9 +345,11 @@ MIN_PRODUCTS, MAX_INNER = 3, 256
 
 
 def sum_of_products(node: Node, state: RewriteState) -> Node | None:
-    """The gradient of a weight that an unrolled network uses at every step: one product of all steps' rows.
+    """The gradient of a weight that an unrolled network uses at every step: one product of all
+    steps' rows.
 
-    ``a1.T @ b1 + a2.T @ b2 + …`` is ``concat(a).T @ concat(b)``: the matrices that would be added are never made.
+    ``a1.T @ b1 + a2.T @ b2 + …`` is ``concat(a).T @ concat(b)``: the matrices that would be added
+    are never made.
     """
     taken = [p for p in (_outer_product(v, state) for v in node.inputs) if p is not None]
     if len(taken) < MIN_PRODUCTS:

@@ -1,7 +1,8 @@
 """The element-wise part of an LSTM cell in the body of a loop that has no gradient.
 
-Composites with their gradients (composites.py) are looked for outside of loops; in a loop the backward pass reads the values
-inside from stacks. A loop without one has cells that nothing looks into, and each becomes one step.
+Composites with their gradients (composites.py) are looked for outside of loops; in a loop the
+backward pass reads the values inside from stacks. A loop without one has cells that nothing looks
+into, and each becomes one step.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ __all__ = ["lstm_cell_in_loop"]
 
 
 def lstm_cell_in_loop(node: Node, state: RewriteState) -> Node | None:
-    """Asked at ``h = sigmoid(o) * tanh(c)``; what reads c from here on reads what the one step makes."""
+    """Asked at ``h = sigmoid(o) * tanh(c)``.
+
+    What reads c from here on reads what the one step makes.
+    """
     if not state.loops or state.loops[-1].branches != state.branches:
         return None
     found = find_lstm_cell(node, state)

@@ -1,8 +1,9 @@
-"""What a loop computes anew in every round though nothing in it changes is computed once, before the loop.
+"""What a loop computes anew in every round though nothing in it changes is computed once, before
+the loop.
 
-Only what cannot fail is moved out of a body: a loop that runs no round must not raise what it never computed. The test runs
-at least once, so anything pure may be moved out of it. Loop variables that stay what they were are settled by the walk (see
-engine.py).
+Only what cannot fail is moved out of a body: a loop that runs no round must not raise what it never
+computed. The test runs at least once, so anything pure may be moved out of it. Loop variables that
+stay what they were are settled by the walk (see engine.py).
 """
 
 from __future__ import annotations
@@ -14,19 +15,74 @@ from headrace.rewrite.rewrite_state import RewriteState, is_pure
 
 __all__ = ["invariant"]
 
-#: Larger results stay where they are: kept through the loop they would add to what it needs at once.
+#: Larger results stay where they are: kept through the loop they would add to what it needs at
+#: once.
 MAX_BYTES = 64 << 20
 
-_NEVER_FAIL = frozenset([
-    "Shape", "Size", "Rank", "ShapeN", "ZerosLike", "OnesLike", "Softmax", "LogSoftmax", "Neg", "Exp", "Log", "Tanh",
-    "Sigmoid", "Relu", "Relu6", "Square", "Sqrt", "Rsqrt", "Abs", "Sign", "Floor", "Ceil", "Reciprocal", "Sin", "Cos",
-    "LogicalNot", "Erf", "Softplus", "Elu", "Log1p", "Expm1", "Round", "Rint", "Cast", "Selu", "Tan", "Sinh", "Cosh",
-])  # fmt: skip
+_NEVER_FAIL = frozenset(
+    [
+        "Shape",
+        "Size",
+        "Rank",
+        "ShapeN",
+        "ZerosLike",
+        "OnesLike",
+        "Softmax",
+        "LogSoftmax",
+        "Neg",
+        "Exp",
+        "Log",
+        "Tanh",
+        "Sigmoid",
+        "Relu",
+        "Relu6",
+        "Square",
+        "Sqrt",
+        "Rsqrt",
+        "Abs",
+        "Sign",
+        "Floor",
+        "Ceil",
+        "Reciprocal",
+        "Sin",
+        "Cos",
+        "LogicalNot",
+        "Erf",
+        "Softplus",
+        "Elu",
+        "Log1p",
+        "Expm1",
+        "Round",
+        "Rint",
+        "Cast",
+        "Selu",
+        "Tan",
+        "Sinh",
+        "Cosh",
+    ]
+)
 #: Fail only for shapes that do not go together.
-_BY_SHAPE = frozenset([
-    "Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Less", "LessEqual", "Greater",
-    "GreaterEqual", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "BiasAdd",
-])  # fmt: skip
+_BY_SHAPE = frozenset(
+    [
+        "Add",
+        "AddV2",
+        "Sub",
+        "Mul",
+        "RealDiv",
+        "Maximum",
+        "Minimum",
+        "SquaredDifference",
+        "Less",
+        "LessEqual",
+        "Greater",
+        "GreaterEqual",
+        "Equal",
+        "NotEqual",
+        "LogicalAnd",
+        "LogicalOr",
+        "BiasAdd",
+    ]
+)
 _PRODUCTS = frozenset(["MatMul", "_FusedMatMul"])
 _REARRANGED = frozenset(
     ["Transpose", "Reshape", "ExpandDims", "Sum", "Mean", "Max", "Min", "ConcatV2", "Tile", "Fill"]
@@ -80,7 +136,8 @@ def _cannot_fail(node: Node, state: RewriteState) -> bool:
         return bool(
             a[0 if node.attrs["transpose_a"] else 1] == b[1 if node.attrs["transpose_b"] else 0]
         )
-    # the rest fails for shapes alone, which were checked when the operation was made if they were all known
+    # the rest fails for shapes alone, which were checked when the operation was made if they were
+    # all known
     complete = all(shapes.known(state.shape(v)) is not None for v in (*node.inputs, *node.outputs))
     return name in _REARRANGED and complete and all(i in state.constants for i in node.inputs[1:])
 

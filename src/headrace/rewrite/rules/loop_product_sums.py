@@ -1,8 +1,10 @@
-"""Sums of products over the rounds of a loop: the rows of all rounds are kept and multiplied at once.
+"""Sums of products over the rounds of a loop: the rows of all rounds are kept and multiplied at
+once.
 
-The gradient of a weight that a loop uses is ``total += a.T @ b`` in every round of the backward loop, with few rows: a matrix as
-large as the weight is made, added and forgotten. Nobody looks at the total before the loop ends, so that it need not be a loop
-variable at all (ops/internal/loop_sums.py). The gradients of biases, sums of the rows themselves, go the same way.
+The gradient of a weight that a loop uses is ``total += a.T @ b`` in every round of the backward
+loop, with few rows: a matrix as large as the weight is made, added and forgotten. Nobody looks at
+the total before the loop ends, so that it need not be a loop variable at all
+(ops/internal/loop_sums.py). The gradients of biases, sums of the rows themselves, go the same way.
 """
 
 from __future__ import annotations
@@ -93,8 +95,13 @@ def _is_zero(value: int, state: RewriteState) -> bool:
 
 
 def _sum_of(
-    value: int, init: int, following: int, made: dict[int, Node], uses: dict[int, int], state: RewriteState
-) -> _Sum | None:  # fmt: skip
+    value: int,
+    init: int,
+    following: int,
+    made: dict[int, Node],
+    uses: dict[int, int],
+    state: RewriteState,
+) -> _Sum | None:
     """``value`` is used once, by the sum that is its own next value, which is used nowhere else."""
     add = made.get(following)
     if add is None or add.opdef.name not in _ADD or uses.get(value, 0) != 1:
@@ -124,7 +131,9 @@ def _sum_of(
 
 
 def _may_wait(terms: list[Node], rank: int | None, state: RewriteState) -> bool:
-    """All are products over rows (for a matrix), or all are sums of rows (for a vector), of not too many rows."""
+    """All are products over rows (for a matrix), or all are sums of rows (for a vector), of not
+    too many rows.
+    """
     if not terms or not all((_is_product if rank == 2 else _is_row_sum)(t, state) for t in terms):
         return False
     if not state.mutable.isdisjoint([i for t in terms for i in t.inputs]):

@@ -1,7 +1,8 @@
-"""LSTMs: the element-wise part of a cell, found by its end ``h = sigmoid(o) * tanh(c)``, and layers of unrolled steps.
+"""LSTMs: the element-wise part of a cell, found by its end ``h = sigmoid(o) * tanh(c)``, and layers
+of unrolled steps.
 
-A step's gates are ``concat([x, h], 1) @ kernel + bias``. Steps with the same kernel and bias, each with the output and state of
-the one before, are a layer.
+A step's gates are ``concat([x, h], 1) @ kernel + bias``. Steps with the same kernel and bias, each
+with the output and state of the one before, are a layer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Normalisations and gelu, recognised from their usual spellings.
 
-Batch normalisation with given statistics is a scale and a shift for each channel; after a convolution both go into its
-weights and bias (products.py). Layer normalisation is found in the spelling of GPT-2 and tensor2tensor,
-``(x - u) * rsqrt(s + e) * g + b``, with ``/ sqrt(s + e)`` or ``/ (s + e) ** 0.5``, and in that of ``tf.nn.batch_normalization``
-with moments of the last axis (tf.contrib.layers.layer_norm, BERT). Gelu is found with tanh and with erf, its factors in any order.
+Batch normalisation with given statistics is a scale and a shift for each channel; after a
+convolution both go into its weights and bias (products.py). Layer normalisation is found in the
+spelling of GPT-2 and tensor2tensor, ``(x - u) * rsqrt(s + e) * g + b``, with ``/ sqrt(s + e)`` or
+``/ (s + e) ** 0.5``, and in that of ``tf.nn.batch_normalization`` with moments of the last axis
+(tf.contrib.layers.layer_norm, BERT). Gelu is found with tanh and with erf, its factors in any
+order.
 """
 
 from __future__ import annotations
@@ -20,9 +22,15 @@ from headrace.rewrite.rewrite_state import RewriteState
 from headrace.rewrite.rules.fused_products import ELSEWHERE, WRITTEN, is_vector
 
 __all__ = [
-    "batch_norm_inference", "closed", "find_gelu", "find_layer_norm", "find_softmax", "gelu", "layer_norm",
+    "batch_norm_inference",
+    "closed",
+    "find_gelu",
+    "find_layer_norm",
+    "find_softmax",
+    "gelu",
+    "layer_norm",
     "softmax_spelled_out",
-]  # fmt: skip
+]
 
 _FLOATS = frozenset([dtypes.float32, dtypes.float64])
 _ADD = ("Add", "AddV2")
@@ -46,7 +54,10 @@ def scalar(value: int, state: RewriteState) -> float | None:
 
 
 class _Pattern:
-    """A backward match: which nodes belong to it. In ``training`` its inner values are read by gradients as well."""
+    """A backward match.
+
+    Which nodes belong to it. In ``training`` its inner values are read by gradients as well.
+    """
 
     def __init__(self, state: RewriteState, training: bool = False) -> None:
         self.state = state
@@ -82,7 +93,10 @@ class _Pattern:
 
 
 def batch_norm_inference(node: Node, state: RewriteState) -> Node | None:
-    """With given statistics, after a convolution: x * (scale / sqrt(variance + e)) + (offset - mean * …)."""
+    """With given statistics, after a convolution.
+
+    X * (scale / sqrt(variance + e)) + (offset - mean * …).
+    """
     if node.attrs["is_training"] or node.attrs["data_format"] != "NHWC":
         return None
     x, gamma, beta, mean, variance = node.inputs
@@ -280,7 +294,9 @@ def _inverse(
 
 
 def find_softmax(node: Node, state: RewriteState) -> tuple[int, list[Node]] | None:
-    """exp(x - max(x)) / sum(exp(x - max(x))) over the last axis: x, and the nodes before the last."""
+    """exp(x - max(x)) / sum(exp(x - max(x))) over the last axis: x, and the nodes before the
+    last.
+    """
     p = _Pattern(state)
     e, total = p.take(node.inputs[0], "Exp"), p.take(node.inputs[1], "Sum")
     if (
@@ -302,7 +318,10 @@ def find_softmax(node: Node, state: RewriteState) -> tuple[int, list[Node]] | No
 
 
 def softmax_spelled_out(node: Node, state: RewriteState) -> Node | None:
-    """exp(x - max(x)) / sum(exp(x - max(x))) over the last axis is softmax; without the maximum it is left alone."""
+    """exp(x - max(x)) / sum(exp(x - max(x))) over the last axis is softmax.
+
+    Without the maximum it is left alone.
+    """
     found = find_softmax(node, state)
     if found is None:
         return None
@@ -412,7 +431,10 @@ def _is_scaled(value: int, x: int, p: _Pattern, state: RewriteState) -> bool:
 
 
 def _is_cubic(value: int, x: int, p: _Pattern, state: RewriteState) -> bool:
-    """sqrt(2/pi) * (x + 0.044715 x^3), or with the x taken out: sqrt(2/pi) * x * (1 + 0.044715 x^2)."""
+    """sqrt(2/pi) * (x + 0.044715 x^3), or with the x taken out.
+
+    Sqrt(2/pi) * x * (1 + 0.044715 x^2).
+    """
     node = p.take(value, "Mul")
     if node is None:
         return False

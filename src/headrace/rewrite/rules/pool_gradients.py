@@ -1,8 +1,8 @@
 """Gradients that come back through a maximum over windows.
 
-A window hands its gradient to one element, the first that equals the maximum. So whatever depends on that element's value
-alone may be done before the gradient is spread, on the pooled array, which is a quarter of the size or less; and sums over
-images and places may be taken there, too.
+A window hands its gradient to one element, the first that equals the maximum. So whatever depends
+on that element's value alone may be done before the gradient is spread, on the pooled array, which
+is a quarter of the size or less; and sums over images and places may be taken there, too.
 
     relu_grad(max_pool_grad(x, y, g), x)  ->  max_pool_grad(x, y, relu_grad(g, y))
     bias_add_grad(max_pool_grad(x, y, g)) ->  bias_add_grad(g)
@@ -21,7 +21,10 @@ _ELSEWHERE = "the gradient of the pooling is used elsewhere, too"
 
 
 def _relu_before_pooling(node: Node, state: RewriteState) -> Node | None:
-    """The element that gets the gradient is as large as the maximum: relu lets both through, or neither."""
+    """The element that gets the gradient is as large as the maximum.
+
+    Relu lets both through, or neither.
+    """
     gradient, features = node.inputs
     pool = state.producer(gradient, *_POOL_GRADS)
     if pool is None or pool.inputs[0] != features:
@@ -42,7 +45,10 @@ def _channel_axis(node: Node, rank: int) -> int:
 
 
 def _sum_before_spreading(node: Node, state: RewriteState) -> Node | None:
-    """A sum that leaves the channels: each window's gradient is in it once, wherever it was handed to."""
+    """A sum that leaves the channels.
+
+    Each window's gradient is in it once, wherever it was handed to.
+    """
     pool = state.producer(node.inputs[0], *_POOL_GRADS)
     if pool is None or not state.mutable.isdisjoint(pool.inputs):
         return None
@@ -69,14 +75,22 @@ def _leaves(node: Node, channels: int, rank: int, state: RewriteState) -> bool:
 #: To be tried with the other rules, anywhere before common subexpressions.
 WINDOW_RULES: tuple[Rule, ...] = (
     Rule(
-        "relu before max pooling's gradient", ("ReluGrad",), _relu_before_pooling,
+        "relu before max pooling's gradient",
+        ("ReluGrad",),
+        _relu_before_pooling,
         "The gradient of relu is taken on the pooled array.",
-        "relu_grad(max_pool_grad(x, y, g), x) -> max_pool_grad(x, y, relu_grad(g, y))", exact=False, value_free=True,
+        "relu_grad(max_pool_grad(x, y, g), x) -> max_pool_grad(x, y, relu_grad(g, y))",
+        exact=False,
+        value_free=True,
         after=_POOL_GRADS,
     ),
     Rule(
-        "sum before max pooling's gradient", ("BiasAddGrad", "Sum"), _sum_before_spreading,
+        "sum before max pooling's gradient",
+        ("BiasAddGrad", "Sum"),
+        _sum_before_spreading,
         "The gradient of a bias is summed on the pooled array.",
-        "bias_add_grad(max_pool_grad(x, y, g)) -> bias_add_grad(g)", exact=False, after=_POOL_GRADS,
+        "bias_add_grad(max_pool_grad(x, y, g)) -> bias_add_grad(g)",
+        exact=False,
+        after=_POOL_GRADS,
     ),
-)  # fmt: skip
+)

@@ -1,7 +1,8 @@
-"""Operations that only rename, rearrange or repeat: those that change nothing go, two in a row become one.
+"""Operations that only rename, rearrange or repeat: those that change nothing go, two in a row
+become one.
 
-A rule here never drops a check that could fail: a reshape goes only if the shapes are certainly equal, a slice only if it
-certainly takes everything.
+A rule here never drops a check that could fail: a reshape goes only if the shapes are certainly
+equal, a slice only if it certainly takes everything.
 """
 
 from __future__ import annotations
@@ -39,14 +40,18 @@ def gathered(node: Node, state: RewriteState) -> tuple[int, ...] | None:
     """Joining or splitting one part: ConcatV2 of one, AddN of one, Split in one."""
     name = node.opdef.name
     parts = {
-        "ConcatV2": node.inputs[:-1], "Concat": node.inputs[1:], "AddN": node.inputs,
-        "Split": node.inputs[1:], "SplitV": node.inputs[:1],
-    }[name]  # fmt: skip
+        "ConcatV2": node.inputs[:-1],
+        "Concat": node.inputs[1:],
+        "AddN": node.inputs,
+        "Split": node.inputs[1:],
+        "SplitV": node.inputs[:1],
+    }[name]
     if len(parts) != 1 or len(node.outputs) != 1 or parts[0] in state.mutable:
         return None
     if name == "AddN":
         return parts
-    # the axis (and the sizes of the parts) are checked by the kernel: only what is known to pass may go
+    # the axis (and the sizes of the parts) are checked by the kernel: only what is known to pass
+    # may go
     rank = state.rank(parts[0])
     at = {"ConcatV2": -1, "Concat": 0, "Split": 0, "SplitV": 2}[name]
     axis = state.constants.get(node.inputs[at])
@@ -184,13 +189,26 @@ def _reverses_nothing(node: Node, state: RewriteState) -> bool:
 
 
 _CHANGES_NOTHING: dict[str, Any] = {
-    "Cast": _same_type, "Transpose": _in_order, "ConjugateTranspose": _in_order, "Reshape": _same_reshape,
-    "BroadcastTo": _same_broadcast, "Pad": _pads_nothing, "PadV2": _pads_nothing, "MirrorPad": _pads_nothing,
-    "Tile": _tiles_once, "Slice": _slices_all, "StridedSlice": _strides_over_all, "EnsureShape": _ensured,
-    "Squeeze": _has_nothing_to_squeeze, "Sum": _sums_nothing, "Mean": _sums_nothing,
-    "Max": _axes_without_length, "Min": _axes_without_length, "Prod": _axes_without_length,
+    "Cast": _same_type,
+    "Transpose": _in_order,
+    "ConjugateTranspose": _in_order,
+    "Reshape": _same_reshape,
+    "BroadcastTo": _same_broadcast,
+    "Pad": _pads_nothing,
+    "PadV2": _pads_nothing,
+    "MirrorPad": _pads_nothing,
+    "Tile": _tiles_once,
+    "Slice": _slices_all,
+    "StridedSlice": _strides_over_all,
+    "EnsureShape": _ensured,
+    "Squeeze": _has_nothing_to_squeeze,
+    "Sum": _sums_nothing,
+    "Mean": _sums_nothing,
+    "Max": _axes_without_length,
+    "Min": _axes_without_length,
+    "Prod": _axes_without_length,
     "ReverseV2": _reverses_nothing,
-}  # fmt: skip
+}
 CHANGES_NOTHING = tuple(_CHANGES_NOTHING)
 
 

@@ -59,7 +59,9 @@ def known_parts(node: Node, state: RewriteState) -> tuple[int, ...] | None:
 
 
 def length_at_source(node: Node, state: RewriteState) -> Node | None:
-    """The length of an axis is asked of the value that it comes from, so that what lies between is free to go."""
+    """The length of an axis is asked of the value that it comes from, so that what lies between is
+    free to go.
+    """
     shape = state.producer(node.inputs[0], "Shape")
     if shape is None or not node.attrs["shrink_axis_mask"] or state.shape(node.outputs[0]) != ():
         return None
@@ -92,7 +94,10 @@ def size_as_float(node: Node, state: RewriteState) -> Node | None:
 
 
 def inverse_size(node: Node, state: RewriteState) -> Node | None:
-    """``1 / size(x)`` as a float, the gradient of a mean, is one step; the same sizes come again and again."""
+    """``1 / size(x)`` as a float, the gradient of a mean, is one step.
+
+    The same sizes come again and again.
+    """
     size = state.producer(node.inputs[1], "Size")
     one, kind = state.constants.get(node.inputs[0]), state.dtype(node.outputs[0])
     if size is None or one is None or one.ndim or one != 1:
@@ -103,7 +108,10 @@ def inverse_size(node: Node, state: RewriteState) -> Node | None:
 
 
 def equal_constants(node: Node, state: RewriteState) -> Node | None:
-    """Small constants in computations with shapes are one if they are equal: then equal operations are seen to be."""
+    """Small constants in computations with shapes are one if they are equal.
+
+    Then equal operations are seen to be.
+    """
     if state.dtype(node.outputs[0]) not in INDEX:
         return None
     inputs = list(node.inputs)
@@ -154,7 +162,8 @@ def _too_large(node: Node, state: RewriteState) -> bool:
 
 
 def broadcast_axes(node: Node, state: RewriteState) -> tuple[int, ...] | None:
-    """The axes over which the gradients of a broadcasting operation are summed, where the shapes tell.
+    """The axes over which the gradients of a broadcasting operation are summed, where the shapes
+    tell.
 
     Lengths that are not known but certainly the same (those of one batch) are not broadcast.
     """

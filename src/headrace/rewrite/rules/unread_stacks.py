@@ -1,7 +1,9 @@
-"""Stacks that nobody reads: a backward loop took a value off only to ask for its shape, which turned out to be known.
+"""Stacks that nobody reads: a backward loop took a value off only to ask for its shape, which
+turned out to be known.
 
-Pushing and taking off are effects, so that dead code does not go by itself here. A stack goes with all that is done to it if
-nobody reads what is taken off; what was pushed need not be kept through the loop any more.
+Pushing and taking off are effects, so that dead code does not go by itself here. A stack goes with
+all that is done to it if nobody reads what is taken off; what was pushed need not be kept through
+the loop any more.
 """
 
 from __future__ import annotations

@@ -24,9 +24,15 @@ from headrace.train.input_queues.producers import fullness_summary
 from headrace.train.input_queues.queue_runner import QueueRunner, add_queue_runner
 
 __all__ = [
-    "batch", "batch_join", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join",
-    "shuffle_batch", "shuffle_batch_join",
-]  # fmt: skip
+    "batch",
+    "batch_join",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
+    "shuffle_batch",
+    "shuffle_batch_join",
+]
 
 
 def _as_list(tensors: Any) -> list[Any]:
@@ -58,8 +64,10 @@ def _tensors(lists: list[Any]) -> list[list[Tensor]]:
 
     if any(isinstance(t, SparseTensor) for tensors in lists for t in tensors):
         raise NotImplementedError(
-            "tf.train.batch of a SparseTensor is not in Headrace: batch its indices, values and shape, or use "
-            "tf.data (padded_batch after sparse.to_dense, or batch of serialized examples and tf.parse_example)."
+            "tf.train.batch of a SparseTensor is not in Headrace: batch its indices, "
+            "values and shape, or use "
+            "tf.data (padded_batch after sparse.to_dense, or batch of serialized examples "
+            "and tf.parse_example)."
         )
     if not lists[0]:
         raise ValueError("Expected at least one tensor in batch().")
@@ -117,15 +125,31 @@ def _enqueue_op(queue: QueueBase, tensors: list[Tensor], enqueue_many: bool, kee
 
 
 def _batched(
-    name: str | None, scope_name: str, original: Any, lists: list[Any], batch_size: Any, keep_input: Any, *,
-    threads: int = 1, capacity: int, min_after_dequeue: int | None = None, seed: int | None = None,
-    enqueue_many: bool, shapes: Any, dynamic_pad: bool = False, allow_smaller_final_batch: bool,
+    name: str | None,
+    scope_name: str,
+    original: Any,
+    lists: list[Any],
+    batch_size: Any,
+    keep_input: Any,
+    *,
+    threads: int = 1,
+    capacity: int,
+    min_after_dequeue: int | None = None,
+    seed: int | None = None,
+    enqueue_many: bool,
+    shapes: Any,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool,
     shared_name: str | None,
-) -> Any:  # fmt: skip
-    """The queue, its runner, its summary, and the batches; ``min_after_dequeue`` makes it a shuffling one."""
+) -> Any:
+    """The queue, its runner, its summary, and the batches.
+
+    ``min_after_dequeue`` makes it a shuffling one.
+    """
     if get_default_graph()._is_eager:
         raise ValueError(
-            "Input pipelines based on Queues are not supported when eager execution is enabled. Please use tf.data "
+            "Input pipelines based on Queues are not supported when eager execution is "
+            "enabled. Please use tf.data "
             "to ingest data into your model instead."
         )
     values = [t for tensors in lists for t in tensors]
@@ -146,14 +170,23 @@ def _batched(
 
 
 def _queue(
-    capacity: int, min_after_dequeue: int | None, seed: int | None, types: list[Any], shapes: list[TensorShape],
-    dynamic_pad: bool, shared_name: str | None,
-) -> QueueBase:  # fmt: skip
+    capacity: int,
+    min_after_dequeue: int | None,
+    seed: int | None,
+    types: list[Any],
+    shapes: list[TensorShape],
+    dynamic_pad: bool,
+    shared_name: str | None,
+) -> QueueBase:
     if min_after_dequeue is not None:
         return RandomShuffleQueue(
-            capacity=capacity, min_after_dequeue=min_after_dequeue, seed=seed, dtypes=types, shapes=shapes,
+            capacity=capacity,
+            min_after_dequeue=min_after_dequeue,
+            seed=seed,
+            dtypes=types,
+            shapes=shapes,
             shared_name=shared_name,
-        )  # fmt: skip
+        )
     kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
     return kind(capacity=capacity, dtypes=types, shapes=shapes, shared_name=shared_name)
 
@@ -170,105 +203,244 @@ def _summarize(queue: QueueBase, capacity: int, least: int | None) -> None:
 
 
 def maybe_batch(
-    tensors: Any, keep_input: Any, batch_size: Any, num_threads: int = 1, capacity: int = 32,
-    enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    tensors: Any,
+    keep_input: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
     """``batch`` of those elements for which ``keep_input`` is true."""
     return _batched(
-        name, "batch", tensors, [_as_list(tensors)], batch_size, keep_input, threads=num_threads, capacity=capacity,
-        enqueue_many=enqueue_many, shapes=shapes, dynamic_pad=dynamic_pad,
-        allow_smaller_final_batch=allow_smaller_final_batch, shared_name=shared_name,
-    )  # fmt: skip
+        name,
+        "batch",
+        tensors,
+        [_as_list(tensors)],
+        batch_size,
+        keep_input,
+        threads=num_threads,
+        capacity=capacity,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        dynamic_pad=dynamic_pad,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        shared_name=shared_name,
+    )
 
 
 def batch(
-    tensors: Any, batch_size: Any, num_threads: int = 1, capacity: int = 32, enqueue_many: bool = False,
-    shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    tensors: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
     """Batches of ``tensors`` (a list or a dictionary) in the order in which threads produce them.
 
-    ``enqueue_many``: the tensors are batches themselves. ``dynamic_pad``: dimensions may differ; shorter ones are padded.
+    ``enqueue_many``: the tensors are batches themselves. ``dynamic_pad``: dimensions may differ;
+    shorter ones are padded.
     """
     return maybe_batch(
-        tensors, True, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
-        allow_smaller_final_batch, shared_name, name,
-    )  # fmt: skip
+        tensors,
+        True,
+        batch_size,
+        num_threads,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
 
 
 def maybe_batch_join(
-    tensors_list: Any, keep_input: Any, batch_size: Any, capacity: int = 32, enqueue_many: bool = False,
-    shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    tensors_list: Any,
+    keep_input: Any,
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
     """``batch_join`` of those elements for which ``keep_input`` is true."""
     lists = _as_lists(tensors_list)
     return _batched(
-        name, "batch_join", tensors_list[0], lists, batch_size, keep_input, capacity=capacity,
-        enqueue_many=enqueue_many, shapes=shapes, dynamic_pad=dynamic_pad,
-        allow_smaller_final_batch=allow_smaller_final_batch, shared_name=shared_name,
-    )  # fmt: skip
+        name,
+        "batch_join",
+        tensors_list[0],
+        lists,
+        batch_size,
+        keep_input,
+        capacity=capacity,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        dynamic_pad=dynamic_pad,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        shared_name=shared_name,
+    )
 
 
 def batch_join(
-    tensors_list: Any, batch_size: Any, capacity: int = 32, enqueue_many: bool = False, shapes: Any = None,
-    dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Batches of what several lists of tensors produce, with a thread for each list."""
     return maybe_batch_join(
-        tensors_list, True, batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
-        shared_name, name,
-    )  # fmt: skip
+        tensors_list,
+        True,
+        batch_size,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
 
 
 def maybe_shuffle_batch(
-    tensors: Any, batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any, num_threads: int = 1,
-    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
     """``shuffle_batch`` of those elements for which ``keep_input`` is true."""
     return _batched(
-        name, "shuffle_batch", tensors, [_as_list(tensors)], batch_size, keep_input, threads=num_threads,
-        capacity=capacity, min_after_dequeue=min_after_dequeue, seed=seed, enqueue_many=enqueue_many, shapes=shapes,
-        allow_smaller_final_batch=allow_smaller_final_batch, shared_name=shared_name,
-    )  # fmt: skip
+        name,
+        "shuffle_batch",
+        tensors,
+        [_as_list(tensors)],
+        batch_size,
+        keep_input,
+        threads=num_threads,
+        capacity=capacity,
+        min_after_dequeue=min_after_dequeue,
+        seed=seed,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        shared_name=shared_name,
+    )
 
 
 def shuffle_batch(
-    tensors: Any, batch_size: Any, capacity: int, min_after_dequeue: int, num_threads: int = 1,
-    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
-    """Batches in a random order: each element is drawn from at least ``min_after_dequeue`` others."""
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches in a random order: each element is drawn from at least ``min_after_dequeue``
+    others.
+    """
     return maybe_shuffle_batch(
-        tensors, batch_size, capacity, min_after_dequeue, True, num_threads, seed, enqueue_many, shapes,
-        allow_smaller_final_batch, shared_name, name,
-    )  # fmt: skip
+        tensors,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        True,
+        num_threads,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
 
 
 def maybe_shuffle_batch_join(
-    tensors_list: Any, batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any,
-    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
     """``shuffle_batch_join`` of those elements for which ``keep_input`` is true."""
     lists = _as_lists(tensors_list)
     return _batched(
-        name, "shuffle_batch_join", tensors_list[0], lists, batch_size, keep_input, capacity=capacity,
-        min_after_dequeue=min_after_dequeue, seed=seed, enqueue_many=enqueue_many, shapes=shapes,
-        allow_smaller_final_batch=allow_smaller_final_batch, shared_name=shared_name,
-    )  # fmt: skip
+        name,
+        "shuffle_batch_join",
+        tensors_list[0],
+        lists,
+        batch_size,
+        keep_input,
+        capacity=capacity,
+        min_after_dequeue=min_after_dequeue,
+        seed=seed,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        shared_name=shared_name,
+    )
 
 
 def shuffle_batch_join(
-    tensors_list: Any, batch_size: Any, capacity: int, min_after_dequeue: int, seed: int | None = None,
-    enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
     """Shuffled batches of what several lists of tensors produce, with a thread for each list."""
     return maybe_shuffle_batch_join(
-        tensors_list, batch_size, capacity, min_after_dequeue, True, seed, enqueue_many, shapes,
-        allow_smaller_final_batch, shared_name, name,
-    )  # fmt: skip
+        tensors_list,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        True,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )

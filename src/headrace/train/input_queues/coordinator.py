@@ -1,4 +1,5 @@
-"""``tf.train.Coordinator``: several threads that stop together, and one place where their error comes out.
+"""``tf.train.Coordinator``: several threads that stop together, and one place where their error
+comes out.
 
 >>> coord = tf.train.Coordinator()
 >>> threads = tf.train.start_queue_runners(sess, coord)
@@ -26,9 +27,11 @@ _LOOK = 1.0
 
 
 class Coordinator:
-    """Threads ask ``should_stop``; any of them may ``request_stop``; ``join`` waits for all and raises what one reported.
+    """Threads ask ``should_stop``; any of them may ``request_stop``; ``join`` waits for all and
+    raises what one reported.
 
-    Exceptions of ``clean_stop_exception_types`` (OutOfRangeError unless told otherwise) stop the threads without being raised.
+    Exceptions of ``clean_stop_exception_types`` (OutOfRangeError unless told otherwise) stop the
+    threads without being raised.
     """
 
     def __init__(self, clean_stop_exception_types: Any = None) -> None:
@@ -42,7 +45,10 @@ class Coordinator:
         self._registered_threads: set[threading.Thread] = set()
 
     def request_stop(self, ex: Any = None) -> None:
-        """Ask the threads to stop; ``ex``, an exception or ``sys.exc_info()``, is raised by ``join``."""
+        """Ask the threads to stop.
+
+        ``ex``, an exception or ``sys.exc_info()``, is raised by ``join``.
+        """
         with self._lock:
             error = ex[1] if isinstance(ex, tuple) else ex
             if isinstance(error, self._clean_stop_exception_types):
@@ -90,10 +96,15 @@ class Coordinator:
             self._registered_threads.add(thread)
 
     def join(
-        self, threads: Iterable[threading.Thread] | None = None, stop_grace_period_secs: float = 120,
+        self,
+        threads: Iterable[threading.Thread] | None = None,
+        stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
-    ) -> None:  # fmt: skip
-        """Wait for the threads to end, at most ``stop_grace_period_secs`` after a stop; raise the error that was reported."""
+    ) -> None:
+        """Wait for the threads to end, at most ``stop_grace_period_secs`` after a stop.
+
+        Raise the error that was reported.
+        """
         with self._lock:
             waited = list(self._registered_threads.union(threads or ()))
         while any(t.is_alive() for t in waited) and not self.wait_for_stop(_LOOK):
@@ -126,12 +137,18 @@ class Coordinator:
 
 
 class LooperThread(threading.Thread):
-    """A thread that calls ``target`` (or its ``run_loop``) again and again, every ``timer_interval_secs``, until the stop."""
+    """A thread that calls ``target`` (or its ``run_loop``) again and again, every
+    ``timer_interval_secs``, until the stop.
+    """
 
     def __init__(
-        self, coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., Any] | None = None,
-        args: Any = None, kwargs: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any] | None = None,
+        args: Any = None,
+        kwargs: Any = None,
+    ) -> None:
         if not isinstance(coord, Coordinator):
             raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
         super().__init__()
@@ -145,9 +162,12 @@ class LooperThread(threading.Thread):
 
     @staticmethod
     def loop(
-        coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., Any], args: Any = None,
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any],
+        args: Any = None,
         kwargs: Any = None,
-    ) -> LooperThread:  # fmt: skip
+    ) -> LooperThread:
         """Make one and start it."""
         looper = LooperThread(coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)
         looper.start()

@@ -1,4 +1,7 @@
-"""``tf.train.string_input_producer`` and its like: queues of names, numbers or slices, filled epoch after epoch."""
+"""``tf.train.string_input_producer`` and its like.
+
+Queues of names, numbers or slices, filled epoch after epoch.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,13 @@ from headrace.train.input_queues.queue_runner import QueueRunner, add_queue_runn
 from headrace.variables.variable import Variable
 
 __all__ = [
-    "fullness_summary", "input_producer", "limit_epochs", "range_input_producer", "slice_input_producer",
+    "fullness_summary",
+    "input_producer",
+    "limit_epochs",
+    "range_input_producer",
+    "slice_input_producer",
     "string_input_producer",
-]  # fmt: skip
+]
 
 
 def fullness_summary(name: str, value: Tensor) -> None:
@@ -46,7 +53,9 @@ def fullness_summary(name: str, value: Tensor) -> None:
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """``tensor``, ``num_epochs`` times; OutOfRangeError after that. The count is a local variable."""
+    """``tensor``, ``num_epochs`` times; OutOfRangeError after that. The count is a local
+    variable.
+    """
     if num_epochs is None:
         return tensor
     if num_epochs <= 0:
@@ -54,22 +63,35 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     with name_scope(name, "limit_epochs", [tensor]) as scope:
         make: Any = Variable
         epochs = make(
-            constant(0, dtype=dtypes.int64), name="epochs", trainable=False,
+            constant(0, dtype=dtypes.int64),
+            name="epochs",
+            trainable=False,
             collections=[GraphKeys.LOCAL_VARIABLES],
-        )  # fmt: skip
+        )
         with control_dependencies([epochs.count_up_to(num_epochs)]):
             return identity(tensor, name=scope)
 
 
 def input_producer(
-    input_tensor: Any, element_shape: Any = None, num_epochs: int | None = None, shuffle: bool = True,
-    seed: int | None = None, capacity: int = 32, shared_name: str | None = None, summary_name: str | None = None,
-    name: str | None = None, cancel_op: Any = None,
-) -> FIFOQueue:  # fmt: skip
-    """A queue of the rows of ``input_tensor``, in a new order each epoch with ``shuffle``; a queue runner fills it."""
+    input_tensor: Any,
+    element_shape: Any = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:
+    """A queue of the rows of ``input_tensor``, in a new order each epoch with ``shuffle``.
+
+    A queue runner fills it.
+    """
     if get_default_graph()._is_eager:
         raise RuntimeError(
-            "Input pipelines based on Queues are not supported when eager execution is enabled. Please use tf.data "
+            "Input pipelines based on Queues are not supported when eager execution is "
+            "enabled. Please use tf.data "
             "to ingest data into your model instead."
         )
     with name_scope(name, "input_producer", [input_tensor]):
@@ -77,14 +99,19 @@ def input_producer(
         known = rows.get_shape()[1:].merge_with(element_shape)
         if not known.is_fully_defined():
             raise ValueError(
-                "Either `input_tensor` must have a fully defined shape or `element_shape` must be specified"
+                "Either `input_tensor` must have a fully defined shape or `element_shape` "
+                "must be specified"
             )
         if shuffle:
             rows = random_shuffle(rows, seed=seed)
         rows = limit_epochs(rows, num_epochs)
         queue = FIFOQueue(
-            capacity=capacity, dtypes=[rows.dtype.base_dtype], shapes=[known], shared_name=shared_name, name=name
-        )  # fmt: skip
+            capacity=capacity,
+            dtypes=[rows.dtype.base_dtype],
+            shapes=[known],
+            shared_name=shared_name,
+            name=name,
+        )
         add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
         if summary_name is not None:
             fullness_summary(summary_name, cast(queue.size(), dtypes.float32) * (1.0 / capacity))
@@ -92,9 +119,15 @@ def input_producer(
 
 
 def string_input_producer(
-    string_tensor: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
-    capacity: int = 32, shared_name: str | None = None, name: str | None = None, cancel_op: Any = None,
-) -> FIFOQueue:  # fmt: skip
+    string_tensor: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:
     """A queue of strings, names of files as a rule, for a pipeline of readers."""
     reason = "string_input_producer requires a non-null input tensor"
     if isinstance(string_tensor, (list, tuple, str, bytes)) and not string_tensor:
@@ -104,36 +137,64 @@ def string_input_producer(
         with control_dependencies([Assert(greater(size(strings), 0), [reason])]):
             strings = identity(strings)
         return input_producer(
-            input_tensor=strings, element_shape=[], num_epochs=num_epochs, shuffle=shuffle, seed=seed,
-            capacity=capacity, shared_name=shared_name, name=scope, summary_name=f"fraction_of_{capacity}_full",
+            input_tensor=strings,
+            element_shape=[],
+            num_epochs=num_epochs,
+            shuffle=shuffle,
+            seed=seed,
+            capacity=capacity,
+            shared_name=shared_name,
+            name=scope,
+            summary_name=f"fraction_of_{capacity}_full",
             cancel_op=cancel_op,
-        )  # fmt: skip
+        )
 
 
 def range_input_producer(
-    limit: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None, capacity: int = 32,
-    shared_name: str | None = None, name: str | None = None,
-) -> FIFOQueue:  # fmt: skip
+    limit: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> FIFOQueue:
     """A queue of the numbers from 0 to ``limit`` - 1."""
     with name_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
-            range_tensor(limit), [], num_epochs, shuffle, seed, capacity, shared_name,
-            f"fraction_of_{capacity}_full", scope,
-        )  # fmt: skip
+            range_tensor(limit),
+            [],
+            num_epochs,
+            shuffle,
+            seed,
+            capacity,
+            shared_name,
+            f"fraction_of_{capacity}_full",
+            scope,
+        )
 
 
 def slice_input_producer(
-    tensor_list: Sequence[Any], num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
-    capacity: int = 32, shared_name: str | None = None, name: str | None = None,
-) -> list[Tensor]:  # fmt: skip
+    tensor_list: Sequence[Any],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Tensor]:
     """One row of each tensor, the same row of all."""
     with name_scope(name, "input_producer", list(tensor_list)):
         if not len(tensor_list):
             raise ValueError("Expected at least one tensor in slice_input_producer().")
         tensors = [convert_to_tensor(t) for t in tensor_list]
         queue = range_input_producer(
-            shape(tensors[0])[0], num_epochs=num_epochs, shuffle=shuffle, seed=seed, capacity=capacity,
+            shape(tensors[0])[0],
+            num_epochs=num_epochs,
+            shuffle=shuffle,
+            seed=seed,
+            capacity=capacity,
             shared_name=shared_name,
-        )  # fmt: skip
+        )
         index = queue.dequeue()
         return [gather(t, index) for t in tensors]

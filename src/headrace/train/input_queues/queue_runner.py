@@ -21,17 +21,25 @@ _log = logging.getLogger("tensorflow")
 class QueueRunner:
     """Threads, one for each of ``enqueue_ops``, that fill ``queue``.
 
-    A thread ends when its op raises one of ``queue_closed_exception_types`` (OutOfRangeError: the input is used up); after the last,
-    ``close_op`` is run. With a coordinator, a stop runs ``cancel_op``, and any other error is reported to it.
+    A thread ends when its op raises one of ``queue_closed_exception_types`` (OutOfRangeError: the
+    input is used up); after the last, ``close_op`` is run. With a coordinator, a stop runs
+    ``cancel_op``, and any other error is reported to it.
     """
 
     def __init__(
-        self, queue: Any = None, enqueue_ops: Any = None, close_op: Any = None, cancel_op: Any = None,
-        queue_closed_exception_types: Any = None, queue_runner_def: Any = None, import_scope: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        queue: Any = None,
+        enqueue_ops: Any = None,
+        close_op: Any = None,
+        cancel_op: Any = None,
+        queue_closed_exception_types: Any = None,
+        queue_runner_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
         if get_default_graph()._is_eager:
             raise RuntimeError(
-                "QueueRunners are not supported when eager execution is enabled. Instead, please use tf.data to get "
+                "QueueRunners are not supported when eager execution is enabled. Instead, "
+                "please use tf.data to get "
                 "data into your model."
             )
         if queue_runner_def:
@@ -57,7 +65,8 @@ class QueueRunner:
             or not all(issubclass(t, errors.OpError) for t in types)
         ):
             raise TypeError(
-                "queue_closed_exception_types, when provided, must be a tuple of tf.error types, but saw: "
+                "queue_closed_exception_types, when provided, must be a tuple of tf.error "
+                "types, but saw: "
                 f"{types}"
             )
         self._queue = queue
@@ -155,7 +164,9 @@ class QueueRunner:
     def create_threads(
         self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """The threads for a session; none if it has them already. They are started with ``start``."""
+        """The threads for a session; none if it has them already. They are started with
+        ``start``.
+        """
         with self._lock:
             if self._runs_per_session.get(sess, 0) > 0:
                 return []
@@ -197,9 +208,12 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
 
 
 def start_queue_runners(
-    sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True,
+    sess: Any = None,
+    coord: Any = None,
+    daemon: bool = True,
+    start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
-) -> list[threading.Thread]:  # fmt: skip
+) -> list[threading.Thread]:
     """Start the threads of all queue runners of the graph."""
     if get_default_graph()._is_eager:
         raise RuntimeError("Queues are not compatible with eager execution.")
@@ -207,7 +221,8 @@ def start_queue_runners(
         sess = stacks.default_sessions.items[-1] if stacks.default_sessions.items else None
         if not sess:
             raise ValueError(
-                "Cannot start queue runners: No default session is registered. Use `with sess.as_default()` or pass "
+                "Cannot start queue runners: No default session is registered. Use `with "
+                "sess.as_default()` or pass "
                 "an explicit session to tf.start_queue_runners(sess=sess)"
             )
     if not isinstance(sess, BaseSession):
@@ -217,7 +232,8 @@ def start_queue_runners(
     runners = get_collection(collection)
     if not runners:
         _log.warning(
-            "`tf.train.start_queue_runners()` was called when no queue runners were defined. You can safely remove "
+            "`tf.train.start_queue_runners()` was called when no queue runners were "
+            "defined. You can safely remove "
             "the call to this deprecated function."
         )
     with sess.graph.as_default():

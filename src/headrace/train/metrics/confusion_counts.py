@@ -1,4 +1,7 @@
-"""``tf.metrics``: counts of true and false positives and negatives, at one threshold or many, and ratios of them."""
+"""``tf.metrics``.
+
+Counts of true and false positives and negatives, at one threshold or many, and ratios of them.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,24 @@ from headrace.train.metrics.metric_parts import (
 from headrace.variables.variable_scope import variable_scope
 
 __all__ = [
-    "COUNTS", "confusion_at_thresholds", "false_negatives", "false_negatives_at_thresholds", "false_positives",
-    "false_positives_at_thresholds", "precision", "precision_at_thresholds", "recall", "recall_at_thresholds",
-    "true_negatives", "true_negatives_at_thresholds", "true_positives", "true_positives_at_thresholds",
-]  # fmt: skip
+    "COUNTS",
+    "confusion_at_thresholds",
+    "false_negatives",
+    "false_negatives_at_thresholds",
+    "false_positives",
+    "false_positives_at_thresholds",
+    "precision",
+    "precision_at_thresholds",
+    "recall",
+    "recall_at_thresholds",
+    "true_negatives",
+    "true_negatives_at_thresholds",
+    "true_positives",
+    "true_positives_at_thresholds",
+]
 
-#: Count -> (the variable's name, whether the label is positive, whether the prediction is), in the order of creation.
+#: Count -> (the variable's name, whether the label is positive, whether the prediction is), in the
+#: order of creation.
 COUNTS = {
     "tp": ("true_positives", True, True),
     "fn": ("false_negatives", True, False),
@@ -49,8 +64,9 @@ COUNTS = {
 }
 
 
-def _count(kind: str, labels: Any, predictions: Any, weights: Any, ours: Any, theirs: Any,
-           name: str | None) -> Metric:  # fmt: skip
+def _count(
+    kind: str, labels: Any, predictions: Any, weights: Any, ours: Any, theirs: Any, name: str | None
+) -> Metric:
     variable_name, label, prediction = COUNTS[kind]
     refuse_eager(f"tf.metrics.{variable_name}")
     with variable_scope(name, variable_name, (predictions, labels, weights)):
@@ -217,8 +233,16 @@ def confusion_at_thresholds(
     return values, updates
 
 
-def _count_at(kind: str, labels: Any, predictions: Any, thresholds: Any, weights: Any, ours: Any, theirs: Any,
-              name: str | None) -> Metric:  # fmt: skip
+def _count_at(
+    kind: str,
+    labels: Any,
+    predictions: Any,
+    thresholds: Any,
+    weights: Any,
+    ours: Any,
+    theirs: Any,
+    name: str | None,
+) -> Metric:
     variable_name = COUNTS[kind][0]
     refuse_eager(f"tf.metrics.{variable_name}_at_thresholds")
     with variable_scope(name, variable_name, (predictions, labels, weights)):
@@ -314,8 +338,17 @@ def false_positives_at_thresholds(
     )
 
 
-def _ratio_at(what: str, other: str, labels: Any, predictions: Any, thresholds: Any, weights: Any, ours: Any,
-              theirs: Any, name: str | None) -> Metric:  # fmt: skip
+def _ratio_at(
+    what: str,
+    other: str,
+    labels: Any,
+    predictions: Any,
+    thresholds: Any,
+    weights: Any,
+    ours: Any,
+    theirs: Any,
+    name: str | None,
+) -> Metric:
     """True positives over true positives and another count, per threshold."""
     refuse_eager(f"tf.metrics.{what}_at_thresholds")
     with variable_scope(name, f"{what}_at_thresholds", (predictions, labels, weights)):
@@ -340,8 +373,16 @@ def precision_at_thresholds(
 ) -> Metric:
     """:func:`precision` for each threshold of predictions in [0, 1]."""
     return _ratio_at(
-        "precision", "fp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
-    )  # fmt: skip
+        "precision",
+        "fp",
+        labels,
+        predictions,
+        thresholds,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name,
+    )
 
 
 def recall_at_thresholds(
@@ -355,5 +396,13 @@ def recall_at_thresholds(
 ) -> Metric:
     """:func:`recall` for each threshold of predictions in [0, 1]."""
     return _ratio_at(
-        "recall", "fn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
-    )  # fmt: skip
+        "recall",
+        "fn",
+        labels,
+        predictions,
+        thresholds,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name,
+    )

@@ -1,4 +1,6 @@
-"""``tf.metrics``: areas under curves and points on them, from confusion counts at many thresholds."""
+"""``tf.metrics``: areas under curves and points on them, from confusion counts at many
+thresholds.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,8 @@ def auc(
 ) -> Metric:
     """The area under the ROC or precision-recall ("PR") curve of predictions in [0, 1].
 
-    ``summation_method``: "trapezoidal", "careful_interpolation" (better for "PR"), "minoring" or "majoring".
+    ``summation_method``: "trapezoidal", "careful_interpolation" (better for "PR"), "minoring" or
+    "majoring".
     """
     refuse_eager("tf.metrics.auc")
     with variable_scope(name, "auc", (labels, predictions, weights)):

@@ -35,9 +35,18 @@ from headrace.train.metrics.metric_parts import (
 from headrace.variables.variable_scope import variable_scope
 
 __all__ = [
-    "accuracy", "mean", "mean_absolute_error", "mean_cosine_distance", "mean_iou", "mean_per_class_accuracy",
-    "mean_relative_error", "mean_squared_error", "mean_tensor", "percentage_below", "root_mean_squared_error",
-]  # fmt: skip
+    "accuracy",
+    "mean",
+    "mean_absolute_error",
+    "mean_cosine_distance",
+    "mean_iou",
+    "mean_per_class_accuracy",
+    "mean_relative_error",
+    "mean_squared_error",
+    "mean_tensor",
+    "percentage_below",
+    "root_mean_squared_error",
+]
 
 
 def _weighted(values: Any, weights: Any) -> tuple[Any, Any]:

@@ -1,6 +1,8 @@
-"""What streaming metrics share: their variables, the alignment of labels, predictions and weights, and collections.
+"""What streaming metrics share: their variables, the alignment of labels, predictions and weights,
+and collections.
 
-A metric is a pair: the value so far (read from local variables) and the operation that takes another batch in.
+A metric is a pair: the value so far (read from local variables) and the operation that takes
+another batch in.
 
 >>> accuracy, update = tf.metrics.accuracy(labels, predictions)
 >>> sess.run(tf.local_variables_initializer()); sess.run(update, feed); sess.run(accuracy)
@@ -60,7 +62,9 @@ def registered(
 
 
 def align(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
-    """Predictions, labels and weights with ranks that go together; labels and weights may be None."""
+    """Predictions, labels and weights with ranks that go together; labels and weights may be
+    None.
+    """
     predictions = convert_to_tensor(predictions)
     if labels is not None:
         labels, predictions = remove_squeezable_dimensions(labels, predictions)

@@ -41,9 +41,14 @@ from headrace.ops.state.ref_state import assign_add
 from headrace.train.metrics.metric_parts import Metric, metric_variable, refuse_eager, registered
 
 __all__ = [
-    "average_precision_at_k", "precision_at_k", "precision_at_top_k", "recall_at_k", "recall_at_top_k",
-    "sparse_average_precision_at_k", "sparse_precision_at_k",
-]  # fmt: skip
+    "average_precision_at_k",
+    "precision_at_k",
+    "precision_at_top_k",
+    "recall_at_k",
+    "recall_at_top_k",
+    "sparse_average_precision_at_k",
+    "sparse_precision_at_k",
+]
 
 
 def _at_k(name: str, k: int | None = None, class_id: int | None = None) -> str:
@@ -102,8 +107,14 @@ def _counted(found: Any, weights: Any) -> Any:
         return multiply(number, cast(weights, dtypes.float64))
 
 
-def _number(kind: str, labels: Any, predictions: Any, class_id: int | None, weights: Any,
-            name: str | None = None) -> Any:  # fmt: skip
+def _number(
+    kind: str,
+    labels: Any,
+    predictions: Any,
+    class_id: int | None,
+    weights: Any,
+    name: str | None = None,
+) -> Any:
     """Per row: how many of the predictions are labels ("true_positives"), and so on."""
     with name_scope(name, kind, (predictions, labels, weights)):
         if class_id is not None:
@@ -128,8 +139,18 @@ def _streaming(
         return variable, assign_add(variable, batch, name="update")
 
 
-def _share_at_top_k(what: str, other: str, labels: Any, predictions_idx: Any, k: int | None, class_id: int | None,
-                    weights: Any, ours: Any, theirs: Any, name: str | None) -> Metric:  # fmt: skip
+def _share_at_top_k(
+    what: str,
+    other: str,
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None,
+    class_id: int | None,
+    weights: Any,
+    ours: Any,
+    theirs: Any,
+    name: str | None,
+) -> Metric:
     names = (predictions_idx, labels, weights)
     with name_scope(name, _at_k(what, k, class_id), names) as scope:
         labels = _expand_labels(labels, predictions_idx)
@@ -153,9 +174,17 @@ def recall_at_top_k(
 ) -> Metric:
     """The share of labels that are among the predicted classes ``predictions_idx``."""
     return _share_at_top_k(
-        "recall", "false_negatives", labels, predictions_idx, k, class_id, weights, metrics_collections,
-        updates_collections, name,
-    )  # fmt: skip
+        "recall",
+        "false_negatives",
+        labels,
+        predictions_idx,
+        k,
+        class_id,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name,
+    )
 
 
 def recall_at_k(
@@ -190,9 +219,17 @@ def precision_at_top_k(
     """The share of the predicted classes ``predictions_idx`` that are labels."""
     refuse_eager("tf.metrics.precision_at_top_k")
     return _share_at_top_k(
-        "precision", "false_positives", labels, predictions_idx, k, class_id, weights, metrics_collections,
-        updates_collections, name,
-    )  # fmt: skip
+        "precision",
+        "false_positives",
+        labels,
+        predictions_idx,
+        k,
+        class_id,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name,
+    )
 
 
 def precision_at_k(
@@ -293,8 +330,9 @@ def _summed(kind: str, average: Any, batch: Any) -> Any:
         return variable, assign_add(variable, batch(), name="update")
 
 
-def _streaming_average_precision(labels: Any, predictions_idx: Any, weights: Any, ours: Any, theirs: Any,
-                                 name: str | None) -> Metric:  # fmt: skip
+def _streaming_average_precision(
+    labels: Any, predictions_idx: Any, weights: Any, ours: Any, theirs: Any, name: str | None
+) -> Metric:
     names = (predictions_idx, labels, weights)
     with name_scope(name, "average_precision_at_top_k", names) as scope:
         average = _average_precision(labels, predictions_idx)

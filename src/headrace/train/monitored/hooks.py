@@ -14,9 +14,17 @@ from headrace.train.global_step import _get_or_create_global_step_read
 from headrace.train.monitored.session_run_hook import SessionRunArgs, SessionRunHook
 
 __all__ = [
-    "FeedFnHook", "FinalOpsHook", "GlobalStepWaiterHook", "LoggingTensorHook", "NanLossDuringTrainingError",
-    "NanTensorHook", "NeverTriggerTimer", "SecondOrStepTimer", "StopAtStepHook", "global_step_read",
-]  # fmt: skip
+    "FeedFnHook",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
+    "LoggingTensorHook",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "NeverTriggerTimer",
+    "SecondOrStepTimer",
+    "StopAtStepHook",
+    "global_step_read",
+]
 
 _log = logging.getLogger("tensorflow")
 
@@ -46,7 +54,10 @@ class SecondOrStepTimer:
         self._last_triggered_time = 0.0
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether to do it at ``step``: at the first one asked for, then when the interval is over."""
+        """Whether to do it at ``step``.
+
+        At the first one asked for, then when the interval is over.
+        """
         last = self._last_triggered_step
         if last is None:
             return True
@@ -117,13 +128,18 @@ class LoggingTensorHook(SessionRunHook):
     """Logs tensors (a list, or a dictionary with tags) every so often, or at the end."""
 
     def __init__(
-        self, tensors: Any, every_n_iter: int | None = None, every_n_secs: float | None = None, at_end: bool = False,
+        self,
+        tensors: Any,
+        every_n_iter: int | None = None,
+        every_n_secs: float | None = None,
+        at_end: bool = False,
         formatter: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         only_at_end = at_end and every_n_iter is None and every_n_secs is None
         if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
             raise ValueError(
-                "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided."
+                "either at_end and/or exactly one of every_n_iter and every_n_secs must "
+                "be provided."
             )
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
@@ -170,7 +186,10 @@ class LoggingTensorHook(SessionRunHook):
 
 
 def _element(obj: Any) -> Any:
-    """A tensor by itself or by its name; ``name`` without a number is the only output of that operation."""
+    """A tensor by itself or by its name.
+
+    ``name`` without a number is the only output of that operation.
+    """
     graph = get_default_graph()
     if not isinstance(obj, str):
         if getattr(obj, "graph", None) is not graph:

@@ -31,9 +31,13 @@ from headrace.train.monitored.session_run_hook import (
 )
 
 __all__ = [
-    "ChiefSessionCreator", "MonitoredSession", "MonitoredTrainingSession", "SessionCreator",
-    "SingularMonitoredSession", "WorkerSessionCreator",
-]  # fmt: skip
+    "ChiefSessionCreator",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "SessionCreator",
+    "SingularMonitoredSession",
+    "WorkerSessionCreator",
+]
 
 #: Errors after which MonitoredSession makes a new session and runs again.
 _PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)
@@ -56,18 +60,24 @@ class _ScaffoldSessionCreator(SessionCreator):
     def _session_manager(self) -> SessionManager:
         scaffold = self._scaffold.finalize()
         return SessionManager(
-            local_init_op=scaffold.local_init_op, ready_op=scaffold.ready_op,
-            ready_for_local_init_op=scaffold.ready_for_local_init_op, graph=get_default_graph(),
-        )  # fmt: skip
+            local_init_op=scaffold.local_init_op,
+            ready_op=scaffold.ready_op,
+            ready_for_local_init_op=scaffold.ready_for_local_init_op,
+            graph=get_default_graph(),
+        )
 
 
 class ChiefSessionCreator(_ScaffoldSessionCreator):
     """Initializes or restores the model."""
 
     def __init__(
-        self, scaffold: Scaffold | None = None, master: str = "", config: Any = None,
-        checkpoint_dir: str | None = None, checkpoint_filename_with_path: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
         super().__init__(scaffold, master, config)
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
@@ -75,18 +85,27 @@ class ChiefSessionCreator(_ScaffoldSessionCreator):
     def create_session(self) -> Any:
         manager, scaffold = self._session_manager(), self._scaffold
         return manager.prepare_session(
-            self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
-            checkpoint_filename_with_path=self._checkpoint_filename_with_path, config=self._config,
-            init_op=scaffold.init_op, init_feed_dict=scaffold.init_feed_dict, init_fn=scaffold.init_fn,
-        )  # fmt: skip
+            self._master,
+            saver=scaffold.saver,
+            checkpoint_dir=self._checkpoint_dir,
+            checkpoint_filename_with_path=self._checkpoint_filename_with_path,
+            config=self._config,
+            init_op=scaffold.init_op,
+            init_feed_dict=scaffold.init_feed_dict,
+            init_fn=scaffold.init_fn,
+        )
 
 
 class WorkerSessionCreator(_ScaffoldSessionCreator):
     """Waits until another process has initialized the model."""
 
     def __init__(
-        self, scaffold: Scaffold | None = None, master: str = "", config: Any = None, max_wait_secs: float = 30 * 60
-    ) -> None:  # fmt: skip
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        max_wait_secs: float = 30 * 60,
+    ) -> None:
         super().__init__(scaffold, master, config)
         self._max_wait_secs = max_wait_secs
 
@@ -114,13 +133,20 @@ class StepContext:
 
 
 class _MonitoredSession:
-    """What the monitored sessions share. ``recover``: make a new session after errors of preemption."""
+    """What the monitored sessions share.
+
+    ``recover``: make a new session after errors of preemption.
+    """
 
     StepContext = StepContext
 
     def __init__(
-        self, session_creator: Any, hooks: Any, should_recover: bool, stop_grace_period_secs: float = 120
-    ) -> None:  # fmt: skip
+        self,
+        session_creator: Any,
+        hooks: Any,
+        should_recover: bool,
+        stop_grace_period_secs: float = 120,
+    ) -> None:
         self._graph_was_finalized = get_default_graph().finalized
         self._hooks: list[SessionRunHook] = list(hooks or [])
         for hook in self._hooks:
@@ -200,7 +226,8 @@ class _MonitoredSession:
         names = tuple(inspect.signature(step_fn).parameters)
         if names not in (("step_context",), ("self", "step_context")):
             raise ValueError(
-                "`step_fn` may either have one `step_context` argument, or `self` and `step_context` arguments if "
+                "`step_fn` may either have one `step_context` argument, or `self` and "
+                "`step_context` arguments if "
                 f"it's an instance method. Got {names} instead."
             )
         self._check_open()
@@ -312,7 +339,10 @@ def _refuse_common(first: Any, second: Any, message: str) -> None:
 
 
 def _merged_options(given: Any, of_hooks: list[Any]) -> Any:
-    """RunOptions with the highest trace level and the longest timeout that anybody asks for; None if nobody does."""
+    """RunOptions with the highest trace level and the longest timeout that anybody asks for.
+
+    None if nobody does.
+    """
     asked = [o for o in of_hooks if o is not None]
     if not asked:
         return given
@@ -325,7 +355,9 @@ def _merged_options(given: Any, of_hooks: list[Any]) -> Any:
 
 
 class MonitoredSession(_MonitoredSession):
-    """A session with hooks that is made anew after errors of preemption (AbortedError, UnavailableError)."""
+    """A session with hooks that is made anew after errors of preemption (AbortedError,
+    UnavailableError).
+    """
 
     def __init__(
         self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: float = 120
@@ -337,10 +369,15 @@ class SingularMonitoredSession(_MonitoredSession):
     """A session with hooks that is made once; ``raw_session`` is the plain session."""
 
     def __init__(
-        self, hooks: Any = None, scaffold: Scaffold | None = None, master: str = "", config: Any = None,
-        checkpoint_dir: str | None = None, stop_grace_period_secs: float = 120,
+        self,
+        hooks: Any = None,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        checkpoint_dir: str | None = None,
+        stop_grace_period_secs: float = 120,
         checkpoint_filename_with_path: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         creator = ChiefSessionCreator(
             scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
         )
@@ -351,16 +388,26 @@ class SingularMonitoredSession(_MonitoredSession):
 
 
 def MonitoredTrainingSession(
-    master: str = "", is_chief: bool = True, checkpoint_dir: str | None = None, scaffold: Scaffold | None = None,
-    hooks: Any = None, chief_only_hooks: Any = None, save_checkpoint_secs: Any = USE_DEFAULT,
-    save_summaries_steps: Any = USE_DEFAULT, save_summaries_secs: Any = USE_DEFAULT, config: Any = None,
-    stop_grace_period_secs: float = 120, log_step_count_steps: int | None = 100, max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT, summary_dir: str | None = None,
-) -> MonitoredSession:  # fmt: skip
+    master: str = "",
+    is_chief: bool = True,
+    checkpoint_dir: str | None = None,
+    scaffold: Scaffold | None = None,
+    hooks: Any = None,
+    chief_only_hooks: Any = None,
+    save_checkpoint_secs: Any = USE_DEFAULT,
+    save_summaries_steps: Any = USE_DEFAULT,
+    save_summaries_secs: Any = USE_DEFAULT,
+    config: Any = None,
+    stop_grace_period_secs: float = 120,
+    log_step_count_steps: int | None = 100,
+    max_wait_secs: float = 7200,
+    save_checkpoint_steps: Any = USE_DEFAULT,
+    summary_dir: str | None = None,
+) -> MonitoredSession:
     """A MonitoredSession with the usual hooks.
 
-    With ``checkpoint_dir``: checkpoints every 600 seconds, summaries every 100 steps, steps a second in the log; the model is
-    restored from there.
+    With ``checkpoint_dir``: checkpoints every 600 seconds, summaries every 100 steps, steps a
+    second in the log; the model is restored from there.
     """
     scaffold = scaffold or Scaffold()
     if not is_chief:
@@ -377,9 +424,12 @@ def MonitoredTrainingSession(
     if summary_dir and (_positive(summary_steps) or _positive(summary_secs)):
         all_hooks.append(
             SummarySaverHook(
-                scaffold=scaffold, save_steps=summary_steps, save_secs=summary_secs, output_dir=summary_dir
+                scaffold=scaffold,
+                save_steps=summary_steps,
+                save_secs=summary_secs,
+                output_dir=summary_dir,
             )
-        )  # fmt: skip
+        )
     if checkpoint_dir and (_positive(saving_steps) or _positive(saving_secs)):
         all_hooks.append(
             CheckpointSaverHook(

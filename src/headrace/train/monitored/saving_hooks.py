@@ -38,9 +38,15 @@ class CheckpointSaverHook(SessionRunHook):
     """Saves at the beginning, every ``save_steps`` or ``save_secs``, and at the end."""
 
     def __init__(
-        self, checkpoint_dir: str, save_secs: float | None = None, save_steps: int | None = None, saver: Any = None,
-        checkpoint_basename: str = "model.ckpt", scaffold: Any = None, listeners: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        checkpoint_dir: str,
+        save_secs: float | None = None,
+        save_steps: int | None = None,
+        saver: Any = None,
+        checkpoint_basename: str = "model.ckpt",
+        scaffold: Any = None,
+        listeners: Any = None,
+    ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
         self._saver = saver
@@ -112,12 +118,17 @@ class CheckpointSaverHook(SessionRunHook):
 
 
 class StepCounterHook(SessionRunHook):
-    """Logs steps a second, and writes them as a summary where there is a writer or an ``output_dir``."""
+    """Logs steps a second, and writes them as a summary where there is a writer or an
+    ``output_dir``.
+    """
 
     def __init__(
-        self, every_n_steps: int | None = 100, every_n_secs: float | None = None, output_dir: str | None = None,
+        self,
+        every_n_steps: int | None = 100,
+        every_n_secs: float | None = None,
+        output_dir: str | None = None,
         summary_writer: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if (every_n_steps is None) == (every_n_secs is None):
             raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
         self._timer = SecondOrStepTimer(every_steps=every_n_steps, every_secs=every_n_secs)
@@ -146,11 +157,14 @@ class StepCounterHook(SessionRunHook):
         if stale == self._last_global_step and self._warnings:
             self._warnings -= 1
             _log.warning(
-                "It seems that global step (tf.train.get_global_step) has not been increased. Current value (could "
-                "be stable): %s vs previous value: %s. You could increase the global step by passing "
+                "It seems that global step (tf.train.get_global_step) has not been "
+                "increased. Current value (could "
+                "be stable): %s vs previous value: %s. You could increase the global step "
+                "by passing "
                 "tf.train.get_global_step() to Optimizer.apply_gradients or Optimizer.minimize.",
-                stale, self._last_global_step,
-            )  # fmt: skip
+                stale,
+                self._last_global_step,
+            )
         self._last_global_step = stale
 
     def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
@@ -166,9 +180,14 @@ class SummarySaverHook(SessionRunHook):
     """Writes summaries every ``save_steps`` or ``save_secs``."""
 
     def __init__(
-        self, save_steps: int | None = None, save_secs: float | None = None, output_dir: str | None = None,
-        summary_writer: Any = None, scaffold: Any = None, summary_op: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: str | None = None,
+        summary_writer: Any = None,
+        scaffold: Any = None,
+        summary_op: Any = None,
+    ) -> None:
         if (scaffold is None) == (summary_op is None):
             raise ValueError("Exactly one of scaffold or summary_op must be provided.")
         self._summary_op = summary_op

@@ -1,4 +1,7 @@
-"""``tf.train.Scaffold``: the ops that a monitored session needs, made where a program did not give them."""
+"""``tf.train.Scaffold``.
+
+The ops that a monitored session needs, made where a program did not give them.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,25 @@ _log = logging.getLogger("tensorflow")
 
 
 class Scaffold:
-    """Initialization, readiness, summaries and saver. ``finalize`` makes what is missing and closes the graph.
+    """Initialization, readiness, summaries and saver. ``finalize`` makes what is missing and closes
+    the graph.
 
-    ``init_fn(scaffold, session)`` is called after ``init_op``. ``copy_from_scaffold`` gives what is None here.
+    ``init_fn(scaffold, session)`` is called after ``init_op``. ``copy_from_scaffold`` gives what is
+    None here.
     """
 
     def __init__(
-        self, init_op: Any = None, init_feed_dict: Any = None, init_fn: Any = None, ready_op: Any = None,
-        ready_for_local_init_op: Any = None, local_init_op: Any = None, summary_op: Any = None, saver: Any = None,
+        self,
+        init_op: Any = None,
+        init_feed_dict: Any = None,
+        init_fn: Any = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        local_init_op: Any = None,
+        summary_op: Any = None,
+        saver: Any = None,
         copy_from_scaffold: Scaffold | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         other = copy_from_scaffold
         if other is not None and not isinstance(other, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")
@@ -61,9 +73,10 @@ class Scaffold:
             self._ready_op = default("ready_op", keys.READY_OP, report_uninitialized_variables)
         if self._ready_for_local_init_op is None:
             self._ready_for_local_init_op = default(
-                "ready_for_local_init_op", keys.READY_FOR_LOCAL_INIT_OP,
+                "ready_for_local_init_op",
+                keys.READY_FOR_LOCAL_INIT_OP,
                 lambda: report_uninitialized_variables(global_variables()),
-            )  # fmt: skip
+            )
         if self._local_init_op is None:
             self._local_init_op = default(
                 "local_init_op", keys.LOCAL_INIT_OP, self.default_local_init_op
@@ -122,8 +135,10 @@ class Scaffold:
         found = get_collection(collection_key)
         if len(found) > 1:
             raise RuntimeError(
-                f'More than one item in the collection "{collection_key}". Please indicate which one to use by '
-                f"passing it to the tf.Scaffold constructor as:  tf.Scaffold({arg_name}=item to use)"
+                f'More than one item in the collection "{collection_key}". Please '
+                "indicate which one to use by "
+                "passing it to the tf.Scaffold constructor as:  "
+                f"tf.Scaffold({arg_name}=item to use)"
             )
         if found:
             return found[0]

@@ -25,12 +25,18 @@ class SessionManager:
     """
 
     def __init__(
-        self, local_init_op: Any = None, ready_op: Any = None, ready_for_local_init_op: Any = None,
-        graph: Graph | None = None, recovery_wait_secs: float = 30, local_init_run_options: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        local_init_op: Any = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        graph: Graph | None = None,
+        recovery_wait_secs: float = 30,
+        local_init_run_options: Any = None,
+    ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise ValueError(
-                "If you pass a ready_for_local_init_op you must also pass a local_init_op , ready_for_local_init_op "
+                "If you pass a ready_for_local_init_op you must also pass a local_init_op "
+                ", ready_for_local_init_op "
                 f"[{ready_for_local_init_op}]"
             )
         self._local_init_op = local_init_op
@@ -41,14 +47,31 @@ class SessionManager:
         self._local_init_run_options = local_init_run_options
 
     def prepare_session(
-        self, master: str, init_op: Any = None, saver: Any = None, checkpoint_dir: str | None = None,
-        checkpoint_filename_with_path: str | None = None, wait_for_checkpoint: bool = False,
-        max_wait_secs: float = 7200, config: Any = None, init_feed_dict: Any = None, init_fn: Any = None,
-    ) -> Session:  # fmt: skip
-        """A session restored from a checkpoint if there is one, else initialized; RuntimeError if it is not ready then."""
+        self,
+        master: str,
+        init_op: Any = None,
+        saver: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+        init_feed_dict: Any = None,
+        init_fn: Any = None,
+    ) -> Session:
+        """A session restored from a checkpoint if there is one, else initialized.
+
+        RuntimeError if it is not ready then.
+        """
         sess, restored = self._restored(
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
-        )  # fmt: skip
+            master,
+            saver,
+            checkpoint_dir,
+            checkpoint_filename_with_path,
+            wait_for_checkpoint,
+            max_wait_secs,
+            config,
+        )
         if not restored:
             if init_op is None and not init_fn and self._local_init_op is None:
                 raise RuntimeError(
@@ -62,25 +85,38 @@ class SessionManager:
         reason = self._run_local_init_op(sess)
         if reason is not None:
             raise RuntimeError(
-                f"Init operations did not make model ready for local_init.  {given}, error: {reason}"
+                f"Init operations did not make model ready for local_init.  {given}, "
+                f"error: {reason}"
             )
         reason = _not_ready(self._ready_op, sess)
         if reason is not None:
             raise RuntimeError(
-                f"Init operations did not make model ready.  {given}, local_init_op: {self._local_init_op}, "
+                f"Init operations did not make model ready.  {given}, local_init_op: "
+                f"{self._local_init_op}, "
                 f"error: {reason}"
             )
         return sess
 
     def recover_session(
-        self, master: str, saver: Any = None, checkpoint_dir: str | None = None,
-        checkpoint_filename_with_path: str | None = None, wait_for_checkpoint: bool = False,
-        max_wait_secs: float = 7200, config: Any = None,
-    ) -> tuple[Session, bool]:  # fmt: skip
+        self,
+        master: str,
+        saver: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+    ) -> tuple[Session, bool]:
         """A session, and whether it was restored and is ready."""
         sess, restored = self._restored(
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
-        )  # fmt: skip
+            master,
+            saver,
+            checkpoint_dir,
+            checkpoint_filename_with_path,
+            wait_for_checkpoint,
+            max_wait_secs,
+            config,
+        )
         reason = self._run_local_init_op(sess)
         if not restored:
             return sess, False
@@ -93,7 +129,10 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")
     ) -> Session:
-        """A session of a model that somebody else initializes; DeadlineExceededError after ``max_wait_secs``."""
+        """A session of a model that somebody else initializes.
+
+        DeadlineExceededError after ``max_wait_secs``.
+        """
         limit = float("inf") if max_wait_secs is None else max_wait_secs
         end = time.monotonic() + limit
         while True:
@@ -112,8 +151,15 @@ class SessionManager:
             time.sleep(self._recovery_wait_secs)
 
     def _restored(
-        self, master: str, saver: Any, folder: str | None, path: str | None, wait: bool, max_wait: float, config: Any
-    ) -> tuple[Session, bool]:  # fmt: skip
+        self,
+        master: str,
+        saver: Any,
+        folder: str | None,
+        path: str | None,
+        wait: bool,
+        max_wait: float,
+        config: Any,
+    ) -> tuple[Session, bool]:
         sess = Session(master, graph=self._graph, config=config)
         if folder and path:
             raise ValueError(

@@ -38,7 +38,10 @@ class SessionRunArgs(collections.namedtuple("SessionRunArgs", ["fetches", "feed_
 
 
 class SessionRunContext:
-    """The run that hooks are called around: its arguments, its session, and a way to ask for a stop."""
+    """The run that hooks are called around.
+
+    Its arguments, its session, and a way to ask for a stop.
+    """
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
         self._original_args = original_args
@@ -62,7 +65,8 @@ class SessionRunContext:
         self._stop_requested = True
 
 
-#: Of one hook: the values of its fetches; the options and metadata of the run, None where nobody asked for them.
+#: Of one hook: the values of its fetches; the options and metadata of the run, None where nobody
+#: asked for them.
 SessionRunValues = collections.namedtuple(
     "SessionRunValues", ["results", "options", "run_metadata"]
 )

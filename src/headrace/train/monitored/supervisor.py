@@ -1,4 +1,5 @@
-"""``tf.train.Supervisor``: initializes or restores a model, saves it and its summaries from threads, and stops them.
+"""``tf.train.Supervisor``: initializes or restores a model, saves it and its summaries from
+threads, and stops them.
 
 >>> sv = tf.train.Supervisor(logdir="/tmp/model")
 >>> with sv.managed_session() as sess:
@@ -36,21 +37,38 @@ _DEFAULT: Any = 0
 
 
 class Supervisor:
-    """What is not given (``USE_DEFAULT``) is taken from the graph's collections, or made. None means: do without.
+    """What is not given (``USE_DEFAULT``) is taken from the graph's collections, or made. None
+    means: do without.
 
-    The chief saves every ``save_model_secs`` and writes summaries every ``save_summaries_secs`` into ``logdir``.
+    The chief saves every ``save_model_secs`` and writes summaries every ``save_summaries_secs``
+    into ``logdir``.
     """
 
     USE_DEFAULT = _DEFAULT
 
     def __init__(
-        self, graph: Graph | None = None, ready_op: Any = _DEFAULT, ready_for_local_init_op: Any = _DEFAULT,
-        is_chief: bool = True, init_op: Any = _DEFAULT, init_feed_dict: Any = None, local_init_op: Any = _DEFAULT,
-        logdir: str | None = None, summary_op: Any = _DEFAULT, saver: Any = _DEFAULT, global_step: Any = _DEFAULT,
-        save_summaries_secs: float | None = 120, save_model_secs: float | None = 600, recovery_wait_secs: float = 30,
-        stop_grace_secs: float = 120, checkpoint_basename: str = "model.ckpt", session_manager: Any = None,
-        summary_writer: Any = _DEFAULT, init_fn: Any = None, local_init_run_options: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        graph: Graph | None = None,
+        ready_op: Any = _DEFAULT,
+        ready_for_local_init_op: Any = _DEFAULT,
+        is_chief: bool = True,
+        init_op: Any = _DEFAULT,
+        init_feed_dict: Any = None,
+        local_init_op: Any = _DEFAULT,
+        logdir: str | None = None,
+        summary_op: Any = _DEFAULT,
+        saver: Any = _DEFAULT,
+        global_step: Any = _DEFAULT,
+        save_summaries_secs: float | None = 120,
+        save_model_secs: float | None = 600,
+        recovery_wait_secs: float = 30,
+        stop_grace_secs: float = 120,
+        checkpoint_basename: str = "model.ckpt",
+        session_manager: Any = None,
+        summary_writer: Any = _DEFAULT,
+        init_fn: Any = None,
+        local_init_run_options: Any = None,
+    ) -> None:
         self._graph = graph or get_default_graph()
         if self._graph._is_eager:
             raise RuntimeError("Supervisors are not compatible with eager execution.")
@@ -62,9 +80,10 @@ class Supervisor:
             )
             self.init_op = self._choose(init_op, keys.INIT_OP, global_variables_initializer)
             self._local_init_op = self._choose(
-                local_init_op, keys.LOCAL_INIT_OP,
+                local_init_op,
+                keys.LOCAL_INIT_OP,
                 lambda: group(local_variables_initializer(), tables_initializer()),
-            )  # fmt: skip
+            )
             self.saver = self._choose(saver, keys.SAVERS, _saver_of_variables)
             self.summary_op = self._choose(
                 summary_op, keys.SUMMARY_OP, training_files.merged_summaries
@@ -82,10 +101,13 @@ class Supervisor:
         self.summary_writer: Any = self._writer(summary_writer) if is_chief else None
         self._graph_added = False
         self.session_manager = session_manager or SessionManager(
-            local_init_op=self._local_init_op, ready_op=self.ready_op,
-            ready_for_local_init_op=self.ready_for_local_init_op, graph=self._graph,
-            recovery_wait_secs=recovery_wait_secs, local_init_run_options=local_init_run_options,
-        )  # fmt: skip
+            local_init_op=self._local_init_op,
+            ready_op=self.ready_op,
+            ready_for_local_init_op=self.ready_for_local_init_op,
+            graph=self._graph,
+            recovery_wait_secs=recovery_wait_secs,
+            local_init_run_options=local_init_run_options,
+        )
         self._check_devices()
         self._graph.finalize()
 
@@ -126,19 +148,32 @@ class Supervisor:
 
     # sessions ------------------------------------------------------------------------------------
     def prepare_or_wait_for_session(
-        self, master: str = "", config: Any = None, wait_for_checkpoint: bool = False, max_wait_secs: float = 7200,
+        self,
+        master: str = "",
+        config: Any = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
         start_standard_services: bool = True,
-    ) -> Any:  # fmt: skip
-        """A session that is ready: the chief initializes or restores, others wait. Services and queue runners are started."""
+    ) -> Any:
+        """A session that is ready.
+
+        The chief initializes or restores, others wait. Services and queue runners are started.
+        """
         self.coord.clear_stop()
         if self.summary_writer:
             self.summary_writer.reopen()
         if self.is_chief:
             sess = self.session_manager.prepare_session(
-                master, init_op=self.init_op, saver=self.saver, checkpoint_dir=self._logdir,
-                wait_for_checkpoint=wait_for_checkpoint, max_wait_secs=max_wait_secs, config=config,
-                init_feed_dict=self.init_feed_dict, init_fn=self._init_fn,
-            )  # fmt: skip
+                master,
+                init_op=self.init_op,
+                saver=self.saver,
+                checkpoint_dir=self._logdir,
+                wait_for_checkpoint=wait_for_checkpoint,
+                max_wait_secs=max_wait_secs,
+                config=config,
+                init_feed_dict=self.init_feed_dict,
+                init_fn=self._init_fn,
+            )
             self._write_graph()
             if start_standard_services:
                 self.start_standard_services(sess)
@@ -152,10 +187,15 @@ class Supervisor:
 
     @contextlib.contextmanager
     def managed_session(
-        self, master: str = "", config: Any = None, start_standard_services: bool = True,
+        self,
+        master: str = "",
+        config: Any = None,
+        start_standard_services: bool = True,
         close_summary_writer: bool = True,
-    ) -> Iterator[Any]:  # fmt: skip
-        """A ready session; at the end everything is stopped, and an error of any thread is raised."""
+    ) -> Iterator[Any]:
+        """A ready session; at the end everything is stopped, and an error of any thread is
+        raised.
+        """
         sess: Any = None
         try:
             sess = self.prepare_or_wait_for_session(
@@ -186,7 +226,8 @@ class Supervisor:
         """The threads that save, summarize and count steps; they need a ``logdir``."""
         if not self.is_chief:
             raise RuntimeError(
-                "Only chief supervisor can start standard services. Because only chief supervisors can write events."
+                "Only chief supervisor can start standard services. Because only chief "
+                "supervisors can write events."
             )
         if not self._logdir:
             _log.warning("Standard services need a 'logdir' passed to the SessionManager")
@@ -236,21 +277,30 @@ class Supervisor:
         ]
 
     def loop(
-        self, timer_interval_secs: float | None, target: Callable[..., Any], args: Any = None, kwargs: Any = None
-    ) -> LooperThread:  # fmt: skip
+        self,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any],
+        args: Any = None,
+        kwargs: Any = None,
+    ) -> LooperThread:
         """Start a thread that calls ``target`` again and again until the stop."""
         return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
 
     # stopping ------------------------------------------------------------------------------------
     def stop(
-        self, threads: Any = None, close_summary_writer: bool = True, ignore_live_threads: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        threads: Any = None,
+        close_summary_writer: bool = True,
+        ignore_live_threads: bool = False,
+    ) -> None:
         """Stop the threads, wait for them, and close the writer."""
         self.coord.request_stop()
         try:
             self.coord.join(
-                threads, stop_grace_period_secs=self._stop_grace_secs, ignore_live_threads=ignore_live_threads
-            )  # fmt: skip
+                threads,
+                stop_grace_period_secs=self._stop_grace_secs,
+                ignore_live_threads=ignore_live_threads,
+            )
         finally:
             if close_summary_writer and self.summary_writer:
                 self.summary_writer.add_session_log(training_files.session_log("STOP"))

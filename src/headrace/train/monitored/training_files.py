@@ -1,6 +1,7 @@
 """What monitored sessions need of savers and summaries, found when it is first used.
 
-A graph without variables has no saver, and nothing to merge where there are no summaries: both are None then.
+A graph without variables has no saver, and nothing to merge where there are no summaries: both are
+None then.
 """
 
 from __future__ import annotations
@@ -14,16 +15,27 @@ from headrace.core.graph import GraphKeys
 from headrace.core.scopes import add_to_collection, get_collection
 
 __all__ = [
-    "checkpoint_state", "default_saver", "merged_summaries", "meta_graph_of", "new_saver", "only_saver", "session_log",
-    "step_summary", "summary_writer", "write_graph",
-]  # fmt: skip
+    "checkpoint_state",
+    "default_saver",
+    "merged_summaries",
+    "meta_graph_of",
+    "new_saver",
+    "only_saver",
+    "session_log",
+    "step_summary",
+    "summary_writer",
+    "write_graph",
+]
 
 _log = logging.getLogger("tensorflow")
 
 
 @functools.cache
 def _module(name: str) -> Any:
-    """A module of a later room or of another part of ``train``; None (with a note) where it is not there."""
+    """A module of a later room or of another part of ``train``.
+
+    None (with a note) where it is not there.
+    """
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -39,7 +51,8 @@ def default_saver() -> Any:
     if found:
         if len(found) > 1:
             raise RuntimeError(
-                "More than one item in collection savers. Please indicate which one to use by passing it to the "
+                "More than one item in collection savers. Please indicate which one to "
+                "use by passing it to the "
                 "constructor."
             )
         return found[0]
@@ -62,7 +75,8 @@ def only_saver() -> Any:
     found = get_collection(GraphKeys.SAVERS)
     if not found:
         raise RuntimeError(
-            "No items in collection savers. Please add a saver to the collection or provide a saver or scaffold."
+            "No items in collection savers. Please add a saver to the collection or "
+            "provide a saver or scaffold."
         )
     return default_saver()
 
@@ -82,7 +96,10 @@ def merged_summaries() -> Any:
 
 
 def summary_writer(folder: str, shared: bool = True) -> Any:
-    """A writer of event files: with ``shared`` the one that all hooks of the process use for a folder."""
+    """A writer of event files.
+
+    With ``shared`` the one that all hooks of the process use for a folder.
+    """
     module = _module("headrace.api.v1.summary")
     if module is None:
         return None

@@ -59,8 +59,9 @@ def _packed_bounds(
 class ExternalOptimizerInterface:
     """Minimises a loss by an algorithm outside of the graph; a subclass implements ``_minimize``.
 
-    ``var_list``: variables to change (all trainable ones by default); ``equalities``, ``inequalities``: tensors to keep zero
-    and non-negative; ``var_to_bounds``: variable -> (low, high), numbers or arrays. Other arguments go to the algorithm.
+    ``var_list``: variables to change (all trainable ones by default); ``equalities``,
+    ``inequalities``: tensors to keep zero and non-negative; ``var_to_bounds``: variable -> (low,
+    high), numbers or arrays. Other arguments go to the algorithm.
     """
 
     def __init__(
@@ -106,8 +107,9 @@ class ExternalOptimizerInterface:
     ) -> None:
         """Minimise, then write the result into the variables.
 
-        ``loss_callback`` is called with the values of ``fetches`` at every evaluation of the loss, ``step_callback`` with
-        the packed variables after every iteration; ``run_kwargs`` go to the ``session.run`` that writes.
+        ``loss_callback`` is called with the values of ``fetches`` at every evaluation of the loss,
+        ``step_callback`` with the packed variables after every iteration; ``run_kwargs`` go to the
+        ``session.run`` that writes.
         """
         session = session or get_default_session()
         feeds = dict(feed_dict or {})
@@ -147,14 +149,21 @@ class ExternalOptimizerInterface:
         optimizer_kwargs: Mapping[str, Any],
     ) -> np.ndarray:
         raise NotImplementedError(
-            "To use ExternalOptimizerInterface, subclass from it and implement the _minimize() method."
+            "To use ExternalOptimizerInterface, subclass from it and implement the "
+            "_minimize() method."
         )
 
     def _evaluator(
-        self, tensors: list[Any], session: Any, feeds: dict[Any, Any], fetches: list[Any],
+        self,
+        tensors: list[Any],
+        session: Any,
+        feeds: dict[Any, Any],
+        fetches: list[Any],
         callback: Callable[..., Any] | None,
-    ) -> _Function:  # fmt: skip
-        """A function from the packed variables to the values of ``tensors``, which feeds the variables."""
+    ) -> _Function:
+        """A function from the packed variables to the values of ``tensors``, which feeds the
+        variables.
+        """
 
         def evaluate(x: np.ndarray) -> list[Any]:
             parts = {
@@ -170,7 +179,10 @@ class ExternalOptimizerInterface:
 
 
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
-    """Minimises by ``scipy.optimize.minimize``: ``method`` ("L-BFGS-B" by default), ``options``, ``tol`` are passed on."""
+    """Minimises by ``scipy.optimize.minimize``.
+
+    ``method`` ("L-BFGS-B" by default), ``options``, ``tol`` are passed on.
+    """
 
     _DEFAULT_METHOD = "L-BFGS-B"
 
@@ -208,7 +220,8 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
                 raise ValueError("Bounds must be set using the var_to_bounds argument")
             if key in options:
                 raise ValueError(
-                    f"Optimizer keyword arg '{key}' is set automatically and cannot be injected manually"
+                    f"Optimizer keyword arg '{key}' is set automatically and cannot be "
+                    "injected manually"
                 )
         result = scipy.optimize.minimize(loss_and_gradient, initial_val, **given, **options)
         lines = ["Optimization terminated with:", f"  Message: {result.message}"]

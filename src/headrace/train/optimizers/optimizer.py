@@ -1,8 +1,9 @@
 """The optimizers' base class: gradients of a loss, and the op that applies them.
 
-``minimize`` is ``compute_gradients`` followed by ``apply_gradients``. A subclass says which slots it needs
-(``_create_slots``), makes tensors of its hyperparameters (``_prepare``), adds the update of one variable
-(``_apply_dense``, ``_apply_sparse`` and their ``_resource_`` forms) and may add what comes after all updates (``_finish``).
+``minimize`` is ``compute_gradients`` followed by ``apply_gradients``. A subclass says which slots
+it needs (``_create_slots``), makes tensors of its hyperparameters (``_prepare``), adds the update
+of one variable (``_apply_dense``, ``_apply_sparse`` and their ``_resource_`` forms) and may add
+what comes after all updates (``_finish``).
 
     train_op = SomeOptimizer(0.1).minimize(loss, global_step=step)
 """
@@ -41,7 +42,8 @@ _VALID = frozenset([dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.floa
 class Optimizer:
     """Base of all optimizers (``tf.train.Optimizer``)."""
 
-    #: gate_gradients: nothing is ordered / an op's gradients are all there before one is used / all gradients are.
+    #: gate_gradients: nothing is ordered / an op's gradients are all there before one is used / all
+    #: gradients are.
     GATE_NONE = 0
     GATE_OP = 1
     GATE_GRAPH = 2
@@ -81,7 +83,8 @@ class Optimizer:
         )
         if all(g is None for g, _ in pairs):
             raise ValueError(
-                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
+                "No gradients provided for any variable, check your graph for ops that do "
+                "not support gradients, "
                 f"between variables {[str(v) for _, v in pairs]} and loss {loss}."
             )
         return self.apply_gradients(pairs, global_step=global_step, name=name)
@@ -95,16 +98,21 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """(gradient, variable) pairs; the gradient is None where the loss does not depend on the variable."""
+        """(gradient, variable) pairs.
+
+        The gradient is None where the loss does not depend on the variable.
+        """
         if callable(loss):
             return self._taped_gradients(loss, var_list, grad_loss)
         if get_default_graph()._is_eager:
             raise RuntimeError(
-                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled."
+                "`loss` passed to Optimizer.compute_gradients should be a function when "
+                "eager execution is enabled."
             )
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
-                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
+                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
+                "Optimizer.GATE_GRAPH.  "
                 f"Not {gate_gradients}"
             )
         self._assert_valid_dtypes([loss] if grad_loss is None else [loss, grad_loss])
@@ -194,7 +202,10 @@ class Optimizer:
         return sorted(self._slots)
 
     def variables(self) -> list[Any]:
-        """All state of this optimizer in the default graph: slots and what belongs to no single variable."""
+        """All state of this optimizer in the default graph.
+
+        Slots and what belongs to no single variable.
+        """
         graph = state_graph()
         found = [v for v in self._non_slot_variables() if op_of(v).graph is graph]
         for named in self._slots.values():

@@ -1,7 +1,8 @@
 """The base of TF 2's optimizers (``tf.optimizers.Optimizer``), eagerly, in functions and in graphs.
 
-An optimizer has *hyperparameters* (numbers that become variables, schedules, or functions), slots per variable and a count
-of its steps (``iterations``). A subclass names its slots and adds the update of one variable.
+An optimizer has *hyperparameters* (numbers that become variables, schedules, or functions), slots
+per variable and a count of its steps (``iterations``). A subclass names its slots and adds the
+update of one variable.
 
     opt = tf.optimizers.Adam(0.01)
     opt.minimize(lambda: loss(w), [w])
@@ -64,7 +65,10 @@ class OptimizerV2:
             old.assign(value)
 
     def _get_hyper(self, name: str, dtype: Any = None) -> Any:
-        """A hyperparameter: a schedule as it is, a function's value, or the variable that holds the number."""
+        """A hyperparameter.
+
+        A schedule as it is, a function's value, or the variable that holds the number.
+        """
         value = self._hyper[name]
         if isinstance(value, LearningRateSchedule):
             return value
@@ -136,7 +140,8 @@ class OptimizerV2:
     def iterations(self, variable: Any) -> None:
         if self._iterations is not None:
             raise RuntimeError(
-                "Cannot set `iterations` to a new Variable after the Optimizer weights have been created"
+                "Cannot set `iterations` to a new Variable after the Optimizer weights "
+                "have been created"
             )
         self._iterations = variable
 
@@ -149,7 +154,9 @@ class OptimizerV2:
         name: str | None = None,
         tape: Any = None,
     ) -> Any:
-        """One step down ``loss``, a function without arguments (or a tensor, with the tape that recorded it)."""
+        """One step down ``loss``, a function without arguments (or a tensor, with the tape that
+        recorded it).
+        """
         pairs = self._compute_gradients(loss, var_list, grad_loss, tape)
         return self.apply_gradients(pairs, name=name)
 
@@ -257,9 +264,12 @@ class OptimizerV2:
             start = self._slot_start(var, initializer)
             with init_scope():
                 found = create_variable(
-                    start, trainable=False, name=f"{self._name}/{var._shared_name}/{slot_name}",
-                    dtype=var.dtype, use_resource=True,
-                )  # fmt: skip
+                    start,
+                    trainable=False,
+                    name=f"{self._name}/{var._shared_name}/{slot_name}",
+                    dtype=var.dtype,
+                    use_resource=True,
+                )
             named[slot_name] = found
             self._slot_list.append(found)
         return found
@@ -293,7 +303,8 @@ class OptimizerV2:
         mine = self.weights
         if len(mine) != len(weights):
             raise ValueError(
-                f"You called `set_weights(weights)` on optimizer {self._name} with a  weight list of length "
+                f"You called `set_weights(weights)` on optimizer {self._name} with a  "
+                "weight list of length "
                 f"{len(weights)}, but the optimizer was expecting {len(mine)} weights."
             )
         for variable, value in zip(mine, weights):

@@ -1,4 +1,7 @@
-"""Optimizers with l1 and l2 penalties built into the update: Ftrl, the proximal ones, dual averaging."""
+"""Optimizers with l1 and l2 penalties built into the update.
+
+Ftrl, the proximal ones, dual averaging.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,11 @@ from headrace.train.optimizers.rule_optimizer import RuleOptimizer
 from headrace.train.tensor_helpers import op_of
 
 __all__ = [
-    "AdagradDAOptimizer", "FtrlOptimizer", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer",
-]  # fmt: skip
+    "AdagradDAOptimizer",
+    "FtrlOptimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
+]
 
 
 def _full(var: Any, value: float) -> Tensor:
@@ -25,10 +31,13 @@ def _full(var: Any, value: float) -> Tensor:
 def _regularized(name: str) -> str:
     """The attribute that holds the tensor of an input of the regularized rules."""
     names = {
-        "lr": "learning_rate", "alpha": "learning_rate", "lr_power": "learning_rate_power",
-        "l1": "l1_regularization_strength", "l2": "l2_regularization_strength",
+        "lr": "learning_rate",
+        "alpha": "learning_rate",
+        "lr_power": "learning_rate_power",
+        "l1": "l1_regularization_strength",
+        "l2": "l2_regularization_strength",
         "l2_shrinkage": "l2_shrinkage_regularization_strength",
-    }  # fmt: skip
+    }
     return f"_{names[name]}_tensor"
 
 
@@ -165,7 +174,10 @@ class ProximalAdagradOptimizer(_RegularizedOptimizer):
 
 
 class AdagradDAOptimizer(_RegularizedOptimizer):
-    """Adagrad with dual averaging: each variable is computed anew from its summed gradients and the step."""
+    """Adagrad with dual averaging.
+
+    Each variable is computed anew from its summed gradients and the step.
+    """
 
     def __init__(
         self,

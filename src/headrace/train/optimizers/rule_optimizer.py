@@ -1,7 +1,7 @@
 """Optimizers whose update of a variable is one training op.
 
-The four kinds of update (dense or sparse, reference or resource) are built from the signature of a rule of
-``ops.training_rules``; a subclass says which slot and which tensor stands for which input.
+The four kinds of update (dense or sparse, reference or resource) are built from the signature of a
+rule of ``ops.training_rules``; a subclass says which slot and which tensor stands for which input.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Slot variables: state that an optimizer or a moving average keeps beside a variable (``tf.train.slot_creator``).
+"""Slot variables: state that an optimizer or a moving average keeps beside a variable
+(``tf.train.slot_creator``).
 
-A slot of ``w`` made for "Adam" is called ``w/Adam``, the next one ``w/Adam_1``: the name comes from a variable scope that
-is made unique. Slots are of the same kind (reference or resource) as their primary and never trainable.
+A slot of ``w`` made for "Adam" is called ``w/Adam``, the next one ``w/Adam_1``: the name comes from
+a variable scope that is made unique. Slots are of the same kind (reference or resource) as their
+primary and never trainable.
 """
 
 from __future__ import annotations
@@ -89,7 +91,9 @@ def _variable(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: A
 
 
 def _slice_like(primary: Any, slot: Any) -> None:
-    """The slot of a part of a partitioned variable is saved as the same part of a partitioned slot."""
+    """The slot of a part of a partitioned variable is saved as the same part of a partitioned
+    slot.
+    """
     info = primary._save_slice_info
     own_name = op_of(slot).name[len(op_of(primary).name) + 1 :]
     slot._set_save_slice_info(

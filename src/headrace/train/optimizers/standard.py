@@ -1,4 +1,5 @@
-"""The optimizers of ``tf.train``. Hyperparameters may be numbers, tensors or functions that give either.
+"""The optimizers of ``tf.train``. Hyperparameters may be numbers, tensors or functions that give
+either.
 
 train_op = AdamOptimizer(1e-3).minimize(loss)
 """
@@ -24,10 +25,17 @@ from headrace.train.tensor_helpers import cast, op_of, state_graph
 from headrace.variables.initializers import constant_initializer, ones_initializer
 
 __all__ = [
-    "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer",
-    "GradientDescentOptimizer", "MomentumOptimizer", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer",
+    "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
+    "AdagradOptimizer",
+    "AdamOptimizer",
+    "FtrlOptimizer",
+    "GradientDescentOptimizer",
+    "MomentumOptimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
-]  # fmt: skip
+]
 
 
 class GradientDescentOptimizer(RuleOptimizer):
@@ -63,7 +71,10 @@ class GradientDescentOptimizer(RuleOptimizer):
 
 
 class MomentumOptimizer(RuleOptimizer):
-    """``accum = momentum * accum + grad; var -= learning_rate * accum``; with Nesterov the step looks ahead."""
+    """``accum = momentum * accum + grad.
+
+    Var -= learning_rate * accum``; with Nesterov the step looks ahead.
+    """
 
     def __init__(
         self,
@@ -202,7 +213,10 @@ class AdamOptimizer(RuleOptimizer):
 
 
 class RMSPropOptimizer(RuleOptimizer):
-    """Gradients divided by a running root mean square; ``centered`` takes the mean off (a running variance)."""
+    """Gradients divided by a running root mean square.
+
+    ``centered`` takes the mean off (a running variance).
+    """
 
     def __init__(
         self,

@@ -1,6 +1,8 @@
-"""TF 2's optimizers: ``tf.optimizers.SGD``, ``Adam`` and the others, with Keras's hyperparameters and defaults.
+"""TF 2's optimizers: ``tf.optimizers.SGD``, ``Adam`` and the others, with Keras's hyperparameters
+and defaults.
 
-Updates are the same training operations that TF 1's optimizers use, where there is one for the rule.
+Updates are the same training operations that TF 1's optimizers use, where there is one for the
+rule.
 """
 
 from __future__ import annotations
@@ -26,8 +28,13 @@ class SGD(OptimizerV2):
     _hyper_names = ("momentum",)
 
     def __init__(
-        self, learning_rate: Any = 0.01, momentum: Any = 0.0, nesterov: bool = False, name: str = "SGD", **kwargs: Any
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.01,
+        momentum: Any = 0.0,
+        nesterov: bool = False,
+        name: str = "SGD",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name, **kwargs)
         self._hyper = {"learning_rate": kwargs.get("lr", learning_rate), "momentum": momentum}
         self._momentum = _is_nonzero(momentum)
@@ -45,18 +52,29 @@ class SGD(OptimizerV2):
         if not self._momentum:
             return apply_op("ResourceApplyGradientDescent", var.handle, self._rate(dtype), grad)
         return apply_op(
-            "ResourceApplyKerasMomentum", var.handle, self.get_slot(var, "momentum").handle, self._rate(dtype), grad,
-            self._get_hyper("momentum", dtype), use_nesterov=self.nesterov,
-        )  # fmt: skip
+            "ResourceApplyKerasMomentum",
+            var.handle,
+            self.get_slot(var, "momentum").handle,
+            self._rate(dtype),
+            grad,
+            self._get_hyper("momentum", dtype),
+            use_nesterov=self.nesterov,
+        )
 
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         if not self._momentum:
             return apply_op("ResourceScatterAdd", var.handle, indices, -grad * self._rate(dtype))
         return apply_op(
-            "ResourceSparseApplyKerasMomentum", var.handle, self.get_slot(var, "momentum").handle, self._rate(dtype),
-            grad, indices, self._get_hyper("momentum", dtype), use_nesterov=self.nesterov,
-        )  # fmt: skip
+            "ResourceSparseApplyKerasMomentum",
+            var.handle,
+            self.get_slot(var, "momentum").handle,
+            self._rate(dtype),
+            grad,
+            indices,
+            self._get_hyper("momentum", dtype),
+            use_nesterov=self.nesterov,
+        )
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "nesterov": self.nesterov}
@@ -68,12 +86,20 @@ class _TwoMoments(OptimizerV2):
     _hyper_names = ("beta_1", "beta_2")
 
     def __init__(
-        self, learning_rate: Any, beta_1: Any, beta_2: Any, epsilon: float | None, name: str, kwargs: dict[str, Any]
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any,
+        beta_1: Any,
+        beta_2: Any,
+        epsilon: float | None,
+        name: str,
+        kwargs: dict[str, Any],
+    ) -> None:
         super().__init__(name, **kwargs)
         self._hyper = {
-            "learning_rate": kwargs.get("lr", learning_rate), "beta_1": beta_1, "beta_2": beta_2,
-        }  # fmt: skip
+            "learning_rate": kwargs.get("lr", learning_rate),
+            "beta_1": beta_1,
+            "beta_2": beta_2,
+        }
         self.epsilon = 1e-7 if epsilon is None else epsilon
 
     def _create_slots(self, var_list: list[Any]) -> None:
@@ -96,12 +122,20 @@ class _TwoMoments(OptimizerV2):
 
 
 class Adam(_TwoMoments):
-    """Steps by running means of the gradient and of its square (https://arxiv.org/abs/1412.6980)."""
+    """Steps by running means of the gradient and of its square
+    (https://arxiv.org/abs/1412.6980).
+    """
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_1: Any = 0.9, beta_2: Any = 0.999, epsilon: float = 1e-7,
-        amsgrad: bool = False, name: str = "Adam", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: Any = 0.9,
+        beta_2: Any = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        name: str = "Adam",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, kwargs)
         self.amsgrad = amsgrad
 
@@ -150,9 +184,14 @@ class Adamax(_TwoMoments):
     """Adam with the maximum norm."""
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_1: Any = 0.9, beta_2: Any = 0.999, epsilon: float = 1e-7,
-        name: str = "Adamax", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: Any = 0.9,
+        beta_2: Any = 0.999,
+        epsilon: float = 1e-7,
+        name: str = "Adamax",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, kwargs)
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
@@ -188,9 +227,14 @@ class Nadam(_TwoMoments):
     """Adam with Nesterov momentum."""
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_1: Any = 0.9, beta_2: Any = 0.999, epsilon: float = 1e-7,
-        name: str = "Nadam", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: Any = 0.9,
+        beta_2: Any = 0.999,
+        epsilon: float = 1e-7,
+        name: str = "Nadam",
+        **kwargs: Any,
+    ) -> None:
         decay = kwargs.pop("schedule_decay", 0.004)
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, kwargs)
         self._schedule_decay = decay
@@ -261,9 +305,15 @@ class RMSprop(OptimizerV2):
     _hyper_names = ("rho", "momentum")
 
     def __init__(
-        self, learning_rate: Any = 0.001, rho: Any = 0.9, momentum: Any = 0.0, epsilon: float = 1e-7,
-        centered: bool = False, name: str = "RMSprop", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: float = 1e-7,
+        centered: bool = False,
+        name: str = "RMSprop",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name, **kwargs)
         self._hyper = {
             "learning_rate": kwargs.get("lr", learning_rate),
@@ -291,9 +341,15 @@ class RMSprop(OptimizerV2):
         names = ("mg", "rms", "momentum") if self.centered else ("rms", "momentum")
         kind = "CenteredRMSProp" if self.centered else "RMSProp"
         return apply_op(
-            prefix + kind, var.handle, *(self.get_slot(var, n).handle for n in names), self._rate(dtype),
-            self._get_hyper("rho", dtype), self._get_hyper("momentum", dtype), cast(self.epsilon, dtype), *grad,
-        )  # fmt: skip
+            prefix + kind,
+            var.handle,
+            *(self.get_slot(var, n).handle for n in names),
+            self._rate(dtype),
+            self._get_hyper("rho", dtype),
+            self._get_hyper("momentum", dtype),
+            cast(self.epsilon, dtype),
+            *grad,
+        )
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         if self._momentum:
@@ -330,9 +386,13 @@ class Adagrad(OptimizerV2):
     """Gradients divided by the root of the sum of all squared gradients."""
 
     def __init__(
-        self, learning_rate: Any = 0.001, initial_accumulator_value: float = 0.1, epsilon: float = 1e-7,
-        name: str = "Adagrad", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        initial_accumulator_value: float = 0.1,
+        epsilon: float = 1e-7,
+        name: str = "Adagrad",
+        **kwargs: Any,
+    ) -> None:
         if initial_accumulator_value < 0.0:
             raise ValueError(
                 f"initial_accumulator_value must be non-negative: {initial_accumulator_value}"
@@ -349,8 +409,11 @@ class Adagrad(OptimizerV2):
     def _inputs(self, var: Any) -> list[Any]:
         dtype = var.dtype.base_dtype
         return [
-            var.handle, self.get_slot(var, "accumulator").handle, self._rate(dtype), cast(self.epsilon, dtype),
-        ]  # fmt: skip
+            var.handle,
+            self.get_slot(var, "accumulator").handle,
+            self._rate(dtype),
+            cast(self.epsilon, dtype),
+        ]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return apply_op("ResourceApplyAdagradV2", *self._inputs(var), grad)
@@ -372,8 +435,13 @@ class Adadelta(OptimizerV2):
     _hyper_names = ("rho",)
 
     def __init__(
-        self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: float = 1e-7, name: str = "Adadelta", **kwargs: Any
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: float = 1e-7,
+        name: str = "Adadelta",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name, **kwargs)
         self._hyper = {"learning_rate": kwargs.get("lr", learning_rate), "rho": rho}
         self.epsilon = 1e-7 if epsilon is None else epsilon
@@ -387,9 +455,13 @@ class Adadelta(OptimizerV2):
     def _inputs(self, var: Any) -> list[Any]:
         dtype = var.dtype.base_dtype
         return [
-            var.handle, self.get_slot(var, "accum_grad").handle, self.get_slot(var, "accum_var").handle,
-            self._rate(dtype), self._get_hyper("rho", dtype), cast(self.epsilon, dtype),
-        ]  # fmt: skip
+            var.handle,
+            self.get_slot(var, "accum_grad").handle,
+            self.get_slot(var, "accum_var").handle,
+            self._rate(dtype),
+            self._get_hyper("rho", dtype),
+            cast(self.epsilon, dtype),
+        ]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return apply_op("ResourceApplyAdadelta", *self._inputs(var), grad)
@@ -405,28 +477,39 @@ class Ftrl(OptimizerV2):
     """Follow the regularised leader."""
 
     _hyper_names = (
-        "learning_rate_power", "l1_regularization_strength", "l2_regularization_strength",
-    )  # fmt: skip
+        "learning_rate_power",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+    )
 
     def __init__(
-        self, learning_rate: Any = 0.001, learning_rate_power: Any = -0.5, initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0, l2_regularization_strength: Any = 0.0, name: str = "Ftrl",
-        l2_shrinkage_regularization_strength: float = 0.0, beta: float = 0.0, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        learning_rate_power: Any = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        name: str = "Ftrl",
+        l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name, **kwargs)
         if initial_accumulator_value < 0.0:
             raise ValueError(
-                f"initial_accumulator_value {initial_accumulator_value} needs to be positive or zero"
+                f"initial_accumulator_value {initial_accumulator_value} needs to be "
+                "positive or zero"
             )
         if learning_rate_power > 0.0:
             raise ValueError(
                 f"learning_rate_power {learning_rate_power} needs to be negative or zero"
             )
         self._hyper = {
-            "learning_rate": kwargs.get("lr", learning_rate), "learning_rate_power": learning_rate_power,
+            "learning_rate": kwargs.get("lr", learning_rate),
+            "learning_rate_power": learning_rate_power,
             "l1_regularization_strength": l1_regularization_strength,
             "l2_regularization_strength": l2_regularization_strength,
-        }  # fmt: skip
+        }
         self._initial_accumulator_value = initial_accumulator_value
         self._shrinkage = l2_shrinkage_regularization_strength
         self._beta = beta
@@ -447,9 +530,15 @@ class Ftrl(OptimizerV2):
         if self._shrinkage > 0.0:
             kind, strengths = "FtrlV2", [*strengths, cast(self._shrinkage, dtype)]
         return apply_op(
-            prefix + kind, var.handle, self.get_slot(var, "accumulator").handle, self.get_slot(var, "linear").handle,
-            *grad, rate, *strengths, self._get_hyper("learning_rate_power", dtype),
-        )  # fmt: skip
+            prefix + kind,
+            var.handle,
+            self.get_slot(var, "accumulator").handle,
+            self.get_slot(var, "linear").handle,
+            *grad,
+            rate,
+            *strengths,
+            self._get_hyper("learning_rate_power", dtype),
+        )
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return self._updated("ResourceApply", [grad], var)

@@ -1,4 +1,7 @@
-"""``tf.summary.FileWriter``: event files that TensorBoard shows, and ``tf.train.summary_iterator``."""
+"""``tf.summary.FileWriter``.
+
+Event files that TensorBoard shows, and ``tf.train.summary_iterator``.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,8 @@ class FileWriter:
     ) -> None:
         if session is not None:
             raise NotImplementedError(
-                "FileWriter(session=...) is for summary ops of TF 2's kind, which Headrace does not have; leave it out"
+                "FileWriter(session=...) is for summary ops of TF 2's kind, which "
+                "Headrace does not have; leave it out"
             )
         self._logdir = os.fspath(logdir)
         self._max_queue, self._flush_secs = max_queue, flush_secs

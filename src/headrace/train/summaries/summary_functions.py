@@ -82,7 +82,9 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """A summary op with a tensor as it is, for a TensorBoard plugin named in ``summary_metadata``."""
+    """A summary op with a tensor as it is, for a TensorBoard plugin named in
+    ``summary_metadata``.
+    """
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
     metadata = summary_metadata if summary_metadata is not None else SummaryMetadata()
@@ -113,7 +115,9 @@ def text(name: str, tensor: Tensor, collections: Sequence[str] | None = None) ->
 def merge(
     inputs: Sequence[Tensor], collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
-    """One summary op that gives the values of several. The same tag twice is an error of the run."""
+    """One summary op that gives the values of several. The same tag twice is an error of the
+    run.
+    """
     if name is not None:
         name = clean_tag(name)
     with name_scope(name, "Merge", list(inputs)):

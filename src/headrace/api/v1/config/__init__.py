@@ -1,4 +1,7 @@
-"""``tf.config``: the devices of this machine. There is one, the processor; settings of GPUs have nothing to act on."""
+"""``tf.config``.
+
+The devices of this machine. There is one, the processor; settings of GPUs have nothing to act on.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from headrace.api.missing import module_getattr
 from headrace.api.v1.config import experimental, threading
 
 __all__ = [
-    "PhysicalDevice", "experimental", "experimental_functions_run_eagerly", "experimental_run_functions_eagerly",
-    "functions_run_eagerly", "get_soft_device_placement", "list_logical_devices", "list_physical_devices",
-    "run_functions_eagerly", "set_soft_device_placement", "threading",
+    "PhysicalDevice", "experimental", "experimental_functions_run_eagerly",
+    "experimental_run_functions_eagerly", "functions_run_eagerly", "get_soft_device_placement",
+    "list_logical_devices", "list_physical_devices", "run_functions_eagerly",
+    "set_soft_device_placement", "threading",
 ]  # fmt: skip
 
 

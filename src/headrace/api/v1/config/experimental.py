@@ -7,8 +7,8 @@ from typing import Any
 from headrace.api.missing import module_getattr
 
 __all__ = [
-    "get_memory_growth", "get_visible_devices", "list_logical_devices", "list_physical_devices", "set_memory_growth",
-    "set_visible_devices",
+    "get_memory_growth", "get_visible_devices", "list_logical_devices", "list_physical_devices",
+    "set_memory_growth", "set_visible_devices",
 ]  # fmt: skip
 
 

@@ -6,8 +6,8 @@ from headrace.kernels import accel
 from headrace.runtime import thread_pool as pool
 
 __all__ = [
-    "get_inter_op_parallelism_threads", "get_intra_op_parallelism_threads", "set_inter_op_parallelism_threads",
-    "set_intra_op_parallelism_threads",
+    "get_inter_op_parallelism_threads", "get_intra_op_parallelism_threads",
+    "set_inter_op_parallelism_threads", "set_intra_op_parallelism_threads",
 ]  # fmt: skip
 
 _settings = {"inter": 0, "intra": 0}
@@ -29,5 +29,7 @@ def get_inter_op_parallelism_threads() -> int:
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Remembered: the operations of one run come one after the other, each on all of its threads."""
+    """Remembered: the operations of one run come one after the other, each on all of its
+    threads.
+    """
     _settings["inter"] = num_threads

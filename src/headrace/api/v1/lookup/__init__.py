@@ -10,7 +10,8 @@ from headrace.ops.state.table_initializers import (
 from headrace.ops.state.vocabulary_tables import StaticVocabularyTable
 
 __all__ = [
-    "KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable", "TextFileIndex", "TextFileInitializer",
+    "KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable", "TextFileIndex",
+    "TextFileInitializer",
 ]  # fmt: skip
 
 __getattr__ = module_getattr(

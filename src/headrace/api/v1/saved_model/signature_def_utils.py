@@ -9,6 +9,6 @@ from headrace.formats.signatures import (
 )
 
 __all__ = [
-    "build_signature_def", "classification_signature_def", "is_valid_signature", "predict_signature_def",
-    "regression_signature_def",
+    "build_signature_def", "classification_signature_def", "is_valid_signature",
+    "predict_signature_def", "regression_signature_def",
 ]  # fmt: skip

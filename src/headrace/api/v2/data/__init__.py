@@ -18,9 +18,10 @@ from headrace.data.api.readers import TFRecordDatasetV2 as TFRecordDataset
 from headrace.data.api.statistics import measure, stats
 
 __all__ = [
-    "AUTOTUNE", "AutotuneOptions", "Dataset", "DatasetSpec", "FixedLengthRecordDataset", "INFINITE_CARDINALITY", "Iterator",
-    "IteratorSpec", "Options", "TFRecordDataset", "TextLineDataset", "ThreadingOptions", "UNKNOWN_CARDINALITY",
-    "experimental", "measure", "stats",
+    "AUTOTUNE", "AutotuneOptions", "Dataset", "DatasetSpec", "FixedLengthRecordDataset",
+    "INFINITE_CARDINALITY", "Iterator", "IteratorSpec", "Options", "TFRecordDataset",
+    "TextLineDataset", "ThreadingOptions", "UNKNOWN_CARDINALITY", "experimental", "measure",
+    "stats",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("data", __name__)

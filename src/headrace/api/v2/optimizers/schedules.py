@@ -12,8 +12,8 @@ from headrace.train.schedules_v2 import (
 )
 
 __all__ = [
-    "CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
-    "PiecewiseConstantDecay", "PolynomialDecay",
+    "CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay",
+    "LearningRateSchedule", "PiecewiseConstantDecay", "PolynomialDecay",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("optimizers.schedules", __name__)
