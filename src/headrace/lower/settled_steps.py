@@ -29,7 +29,7 @@ from headrace.lower.settling import FIXED, KNOWN, MOVING, STEADY, Settling, Unse
 from headrace.ops.internal.packed_ops import holder
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn import cross_entropy as nn_losses
-from headrace.ops.nn import pooling as nn_pool
+from headrace.ops.nn import pool_ops as nn_pool
 from headrace.program.nodes import Node
 
 __all__ = ["bind_step"]
