@@ -121,12 +121,9 @@ def _traced_dims(value: int, state: RewriteState, depth: int) -> Dims | None:
     node = state.producers.get(value)
     if node is None:
         return None
-    rule = DIMS.get(node.opdef.name)
-    if rule is not None:
-        return rule(node, value, state, depth - 1)
-    if node.opdef.traits.elementwise:
+    if node.opdef.traits.elementwise and node.opdef.name not in DIMS:
         return _broadcast_dims(node, value, state, depth - 1)
-    return None
+    return _dims_by_rule(node, value, state, depth - 1)
 
 
 def dims_after(node: Node, state: RewriteState) -> Dims | None:
@@ -134,10 +131,18 @@ def dims_after(node: Node, state: RewriteState) -> Dims | None:
     program yet.
     """
     out = node.outputs[0]
-    shape, rule = state.values[out].shape, DIMS.get(node.opdef.name)
+    shape = state.values[out].shape
     if shape is not None and None not in shape:
         return shape
-    return None if rule is None else rule(node, out, state, DEPTH - 1)
+    return _dims_by_rule(node, out, state, DEPTH - 1)
+
+
+def _dims_by_rule(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    given = node.opdef.traits.shape_input
+    if given is not None:
+        return parts_of(node.inputs[given], state, depth)
+    rule = DIMS.get(node.opdef.name)
+    return None if rule is None else rule(node, value, state, depth)
 
 
 def _broadcast_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
