@@ -109,8 +109,7 @@ def test_a_late_worker_keeps_no_arrays_alive(monkeypatch: pytest.MonkeyPatch) ->
     assert kept and alive() is None
 
 
-# waiting
-# ----------------------------------------------------------------------------------------------
+# waiting ----------------------------------------------------------------------------------------
 
 
 class _Machine:
