@@ -196,10 +196,6 @@ def _reshape_dims(node: Node, value: int, state: RewriteState, depth: int) -> Di
     return tuple([left if p == -1 else p for p in parts])
 
 
-def _broadcast_to_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
-    return parts_of(node.inputs[1 if node.opdef.name == "BroadcastTo" else 0], state, depth)
-
-
 def _cross_entropy_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
     dims = dims_of(node.inputs[0], state, depth)
     if dims is None or len(dims) != 2:
@@ -398,7 +394,6 @@ DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
         _first,
     ),
     **dict.fromkeys(["MatMul", "_FusedMatMul"], _matmul_dims),
-    **dict.fromkeys(["BroadcastTo", "Fill"], _broadcast_to_dims),
     **dict.fromkeys(
         ["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"],
         _cross_entropy_dims,
