@@ -8,20 +8,18 @@ them and stores what it returns. An operand is
 - ``row``: a vector that is the same for every row (a bias),
 - ``column``: a number for each row.
 
-With ``full`` and ``scalar`` operands alone the items are elements, and ``sizes`` is not read. With a
-``row`` or ``column`` the items are rows, and ``sizes[0]`` is their length. An output may be the same
-array as an input of the same index: an update in place.
+With ``full`` and ``scalar`` operands alone the items are elements, and ``sizes`` is not read. With
+a ``row`` or ``column`` the items are rows, and ``sizes[0]`` is their length. An output may be the
+same array as an input of the same index: an update in place.
 
     def momentum(f, values):
         var, accumulated, gradient, rate, factor = values
         accumulated = accumulated * factor + gradient
         return var - rate * accumulated, accumulated
 
+    array, number = Access("f32"), Access("f32", "scalar")
     source = element_loop(
-        "momentum",
-        [Access("f32"), Access("f32"), Access("f32"), Access("f32", "scalar"), Access("f32", "scalar")],
-        [Access("f32"), Access("f32")],
-        momentum,
+        "momentum", [array, array, array, number, number], [array, array], momentum
     )
     Kernel(source, "momentum").run([v, a, g, rate, factor, v, a], [], v.size, GRAIN)
 """

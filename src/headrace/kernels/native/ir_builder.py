@@ -1,10 +1,10 @@
 """LLVM IR as text, written through typed values.
 
-A :class:`Function` collects instructions. A :class:`Value` is the name of a result with its type: an
-element type (``"f32"``, ``"i64"``, ``"u32"``, ``"bool"``, ``"ptr"``) and a number of lanes (0: a
-scalar, else a vector). Values have Python's operators, numbers beside them become constants of their
-type, and a scalar beside a vector is repeated. Nothing is reordered or contracted: each operation
-rounds once, as NumPy's does, so only ``fma`` is a fused product.
+A :class:`Function` collects instructions. A :class:`Value` is the name of a result with its type:
+an element type (``"f32"``, ``"i64"``, ``"u32"``, ``"bool"``, ``"ptr"``) and a number of lanes (0: a
+scalar, else a vector). Values have Python's operators, numbers beside them become constants of
+their type, and a scalar beside a vector is repeated. Nothing is reordered or contracted: each
+operation rounds once, as NumPy's does, so only ``fma`` is a fused product.
 
     f = Function("axpy", [("x", "ptr"), ("y", "ptr"), ("a", "f32"), ("n", "i64")])
     x, y, a, n = f.arguments
@@ -14,8 +14,8 @@ rounds once, as NumPy's does, so only ``fma`` is a fused product.
         f.store(f.fma(a, v, w), y, loop.index)
     source = module(f)
 
-Bits do not depend on the number of lanes: all operations are lane by lane, but for ``reduce``, whose
-order is fixed (halves).
+Bits do not depend on the number of lanes: all operations are lane by lane, but for ``reduce``,
+whose order is fixed (halves).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """LLVM through ``llvmlite``: from IR text to an address that can be called.
 
 ``load()`` gives the :class:`Llvm` of this process, or raises ImportError with the reason why there
-is none: switched off (HEADRACE_NATIVE=0), not installed, a CPU without AVX2 and FMA. ``available()``
-answers the same without raising.
+is none: switched off (HEADRACE_NATIVE=0), not installed, a CPU without AVX2 and FMA.
+``available()`` answers the same without raising.
 
 Code is made for the CPU that the process runs on, limited as oneDNN is (ONEDNN_MAX_CPU_ISA): with
 ``AVX2``, LLVM may use no AVX-512. Machine code comes from the disk cache where it has been compiled
