@@ -155,7 +155,7 @@ class Traits(NamedTuple):
     calls_user: bool = (
         False  # calls a Python function, which may wait for another operation of the run
     )
-    blocking: bool = False  # may wait for another run
+    blocking: bool = False  # may wait for another run, or for another operation of the same run
 
 
 class OpDef:

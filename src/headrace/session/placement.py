@@ -19,27 +19,33 @@ from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.session.devices import CPU
 
-__all__ = ["LOCAL_TARGETS", "Placement", "check_target"]
+__all__ = ["LOCAL_TARGETS", "Placement", "config_of"]
 
-#: Targets of the servers (``tf.train.Server``) of this process.
-LOCAL_TARGETS: set[str] = set()
+#: Targets of the servers (``tf.train.Server``) of this process that have started, each with the
+#: ConfigProto that the server gives to sessions without one.
+LOCAL_TARGETS: dict[str, Any] = {}
 
 
-def check_target(target: Any) -> None:
-    """The only target is this process, also by the target of one of its servers."""
+def config_of(target: Any, config: Any) -> Any:
+    """A session's ConfigProto: its own, or that of the server at its target.
+
+    The only target is this process, also by the target of one of its servers.
+    """
     if not isinstance(target, (str, bytes)):
         raise TypeError(f"target must be a string, but got {type(target)}")
     if target:
         text = target if isinstance(target, str) else target.decode()
         if text in LOCAL_TARGETS:
-            return
+            return LOCAL_TARGETS[text] if config is None else config
         raise errors.NotFoundError(
             None,
             None,
             f"No session factory registered for the given session options: {{target: "
             f'"{text}"}} Registered factories are '
-            "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out.",
+            "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out, or give "
+            "the target of a tf.train.Server of this process that has started.",
         )
+    return config
 
 
 class Placement:

@@ -36,7 +36,7 @@ from headrace.session.deadlines import check_metadata, run_within, timeout_of
 from headrace.session.events import EVENTS
 from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
 from headrace.session.fetches import plan_fetches
-from headrace.session.placement import Placement, check_target
+from headrace.session.placement import Placement, config_of
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
 
@@ -141,7 +141,7 @@ class BaseSession:
         exact: bool | None = None,
         weights: str = "float32",
     ) -> None:
-        check_target(target)
+        config = config_of(target, config)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and type(config).__name__ != "ConfigProto":
