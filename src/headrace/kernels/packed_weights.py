@@ -19,7 +19,7 @@ from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 from headrace.kernels.numpy.openblas import hold_blas
 
-__all__ = ["INSIDE", "Held", "WeightsWay", "product"]
+__all__ = ["INSIDE", "Held", "WeightsWay", "product", "product_key"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
@@ -54,7 +54,11 @@ class WeightsWay:
 
 
 class Held:
-    """Packed forms of one layer's weights, by what they were packed for."""
+    """Packed forms of one layer's weights, by all that they depend on beside the weights' values.
+
+    A layer and its gradient share one: the key has to tell a matrix from its transpose, which may
+    have the same shape.
+    """
 
     __slots__ = ("forms",)
 
@@ -73,6 +77,11 @@ class Held:
     @property
     def nbytes(self) -> int:
         return sum(int(getattr(f, "nbytes", 0)) for f in list(self.forms.values()))
+
+
+def product_key(y: Any, kind: str = "float32") -> Hashable:
+    """Of the packed form of a matrix as the right factor of a product."""
+    return kind, y.shape, y.strides
 
 
 def product(
@@ -109,7 +118,9 @@ def _packed_product(
     if found is None or not hold_blas():
         return None
     rows = x.shape[0]
-    packed = held.get(kind, lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True))
+    packed = held.get(
+        product_key(y, kind), lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True)
+    )
     if packed is None:
         return None
     inside = None if activation is None else INSIDE.get(activation)
