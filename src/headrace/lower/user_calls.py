@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from headrace.core.tensor import Operation
+from headrace.lower.code_expressions import call_kernel
+from headrace.lower.code_lines import CodeLines
 from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node
@@ -89,19 +91,16 @@ def _any(masks: Iterable[int]) -> int:
     return out
 
 
-def emit_start(code: Any, node: Node, args: list[str]) -> None:
-    """The line that starts a Python function on a thread of its own.
-
-    ``code`` is the generator of codegen.py.
-    """
-    kernel, _, given = code.call(node, args).partition("(")
+def emit_start(code: CodeLines, node: Node, args: list[str]) -> None:
+    """The line that starts a Python function on a thread of its own."""
+    kernel, _, given = call_kernel(code, node, args).partition("(")
     name = f"j{len(code.joining)}"
     code.joining[name] = node
     starter = start if node.opdef.traits.calls_user else start_queue_operation
     code.emit(f"{name} = {code.param(starter.__name__, starter)}({kernel}, {given}", node)
 
 
-def emit_joins(code: Any, statement: PlanStatement | None) -> None:
+def emit_joins(code: CodeLines, statement: PlanStatement | None) -> None:
     """Lines that wait for the functions whose results a statement takes.
 
     At the end and before blocks, for all.
