@@ -17,6 +17,8 @@ import tensorflow as tf  # noqa: E402
 if __name__ == "__main__":
     folder = tempfile.mkdtemp()
     found = summary_programs.run(tf, folder)
+    found.update(summary_programs.media(tf))
+    found.update(summary_programs.old_audio(tf))
     found["events"] = summary_programs.events(tf, folder)
     with open(os.path.join(HERE, "summaries.json"), "w") as f:
         json.dump(found, f, indent=1)

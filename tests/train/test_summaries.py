@@ -24,6 +24,12 @@ def test_as_tensorflow(tmp_path: Path) -> None:
     assert summary_programs.events(tf, str(tmp_path)) == GOLDEN["events"]
 
 
+def test_images_and_sound_as_tensorflow() -> None:
+    found = json.loads(json.dumps({**summary_programs.media(tf), **summary_programs.old_audio(tf)}))
+    for key, value in found.items():
+        assert value == GOLDEN[key], key
+
+
 def test_tensorboard_reads_the_files(tmp_path: Path) -> None:
     accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     with tf.Graph().as_default() as graph, tf.Session() as sess:
@@ -50,3 +56,12 @@ def test_old_names_and_the_cache(tmp_path: Path) -> None:
     tf.summary.FileWriterCache.clear()
     with pytest.raises(ValueError, match="closed"):
         first.add_summary(tf.Summary(), 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("scalar_summary", "tf.summary.scalar"), ("merge_all_summaries", "tf.summary.merge_all")],
+)
+def test_names_from_before_1_0_say_what_took_their_place(old: str, new: str) -> None:
+    with pytest.raises(AttributeError, match=f"removed before .* Use {new}"):
+        getattr(tf, old)

@@ -3,7 +3,10 @@
 from headrace.api.missing import module_getattr
 from headrace.train.summaries.event_files import FileWriter, FileWriterCache
 from headrace.train.summaries.summary_functions import (
+    audio,
+    get_summary_description,
     histogram,
+    image,
     merge,
     merge_all,
     scalar,
@@ -22,7 +25,10 @@ MESSAGES = {
 __all__ = [
     "FileWriter",
     "FileWriterCache",
+    "audio",
+    "get_summary_description",
     "histogram",
+    "image",
     "merge",
     "merge_all",
     "scalar",
