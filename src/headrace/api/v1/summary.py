@@ -1,6 +1,6 @@
 """``tf.summary`` of TF 1: summary ops and event files."""
 
-from headrace.api.missing import module_getattr
+from headrace.api.missing import late, module_getattr
 from headrace.train.summaries.event_files import FileWriter, FileWriterCache
 from headrace.train.summaries.summary_functions import (
     audio,
@@ -36,4 +36,6 @@ __all__ = [
     "text",
 ]
 
-__getattr__ = module_getattr("summary", __name__, messages=MESSAGES)
+LAZY_NAMES = late({"headrace.train.summaries.summary_writers": "all_v2_summary_ops initialize"})
+
+__getattr__ = module_getattr("summary", __name__, messages=MESSAGES, names=LAZY_NAMES)

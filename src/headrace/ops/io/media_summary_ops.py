@@ -17,8 +17,9 @@ from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 from headrace.ops.array.array_shape import invalid
+from headrace.ops.io.summary_ops import new_summary
 
-__all__ = ["AUDIO_SUMMARY", "AUDIO_SUMMARY_V1", "IMAGE_SUMMARY", "scale_to_bytes"]
+__all__ = ["AUDIO_SUMMARY", "AUDIO_SUMMARY_V1", "IMAGE_SUMMARY", "add_audio", "add_images"]
 
 #: A largest value below this counts as zero.
 _ZERO = np.float32(1e-6)
@@ -50,7 +51,7 @@ def scale_to_bytes(image: Array, bad_color: Array) -> Array:
     kind = image.dtype.type
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = image * kind(factor) + kind(offset)
-        pixels = scaled.astype(np.int32).astype(np.uint8)
+        pixels: Array = scaled.astype(np.int32).astype(np.uint8)
     pixels[~finite] = bad_color
     return pixels
 
@@ -78,29 +79,25 @@ def _check_color(bad_color: Array, depth: int | None) -> None:
         )
 
 
-def _image_kernel(
-    xp: ArrayNamespace, tag: Array, tensor: Array, *, max_images: int, bad_color: Any
-) -> bytes:
-    from tensorboard.compat.proto.summary_pb2 import Summary
-
+def add_images(summary: Any, tag: Array, tensor: Array, max_images: int, bad_color: Array) -> None:
+    """Add the first images of a batch to a Summary message."""
     from headrace.ops.image.png import write_png
 
     base, tensor, color = _tag_of(tag, "Tags"), np.asarray(tensor), np.asarray(bad_color)
     _check_images(tensor)
     _check_color(color, tensor.shape[3] if tensor.dtype != np.uint8 else None)
-    summary = Summary()
     for i, image in enumerate(tensor[:max_images]):
         height, width, depth = image.shape
         pixels = image if image.dtype == np.uint8 else scale_to_bytes(image, color[:depth])
         value = summary.value.add(tag=f"{base}/image/{i}" if max_images > 1 else f"{base}/image")
         value.image.height, value.image.width, value.image.colorspace = height, width, depth
         value.image.encoded_image_string = write_png(pixels)
-    return summary.SerializeToString()  # type: ignore[no-any-return]
 
 
-def _audio(tag: Array, tensor: Array, sample_rate: float, max_outputs: int) -> bytes:
-    from tensorboard.compat.proto.summary_pb2 import Summary
-
+def add_audio(
+    summary: Any, tag: Array, tensor: Array, sample_rate: float, max_outputs: int
+) -> None:
+    """Add the first clips of a batch to a Summary message."""
     from headrace.wire.wav import wav_bytes
 
     base, tensor = _tag_of(tag, "Tag"), np.asarray(tensor)
@@ -108,11 +105,8 @@ def _audio(tag: Array, tensor: Array, sample_rate: float, max_outputs: int) -> b
         raise invalid(f"Tensor must be 3-D or 2-D, got: {shapes.show(tensor.shape)}")
     if not sample_rate > 0:
         raise invalid("sample_rate must be > 0")
-    summary = Summary()
     for i, clip in enumerate(tensor[:max_outputs]):
-        frames = clip.reshape(
-            len(clip), -1 if clip.size else clip.shape[-1] if clip.ndim > 1 else 1
-        )
+        frames = clip[:, None] if clip.ndim == 1 else clip
         value = summary.value.add(tag=f"{base}/audio/{i}" if max_outputs > 1 else f"{base}/audio")
         value.audio.sample_rate = sample_rate
         value.audio.num_channels, value.audio.length_frames = frames.shape[1], len(frames)
@@ -121,19 +115,30 @@ def _audio(tag: Array, tensor: Array, sample_rate: float, max_outputs: int) -> b
             value.audio.encoded_audio_string = wav_bytes(frames, max(round(sample_rate), 1))
         except ValueError as error:
             raise errors.InvalidArgumentError(None, None, str(error)) from None
+
+
+def _image_kernel(
+    xp: ArrayNamespace, tag: Array, tensor: Array, *, max_images: int, bad_color: Array
+) -> bytes:
+    summary = new_summary()
+    add_images(summary, tag, tensor, max_images, bad_color)
     return summary.SerializeToString()  # type: ignore[no-any-return]
 
 
 def _audio_kernel(
     xp: ArrayNamespace, tag: Array, tensor: Array, sample_rate: Array, *, max_outputs: int
 ) -> bytes:
-    return _audio(tag, tensor, float(sample_rate), max_outputs)
+    summary = new_summary()
+    add_audio(summary, tag, tensor, float(sample_rate), max_outputs)
+    return summary.SerializeToString()  # type: ignore[no-any-return]
 
 
 def _audio_v1_kernel(
     xp: ArrayNamespace, tag: Array, tensor: Array, *, sample_rate: float, max_outputs: int
 ) -> bytes:
-    return _audio(tag, tensor, float(np.float32(sample_rate)), max_outputs)
+    return _audio_kernel(
+        xp, tag, tensor, np.array(sample_rate, np.float32), max_outputs=max_outputs
+    )
 
 
 IMAGE_SUMMARY = define(

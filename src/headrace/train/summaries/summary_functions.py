@@ -27,6 +27,7 @@ __all__ = [
     "merge",
     "merge_all",
     "scalar",
+    "tag_scope",
     "tensor_summary",
     "text",
 ]
@@ -38,7 +39,7 @@ def clean_tag(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _scope(
+def tag_scope(
     name: str, family: str | None, default: str | None, values: Sequence[Any]
 ) -> Iterator[tuple[str, str]]:
     """The tag, which is the unique name of the op's scope, and the name for the op."""
@@ -71,7 +72,7 @@ def scalar(
       collections: graph collections for the op; ``[GraphKeys.SUMMARIES]`` without this.
       family: a prefix of the tag, by which TensorBoard groups.
     """
-    with _scope(name, family, None, [tensor]) as (tag, scope):
+    with tag_scope(name, family, None, [tensor]) as (tag, scope):
         made = apply(summary_ops.SCALAR_SUMMARY, tag, tensor, name=scope)
     return _collect(made, collections, [GraphKeys.SUMMARIES])
 
@@ -83,7 +84,7 @@ def histogram(
     family: str | None = None,
 ) -> Tensor:
     """A summary op of the distribution of ``values`` (any shape). NaN and infinities are errors."""
-    with _scope(name, family, "HistogramSummary", [values]) as (tag, scope):
+    with tag_scope(name, family, "HistogramSummary", [values]) as (tag, scope):
         made = apply(summary_ops.HISTOGRAM_SUMMARY, tag, values, name=scope)
     return _collect(made, collections, [GraphKeys.SUMMARIES])
 
@@ -105,7 +106,7 @@ def image(
       collections: graph collections for the op; ``[GraphKeys.SUMMARIES]`` without this.
       family: a prefix of the tags, by which TensorBoard groups.
     """
-    with _scope(name, family, None, [tensor]) as (tag, scope):
+    with tag_scope(name, family, None, [tensor]) as (tag, scope):
         made = apply(
             media_summary_ops.IMAGE_SUMMARY, tag, tensor, max_images=max_outputs, name=scope
         )
@@ -130,7 +131,7 @@ def audio(
       collections: graph collections for the op; ``[GraphKeys.SUMMARIES]`` without this.
       family: a prefix of the tags, by which TensorBoard groups.
     """
-    with _scope(name, family, None, [tensor]) as (tag, scope):
+    with tag_scope(name, family, None, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtype=float32, name="sample_rate")
         made = apply(
             media_summary_ops.AUDIO_SUMMARY, tag, tensor, rate, max_outputs=max_outputs, name=scope
@@ -169,7 +170,7 @@ def tensor_summary(
     if summary_description is not None:
         metadata.summary_description = summary_description
     serialized = metadata.SerializeToString()
-    with _scope(name, family, None, [tensor]) as (tag, scope):
+    with tag_scope(name, family, None, [tensor]) as (tag, scope):
         made = apply(summary_ops.TENSOR_SUMMARY, tag, tensor, serialized, name=scope)
     return _collect(made, collections, [GraphKeys.SUMMARIES])
 
