@@ -15,8 +15,8 @@ Signature grammar: ``inputs -> outputs; attributes``.
   (a list of N tensors of one type), ``*Tlist`` (a list of tensors, one type each) and may be
   preceded by ``&`` (reference).
 * an attribute is ``name: kind`` or ``name: kind=default``; kind is bool, int, float, str, shape,
-  tensor (a default is ``uint8[255, 0]``), type, ``type(GROUP)`` or list(kind). Type attributes and N that inputs determine need not
-  be listed. GROUPs: any, number, real, float, inexact, int, index. What a group cannot say
+  tensor (a default is ``uint8[255, 0]``), type, ``type(GROUP)`` or list(kind). Type attributes
+  and N that inputs determine need not be listed. GROUPs: any, number, real, float, inexact, int, index. What a group cannot say
   (TensorFlow's exact types, types without a kernel, least values, allowed strings) is in
   op_limits.txt.
 

@@ -32,7 +32,8 @@ _CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 _DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-#: The bytes of an IDAT chunk; images up to ``_SMALL`` bytes get a smaller window; zlib's longest match.
+#: The bytes of an IDAT chunk; images up to ``_SMALL`` bytes get a smaller window; zlib's longest
+#: match.
 _IDAT_BYTES, _SMALL, _MAX_MATCH = 8192, 16384, 258
 #: Colour type by channels, and back.
 _COLOR = {1: 0, 2: 4, 3: 2, 4: 6}
