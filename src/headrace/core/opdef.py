@@ -18,9 +18,9 @@ Signature grammar: ``inputs -> outputs; attributes``.
   preceded by ``&`` (reference).
 * an attribute is ``name: kind`` or ``name: kind=default``; kind is bool, int, float, str, shape,
   tensor (a default is ``uint8[255, 0]``), type, ``type(GROUP)`` or list(kind). Type attributes
-  and N that inputs determine need not be listed. GROUPs: any, number, real, float, inexact, int, index. What a group cannot say
-  (TensorFlow's exact types, types without a kernel, least values, allowed strings) is in
-  op_limits.txt.
+  and N that inputs determine need not be listed. GROUPs: any, number, real, float, inexact, int,
+  index. What a group cannot say (TensorFlow's exact types, types without a kernel, least values,
+  allowed strings) is in op_limits.txt.
 
 A kernel is ``kernel(xp, *inputs, **attrs)``: it is given the keyword-only parameters that it names,
 from the attributes, and ``rt`` (the :class:`Runtime` of the session) or ``node`` (the
