@@ -11,11 +11,12 @@ from headrace.core.annotations import TensorLike
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import float32, float64, int32, string, uint8
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import fill, reshape, shape, size, transpose, zeros
+from headrace.ops.array.array_shape import reshape, shape, size, transpose
 from headrace.ops.array.basic import stop_gradient
 from headrace.ops.array.casting import cast
-from headrace.ops.array.gathering import one_hot
+from headrace.ops.array.filling import fill, zeros
 from headrace.ops.array.joining import concat, stack
+from headrace.ops.array.one_hot import one_hot
 from headrace.ops.array.ranges import linspace
 from headrace.ops.control.assertions import assert_non_negative, assert_rank, assert_scalar
 from headrace.ops.control.control_flow import cond
