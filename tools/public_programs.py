@@ -1,15 +1,16 @@
 """Run public TensorFlow-1 programs on TensorFlow 1.15 and on Headrace, and compare.
 
-    git clone https://github.com/aymericdamien/TensorFlow-Examples clones/aymericdamien/TensorFlow-Examples
-    python -m tools.public_programs --clones clones --judge /path/to/python3.7-with-tensorflow-1.15
+    git clone https://github.com/nlintz/TensorFlow-Tutorials clones/nlintz/TensorFlow-Tutorials
+    python -m tools.public_programs --clones clones --judge python3.7-with-tensorflow-1.15
 
-The list of repositories, commits and paths is `tools/programs/programs.toml`. No program's code is in
-this repository: clone what you want to run (at the listed commit) to CLONES/OWNER/NAME; others are
-skipped. The programs need what their authors used beside TensorFlow: matplotlib, scikit-learn,
+The list of repositories, commits and paths is `tools/programs/programs.toml`. No program's code is
+in this repository: clone what you want to run (at the listed commit) to CLONES/OWNER/NAME; others
+are skipped. The programs need what their authors used beside TensorFlow: matplotlib, scikit-learn,
 pandas, tqdm. Data is made up by `tools/programs/program_data.py`, `gym` is a small stand-in.
 
-Every program runs in its own copy of the repository, on both engines, with the same seeds. The table
-says how each ended, whether the printed text and numbers agree, the wall time and the time in `run`.
+Every program runs in its own copy of the repository, on both engines, with the same seeds. The
+table says how each ended, whether the printed text and numbers agree, the wall time and the time in
+`run`.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _row(repository: Repository, program: Program, outcomes: dict[str, Outcome])
 def format_table(rows: list[dict]) -> str:
     """The rows as a Markdown table."""
     lines = [
-        "| program | TF 1.15 | Headrace | output | wall s, TF / Headrace | in run s, TF / Headrace |",
+        "| program | TF 1.15 | Headrace | output | wall s, TF / Headrace | in run s, both |",
         "|---|---|---|---|---|---|",
     ]
     for repository in dict.fromkeys(r["repository"] for r in rows):

@@ -187,7 +187,7 @@ def order_units(
 def _put_waiting_first(
     units: list[Unit], users: dict[Unit, list[Unit]], position: dict[Unit, int]
 ) -> None:
-    """Move units back: dequeues behind enqueues, and behind both what no blocking operation needs."""
+    """Move dequeues behind enqueues, and behind both what no blocking operation needs."""
     sources: dict[Unit, list[Unit]] = defaultdict(list)
     for source, found in users.items():
         for user in found:

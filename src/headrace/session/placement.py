@@ -21,8 +21,8 @@ from headrace.session.devices import CPU
 
 __all__ = ["LOCAL_TARGETS", "Placement", "check_target"]
 
-#: Targets of the servers (``tf.train.Server``) of this process that have started, with the ConfigProto of sessions
-#: that bring none.
+#: Targets of the servers (``tf.train.Server``) of this process that have started, with the
+#: ConfigProto of sessions that bring none.
 LOCAL_TARGETS: dict[str, Any] = {}
 
 
