@@ -162,7 +162,7 @@ class _Stretch(NamedTuple):
     position: Value
     keys: list[tuple[Value, Value]]
     stream: Value
-    count: Value  # numbers of a run
+    numbers: Value  # of a run
     runs: Value
     stride: Value  # positions between the starts of two runs
     first: Value  # groups of each run
@@ -191,8 +191,8 @@ def _source(convert: Convert, width: int, is_truncated: bool = False) -> str:
     flags = f.local("bool", lanes) if is_truncated else None
     with f.loop(0, s.runs) as run:
         start = s.position + f.view(run.index * s.stride, "u64")
-        offset = run.index * s.count
-        limit = f.minimum(s.end * width, s.count)
+        offset = run.index * s.numbers
+        limit = f.minimum(s.end * width, s.numbers)
         with f.loop(s.first, s.end, lanes) as loop:
             group = loop.index
             positions = f.ramp("u64", lanes) + f.view(group, "u64")
