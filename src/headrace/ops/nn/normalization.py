@@ -29,7 +29,6 @@ from headrace.ops.nn.nn_common import (
     cast,
     deprecated,
     mul,
-    neg,
     reduce_mean,
     reduce_sum,
     scalar_const,
@@ -453,6 +452,10 @@ def _lrn_norms(xp: Any, flat: Any, depth_radius: int, bias: float, alpha: float)
 def _lrn_kernel(
     xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
 ) -> Any:
+    if depth_radius < 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"depth_radius = {depth_radius} larger than int max or negative"
+        )
     flat = _matrix(xp, x, False)
     norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
     return (flat * norms ** flat.dtype.type(-beta)).reshape(x.shape).astype(x.dtype, copy=False)
@@ -563,16 +566,12 @@ def batch_normalization(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
-        x = convert_to_tensor(x)
-        inv = apply_op("Rsqrt", add(variance, variance_epsilon))
+        inv = apply_op("Rsqrt", variance + variance_epsilon)  # (arrays add up without an op)
         if scale is not None:
-            inv = mul(inv, scale)
-        scaled = mul(x, cast(inv, x._dtype))
-        if offset is not None:
-            shift = sub(offset, mul(mean, inv))
-        else:
-            shift = mul(neg(mean), inv)
-        return add(scaled, cast(shift, x._dtype))
+            inv = inv * scale
+        scaled = x * cast(inv, x.dtype)
+        shift = offset - mean * inv if offset is not None else -mean * inv
+        return scaled + cast(shift, x.dtype)  # type: ignore[no-any-return]
 
 
 def batch_norm_with_global_normalization(
