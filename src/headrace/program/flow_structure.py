@@ -24,7 +24,8 @@ from headrace.core.contexts import Context
 from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control.control_contexts import CondContext, WhileContext
-from headrace.ops.control.control_flow import _LoopVariable, _note_gradient_context
+from headrace.ops.control.control_flow import _note_gradient_context
+from headrace.ops.control.while_loops import _LoopVariable
 
 __all__ = ["find_structure", "place_flat_operations"]
 

@@ -79,6 +79,7 @@ BROADCAST_TO = define(
     grad=_broadcast_to_grad,
     view=True,
     known_inputs=(1,),
+    shape_input=1,
 )
 
 
