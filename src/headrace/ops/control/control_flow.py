@@ -43,7 +43,7 @@ def switch(
     data = convert_to_tensor(data, dtype)
     sides = apply(SWITCH, data, pred, name=name or "Switch")
     note_flat(sides[0])
-    return sides  # type: ignore[return-value]
+    return sides  # type: ignore[no-any-return]
 
 
 Merged = collections.namedtuple("Merged", ["output", "value_index"])
