@@ -64,7 +64,10 @@ _inner(
     array_ops=(_V1, _GEN),
     check_ops=_V1,
     clip_ops=_V1,
-    control_flow_ops=("headrace.ops.control.control_flow", _V1),
+    control_flow_ops=(
+        "headrace.ops.control.control_flow", "headrace.ops.control.while_loops",
+        "headrace.ops.control.case_branches", _V1,
+    ),
     custom_gradient=_V1,
     data_flow_ops=(_V1, _GEN),
     embedding_ops=("headrace.api.v1.nn", _V1),
@@ -454,8 +457,10 @@ class Facade(ModuleType):
         for provider in self._providers:
             try:
                 value = getattr(provider, name)
-            except AttributeError:
-                continue
+            except AttributeError as e:
+                if e.name == name:
+                    continue
+                raise  # the name is there, and making it failed
             if not isinstance(provider, ModuleType) or not name.startswith("_"):
                 self.__dict__[name] = value
             return value
@@ -505,7 +510,7 @@ class _Generated:
         try:
             return generated(name)
         except KeyError:
-            raise AttributeError(name) from None
+            raise AttributeError(name, name=name) from None
 
 
 def _provider(text: str) -> Any:
