@@ -84,8 +84,8 @@ def place_flat_operations(graph: Graph) -> None:
     """
     for op in graph._flat_placed:
         op._context = None
-        for mark in ("_cond_context", "_cond_pred", "_merge_swapped"):
-            op.__dict__.pop(mark, None)
+        op._cond_context = op._cond_pred = None
+        op._merge_swapped = False
     flat = dict.fromkeys(graph._flat_flow)
     inside: dict[Operation, None] = {}
     for op in graph._ops:
@@ -241,9 +241,9 @@ class _Finder:
             found = self._chosen_by(places[0], places[1])
             if found is not None:
                 place, pred, is_swapped = found
-                op.__dict__["_cond_pred"] = pred
+                op._cond_pred = pred
                 if is_swapped:
-                    op.__dict__["_merge_swapped"] = True
+                    op._merge_swapped = True
                 controls = [self.places.get(c, _TOP) for c in op._control_inputs]
                 return self._joined([place, *controls], op) if controls else place
         raise ValueError(

@@ -198,6 +198,7 @@ def reverse_sequence_v2(
     batch_axis: int | None = None,
     name: str | None = None,
 ) -> Tensor:
+    """As ``tf.reverse_sequence``, without the old names of its arguments."""
     return reverse_sequence(input, seq_lengths, seq_axis, batch_axis, name)
 
 
@@ -415,6 +416,10 @@ def space_to_batch_nd(
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """Blocks of the batch dimension moved back into spatial ones, then cropped.
+
+    The inverse of ``space_to_batch_nd``: ``block_shape`` has m sizes, ``crops`` is [m, 2].
+    """
     return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)  # type: ignore[no-any-return]
 
 
@@ -425,6 +430,11 @@ def space_to_batch(
     name: str | None = None,
     block_shape: Any = None,
 ) -> Tensor:
+    """Blocks of height and width moved into the batch dimension, after padding with zeros.
+
+    ``paddings`` is [2, 2]: [[top, bottom], [left, right]]. The padded sizes must be multiples of
+    the block size.
+    """
     n = one_of("block_shape", block_shape, "block_size", block_size)
     out = space_to_batch_nd(
         input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, paddings, name
@@ -436,12 +446,17 @@ def space_to_batch(
 def space_to_batch_v2(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
+    """As ``tf.space_to_batch_nd``: any number of spatial dimensions."""
     return space_to_batch_nd(input, block_shape, paddings, name)
 
 
 def batch_to_space(
     input: Any, crops: Any, block_size: Any, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
+    """Blocks of the batch dimension moved back into height and width, then cropped.
+
+    ``crops`` is [2, 2]: [[top, bottom], [left, right]].
+    """
     n = one_of("block_shape", block_shape, "block_size", block_size)
     out = batch_to_space_nd(
         input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, crops, name
@@ -451,6 +466,7 @@ def batch_to_space(
 
 
 def batch_to_space_v2(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """As ``tf.batch_to_space_nd``; one number as ``block_shape`` means height and width."""
     if isinstance(block_shape, int):
         block_shape = np.array([block_shape, block_shape], np.int32)
     return batch_to_space_nd(input, block_shape, crops, name)
@@ -591,12 +607,14 @@ def depth_to_space(
 def space_to_depth_v2(
     input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
+    """As ``tf.space_to_depth``, with ``data_format`` before ``name``."""
     return space_to_depth(input, block_size, name, data_format)
 
 
 def depth_to_space_v2(
     input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
+    """As ``tf.depth_to_space``, with ``data_format`` before ``name``."""
     return depth_to_space(input, block_size, name, data_format)
 
 
@@ -698,6 +716,10 @@ def extract_image_patches(
 def extract_image_patches_v2(
     images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
 ) -> Tensor:
+    """Patches of pictures, each flattened into the depth dimension.
+
+    ``sizes``, ``strides`` and ``rates`` are [1, rows, columns, 1].
+    """
     return extract_image_patches(images, sizes, strides, rates, padding, name)
 
 

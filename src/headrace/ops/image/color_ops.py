@@ -213,4 +213,5 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+    """Pictures of hue, saturation and value, all in [0, 1], as RGB in [0, 1]."""
     return apply(HSV_TO_RGB, images, name=name)  # type: ignore[no-any-return]

@@ -221,6 +221,7 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
+    """Pictures [batch, height, width, channels] resized by bicubic interpolation, float32."""
     return apply(  # type: ignore[no-any-return]
         RESIZE_BICUBIC,
         images,
