@@ -84,8 +84,8 @@ def place_flat_operations(graph: Graph) -> None:
     """
     for op in graph._flat_placed:
         op._context = None
-        op._cond_context = op._cond_pred = None
-        op._merge_swapped = False
+        op.__dict__.pop("_cond_context", None)
+        op._cond_pred, op._merge_swapped = None, False
     flat = dict.fromkeys(graph._flat_flow)
     inside: dict[Operation, None] = {}
     for op in graph._ops:
