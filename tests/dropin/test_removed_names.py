@@ -1,4 +1,4 @@
-"""Names that NumPy and Python have lost since TensorFlow 1: a program finds them, packages do not."""
+"""Names that NumPy and Python have lost since TensorFlow 1: programs find them, packages do not."""
 
 from __future__ import annotations
 
