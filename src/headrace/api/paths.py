@@ -60,7 +60,7 @@ _inner(
 )  # fmt: skip
 _inner(
     "python.ops",
-    array_ops=(_V1, _GEN),
+    array_ops=("headrace.api.python.array_ops", _V1, _GEN),
     check_ops=_V1,
     clip_ops=_V1,
     control_flow_ops=("headrace.ops.control.control_flow", _V1),
@@ -266,7 +266,7 @@ for _name in (
 for _name in ("metrics", "metrics_impl"):
     PATHS[f"python.ops.{_name}"] = (
         "headrace.api.v1.metrics",
-        "headrace.train.metrics.metric_parts",
+        "headrace.api.python.metrics_impl",
     )
 PATHS["python.ops.confusion_matrix"] = ("headrace.ops.nn.weights_broadcasting", _V1)
 PATHS["python.ops.weights_broadcast_ops"] = ("headrace.ops.nn.weights_broadcasting",)
@@ -339,6 +339,43 @@ _inner(
     input_data=("headrace.data.classic.mnist_files",),
     mnist=("headrace.api.python.mnist_tutorial",),
 )
+_PREPROCESSING = ("headrace.api.contrib.learn_preprocessing", "headrace.data.classic.vocabularies")
+PATHS["contrib.learn.preprocessing"] = _PREPROCESSING
+PATHS["contrib.learn.python.learn.preprocessing"] = _PREPROCESSING
+_inner(
+    "contrib.learn.python.learn.preprocessing",
+    **dict.fromkeys(("categorical", "categorical_vocabulary", "text"), _PREPROCESSING),
+)
+#: Namespaces of contrib -> their inner modules, which all lead to the namespace.
+_CONTRIB_INNER = {
+    "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
+    "memory_stats": "python.ops.memory_stats_ops",
+    "metrics": "python.ops.metric_ops python.metrics.classification",
+    "signal": "python.ops.mel_ops python.ops.spectral_ops python.ops.window_ops",
+    "stateless": "",
+    "tensorboard": "plugins.projector",
+    "training": (
+        "python.training.device_setter python.training.evaluation python.training.hparam "
+        "python.training.training"
+    ),
+}
+
+
+def _contrib_inner(namespace: str, modules: str) -> None:
+    provider = (f"headrace.api.contrib.{namespace}",)
+    PATHS[f"contrib.{namespace}"] = provider
+    for module in modules.split():
+        path = f"contrib.{namespace}"
+        for part in module.split("."):
+            path = f"{path}.{part}"
+            PATHS.setdefault(path, ())
+        PATHS[path] = provider
+
+
+for _namespace, _modules in _CONTRIB_INNER.items():
+    _contrib_inner(_namespace, _modules)
+PATHS["contrib.tensorboard.plugins"] = ("headrace.api.contrib.tensorboard_plugins",)
+PATHS["contrib.tensorboard.plugins.projector"] = ("headrace.api.contrib.projector",)
 _inner("contrib.layers", python=())
 _inner(
     "contrib.layers.python",

@@ -154,21 +154,21 @@ class Graph:
         op._attrs = attrs
         op._context = context
         op._device = ""
-        if self._device_stack:
-            op._device = self._current_device(op)
-            self._devices.add(op._device)
         op._frames = trace.capture(depth) if depth >= 0 else ()
         controls = self._control_ops if control_inputs is None else control_inputs
         op._control_inputs = self._useful_controls(controls, inputs) if controls else ()
         if context is not None:
             op._control_inputs = context.control_inputs_for(op, op._control_inputs)
-        if self._colocation_stack:
-            self._colocate(op)
         if self._attr_scope:
             attrs.update(self._attr_scope)
         if self._gradient_overrides and opdef.name in self._gradient_overrides:
             attrs["_gradient_op_type"] = self._gradient_overrides[opdef.name]
         op._outputs = infer_shapes(op)
+        if self._device_stack:  # device functions may look at the outputs
+            op._device = self._current_device(op)
+            self._devices.add(op._device)
+        if self._colocation_stack:
+            self._colocate(op)
         with self._lock:
             op._id = len(self._ops)
             self._ops.append(op)

@@ -6,7 +6,8 @@ __all__: list[str] = []
 
 _MODULES = (
     "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "learn", "legacy_seq2seq", "lookup",
-    "opt", "rnn", "seq2seq", "slim",
+    "losses", "memory_stats", "metrics", "opt", "rnn", "seq2seq", "signal", "slim", "stateless",
+    "tensorboard", "training",
 )  # fmt: skip
 
 __getattr__ = module_getattr(
