@@ -116,7 +116,8 @@ def _cast(name: str, kind: type, value: Any) -> Any:
     )
     if wrong:
         raise ValueError(f"Could not cast hparam '{name}' of type '{kind}' from value {value!r}")
-    return kind(value)
+    convert: Callable[[Any], Any] = kind
+    return convert(value)
 
 
 class HParams:

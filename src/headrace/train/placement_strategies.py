@@ -51,4 +51,4 @@ def byte_size_load_fn(op: Any) -> int:
     if not shape.is_fully_defined():
         shape = TensorShape(op.get_attr("shape"))
     shape.assert_is_fully_defined()
-    return shape.num_elements() * output.dtype.size
+    return int(shape.num_elements() * output.dtype.size)

@@ -269,7 +269,8 @@ class CategoricalProcessor:
 
 def _rows(x: Any) -> Iterable[Any]:
     """Rows of a matrix, a data frame or an iterable of lists."""
-    return x.values if hasattr(x, "iloc") else x
+    rows: Iterable[Any] = x.values if hasattr(x, "iloc") else x
+    return rows
 
 
 def _is_nan(value: object) -> bool:
