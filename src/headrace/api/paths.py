@@ -278,6 +278,20 @@ PATHS["python.ops.lookup_ops"] = (
 )  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
 PATHS["python.client.timeline"] = ()
+_DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
+_inner(
+    "python.ops.distributions",
+    special_math=("headrace.layers.distributions.normal_functions",),
+    util=("headrace.layers.distributions.logits", "headrace.layers.distributions.bijectors"),
+    **dict.fromkeys(
+        (
+            "bernoulli", "beta", "categorical", "dirichlet", "dirichlet_multinomial",
+            "distribution", "distributions", "exponential", "gamma", "kullback_leibler", "laplace",
+            "multinomial", "normal", "student_t", "transformed_distribution", "uniform",
+        ),
+        _DISTRIBUTIONS,
+    ),
+)  # fmt: skip
 for _name in (
     "basic_session_run_hooks", "checkpoint_management", "checkpoint_utils", "coordinator",
     "device_setter", "evaluation", "input", "monitored_session", "queue_runner",
@@ -348,6 +362,7 @@ _inner(
 )
 #: Namespaces of contrib -> their inner modules, which all lead to the namespace.
 _CONTRIB_INNER = {
+    "distributions": "",
     "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
     "memory_stats": "python.ops.memory_stats_ops",
     "metrics": "python.ops.metric_ops python.metrics.classification",

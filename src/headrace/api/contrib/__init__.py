@@ -5,7 +5,8 @@ from headrace.api.missing import module_getattr
 __all__: list[str] = []
 
 _MODULES = (
-    "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "learn", "legacy_seq2seq", "lookup",
+    "crf", "cudnn_rnn", "data", "distributions", "eager", "framework", "layers", "learn",
+    "legacy_seq2seq", "lookup",
     "losses", "memory_stats", "metrics", "opt", "rnn", "seq2seq", "signal", "slim", "stateless",
     "tensorboard", "training",
 )  # fmt: skip

@@ -169,6 +169,7 @@ LAZY_MODULES = {
     "data": "headrace.api.v1.data",
     "debugging": "headrace.api.v1.debugging",
     "distribute": "headrace.api.v1.distribute",
+    "distributions": "headrace.api.v1.distributions",
     "dtypes": "headrace.api.v1.dtypes",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
