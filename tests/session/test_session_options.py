@@ -78,10 +78,33 @@ def test_absent_devices(device: str, soft: bool) -> None:
             session.run(c)
 
 
-def test_only_what_is_needed_is_placed() -> None:
+def test_interactive_sessions_place_only_what_they_run() -> None:
     with tf.device("/gpu:0"):
         tf.constant(1)
-    assert tf.Session().run(tf.constant(2)) == 2
+    two = tf.constant(2)
+    session = tf.InteractiveSession()
+    assert two.eval() == 2
+    session.close()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device"):
+        tf.Session().run(two)
+    options = tf.GraphOptions(place_pruned_graph=True)
+    assert tf.Session(config=tf.ConfigProto(graph_options=options)).run(two) == 2
+
+
+def test_graph_def_with_shapes() -> None:
+    tf.constant([[1, 2]])
+    options = tf.GraphOptions(infer_shapes=True)
+    session = tf.Session(config=tf.ConfigProto(graph_options=options))
+    assert "_output_shapes" in session.graph_def.node[0].attr
+    assert "_output_shapes" not in tf.Session().graph_def.node[0].attr
+
+
+def test_a_server_has_a_config_for_its_sessions() -> None:
+    server = tf.train.Server.create_local_server(config=tf.ConfigProto(operation_timeout_in_ms=200))
+    dequeued = tf.FIFOQueue(1, tf.float32).dequeue()
+    with tf.Session(server.target) as session:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(dequeued)
 
 
 def test_device_count() -> None:
@@ -141,8 +164,7 @@ def test_tensors_inside_loops() -> None:
     assert s.run(loop) == 7
 
 
-# errors
-# -----------------------------------------------------------------------------------------------
+# errors -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("executor", ["numpy", "reference"])
@@ -166,8 +188,7 @@ def test_errors_of_a_kernel_library_are_named(monkeypatch: pytest.MonkeyPatch) -
         tf.Session().run(tf.nn.softsign(x), {x: [1.0, 2.0]})
 
 
-# time limits
-# --------------------------------------------------------------------------------------------
+# time limits ------------------------------------------------------------------------------------
 
 
 def _endless() -> Any:
@@ -227,8 +248,7 @@ def test_the_run_is_stopped_and_tears_nothing() -> None:
     raise AssertionError("a run that is late goes on for ever")
 
 
-# Python functions
-# ---------------------------------------------------------------------------------------
+# Python functions -------------------------------------------------------------------------------
 
 
 def test_python_functions_that_wait_for_each_other() -> None:

@@ -31,8 +31,9 @@ from headrace.core.infer import static_value
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant, identity, placeholder
 from headrace.ops.control.assertions import Assert
-from headrace.ops.control.control_flow import cond, while_loop
+from headrace.ops.control.control_flow import cond
 from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.control.while_loops import while_loop
 from headrace.ops.math.comparison import logical_and, logical_or
 
 __all__ = ["FOR_HANDLERS", "check_start", "for_stmt", "loop_options", "while_stmt"]
@@ -99,7 +100,8 @@ def while_stmt(
                 "Tensor. This may happen either "
                 "because variables changed type, or when a break or return statement "
                 "inside the loop depends on a "
-                f"Tensor condition. In both cases, changing to a TF loop should remove the error.\n{_LIMITS}"
+                "Tensor condition. In both cases, changing to a TF loop should remove "
+                f"the error.\n{_LIMITS}"
             )
 
 
@@ -244,7 +246,10 @@ def _with_placeholders(
             ]
     except (UnboundLocalError, NameError, TypeError, ValueError, KeyError) as error:
         kinds = [None] * len(start)
-        problem = f"\nNote: AutoGraph tried to define it automatically, but ran into a {type(error).__name__}: {error}"
+        problem = (
+            "\nNote: AutoGraph tried to define it automatically, but ran into a "
+            f"{type(error).__name__}: {error}"
+        )
     finally:
         set_state(start)
     values, shapes_of = [], []

@@ -5,7 +5,9 @@ kernel, a gradient and traits. Nothing may be left out: a definition without a g
 refused here, not at a user's call.
 
     define(
-        "MatMul", "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(number)",
+        "MatMul",
+        "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, "
+        "T: type(number)",
         shape=matmul_shape, kernel=matmul_kernel, grad=matmul_grad,
     )
 
@@ -150,6 +152,7 @@ class Traits(NamedTuple):
     writes: tuple[int, ...] = ()  # reference or handle inputs whose variable it gives a new value
     uninit_ok: bool = False  # a variable that was never set reaches the kernel as None
     known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA
+    shape_input: int | None = None  # the input that is the shape of the (only) result
     data_dependent_shape: bool = False
     host_only: bool = False
     calls_user: bool = (

@@ -26,16 +26,18 @@ from headrace.layers.identifiers import (
 )
 from headrace.layers.input_spec import InputSpec
 from headrace.layers.smart import constant_value, smart_cond
-from headrace.ops.array.array_shape import ones_like, reshape, zeros_like
+from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity, stop_gradient
 from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import ones_like, zeros_like
 from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.reductions import reduce_mean
 from headrace.ops.math.unary import sqrt
 from headrace.ops.nn.activations import relu
+from headrace.ops.nn.moments import moments
 from headrace.ops.nn.normalization import batch_normalization as nn_batch_normalization
-from headrace.ops.nn.normalization import fused_batch_norm, moments
+from headrace.ops.nn.normalization import fused_batch_norm
 from headrace.ops.state.ref_state import assign, assign_sub
 from headrace.variables.initializers import ones_initializer, zeros_initializer
 from headrace.variables.variable import VariableAggregation, VariableSynchronization

@@ -1,6 +1,7 @@
 """``tf.train.batch`` and ``shuffle_batch``: batches of what threads produce one by one.
 
->>> images, labels = tf.train.shuffle_batch([image, label], batch_size=32, capacity=2000, min_after_dequeue=1000)
+>>> images, labels = tf.train.shuffle_batch(
+...     [image, label], batch_size=32, capacity=2000, min_after_dequeue=1000)
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import no_op
 from headrace.ops.array.casting import cast
-from headrace.ops.array.gathering import dynamic_partition
+from headrace.ops.array.partitioning import dynamic_partition
 from headrace.ops.control.control_flow import cond
 from headrace.ops.math.binary import maximum
 from headrace.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
