@@ -1,4 +1,4 @@
-"""``tf.contrib.memory_stats``: TensorFlow has these for GPUs only, here they tell of the process."""
+"""``tf.contrib.memory_stats``: in TensorFlow for GPUs only, here of the process."""
 
 import numpy as np
 

@@ -13,7 +13,6 @@ from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import static_value
 from headrace.core.scopes import name_scope
-from headrace.core.shapes import TensorShape
 from headrace.layers.distributions import bijectors as bijectors_module
 from headrace.layers.distributions.discrete import Categorical, _OverClasses
 from headrace.layers.distributions.distribution import (
@@ -31,7 +30,6 @@ from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
 from headrace.ops.array.gathering import one_hot
 from headrace.ops.array.joining import concat, stack
-from headrace.ops.array.selecting import where_v2
 from headrace.ops.math.comparison import less_equal
 from headrace.ops.math.reductions import reduce_logsumexp, reduce_sum
 from headrace.ops.math.special import lgamma
@@ -585,9 +583,7 @@ class RelaxedBernoulli(TransformedDistribution):
                 allow_nan_stats=allow_nan_stats,
                 name=f"{name}/Logistic",
             )
-        super().__init__(
-            base, bijectors_module.Sigmoid(validate_args=validate_args), name=scope
-        )
+        super().__init__(base, bijectors_module.Sigmoid(validate_args=validate_args), name=scope)
         self._parameters = {k: v for k, v in given.items() if k not in ("self", "__class__")}
 
     @property
@@ -619,9 +615,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         given = dict(locals())
         with name_scope(name, values=[logits, probs, temperature]) as name:
             self._keep_classes(logits, probs, validate_args, name)
-            self._temperature = convert_to_tensor(
-                temperature, self._logits.dtype, "temperature"
-            )
+            self._temperature = convert_to_tensor(temperature, self._logits.dtype, "temperature")
         super().__init__(
             dtype or self._logits.dtype,
             FULLY_REPARAMETERIZED,

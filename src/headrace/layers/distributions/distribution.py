@@ -98,9 +98,7 @@ class Distribution:
         self._validate_args = validate_args
         self._allow_nan_stats = allow_nan_stats
         self._parameters = {
-            k: v
-            for k, v in (parameters or {}).items()
-            if k != "self" and not k.startswith("__")
+            k: v for k, v in (parameters or {}).items() if k != "self" and not k.startswith("__")
         }
         self._graph_parents = parents
         self._name = name
@@ -154,9 +152,7 @@ class Distribution:
         for name, shape in cls.param_shapes(sample_shape).items():
             known = static_value(shape)
             if known is None:
-                raise ValueError(
-                    "sample_shape must be a fully-defined TensorShape or list/tuple"
-                )
+                raise ValueError("sample_shape must be a fully-defined TensorShape or list/tuple")
             found[name] = TensorShape(known)
         return found
 
@@ -285,9 +281,7 @@ class Distribution:
     # densities ----------------------------------------------------------------------------------
     def log_prob(self, value: Any, name: str = "log_prob") -> Any:
         """The logarithm of the density (mass) at ``value``."""
-        return self._of_value(
-            value, name, self._log_prob, lambda x: log(self._prob(x))
-        )
+        return self._of_value(value, name, self._log_prob, lambda x: log(self._prob(x)))
 
     def prob(self, value: Any, name: str = "prob") -> Any:
         """The density (mass) at ``value``."""

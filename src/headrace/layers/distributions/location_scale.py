@@ -382,9 +382,7 @@ class StudentT(ScalarDistribution):
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         normal = random_normal(self._full_shape(n), dtype=self.dtype, seed=seed)
         df = self.df * self._ones()
-        gamma = random_gamma(
-            [n], 0.5 * df, 0.5, self.dtype, gen_new_seed(seed, salt="student_t")
-        )
+        gamma = random_gamma([n], 0.5 * df, 0.5, self.dtype, gen_new_seed(seed, salt="student_t"))
         return normal * rsqrt(gamma / df) * self.scale + self.loc
 
     def _log_prob(self, x: Any) -> Any:

@@ -30,7 +30,7 @@ from headrace.ops.linalg.diagonals import (
 from headrace.ops.linalg.matmul import matmul
 from headrace.ops.math.reductions import reduce_sum
 from headrace.ops.math.unary import abs as abs_of
-from headrace.ops.math.unary import exp, log, square, sqrt
+from headrace.ops.math.unary import exp, log, sqrt, square
 from headrace.ops.nn.activations import softplus
 from headrace.ops.random.random_ops import random_normal
 
@@ -215,9 +215,7 @@ class _MultivariateNormal(Distribution):
 
 
 @RegisterKL(_MultivariateNormal, _MultivariateNormal)
-def _kl_normal(
-    a: _MultivariateNormal, b: _MultivariateNormal, name: str | None = None
-) -> Any:
+def _kl_normal(a: _MultivariateNormal, b: _MultivariateNormal, name: str | None = None) -> Any:
     with name_scope(name, "kl_mvn", values=[*a._graph_parents, *b._graph_parents]):
         shift = b.scale.solvevec(b._center() - a._center())
         if isinstance(a.scale, _Diagonal) and isinstance(b.scale, _Diagonal):
@@ -244,10 +242,12 @@ def _diagonal(
             message = "diagonal part must be positive"
             diag = with_dependencies([assert_positive(diag, message=message)], diag)
         if multiplier is not None:
-            diag += convert_to_tensor(multiplier, diag.dtype, "scale_identity_multiplier")[..., None]
+            diag += convert_to_tensor(multiplier, diag.dtype, "scale_identity_multiplier")[
+                ..., None
+            ]
     else:
-        factor = 1.0 if multiplier is None else multiplier
-        tensor = convert_to_tensor(factor, dtype, "scale_identity_multiplier")
+        one = 1.0 if multiplier is None else multiplier
+        tensor = convert_to_tensor(one, dtype, "scale_identity_multiplier")
         if validate_args:
             tensor = with_dependencies([assert_non_negative(tensor)], tensor)
         diag = tensor[..., None] * ones_like(loc)

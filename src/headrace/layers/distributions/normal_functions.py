@@ -112,9 +112,7 @@ def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
         lower, upper = (kind(s) for s in _SEGMENTS[kind])
         inner = log(_ndtr(maximum(x, lower)))
         below = _log_ndtr_lower(minimum(x, lower), series_order)
-        return where_v2(
-            greater(x, upper), -_ndtr(-x), where_v2(greater(x, lower), inner, below)
-        )
+        return where_v2(greater(x, upper), -_ndtr(-x), where_v2(greater(x, lower), inner, below))
 
 
 def _log_ndtr_lower(x: Any, series_order: int) -> Any:
