@@ -22,14 +22,10 @@ from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
 from headrace.layers.distributions import divergences
-from headrace.ops.array.array_shape import (
-    broadcast_dynamic_shape,
-    broadcast_static_shape,
-    rank,
-    reshape,
-)
+from headrace.ops.array.array_shape import rank, reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity
+from headrace.ops.array.broadcast_shapes import broadcast_dynamic_shape, broadcast_static_shape
 from headrace.ops.array.joining import concat
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.control.assertions import assert_same_float_dtype

@@ -20,9 +20,9 @@ from headrace.layers.distributions.distribution import (
     gen_new_seed,
 )
 from headrace.layers.distributions.divergences import RegisterKL
-from headrace.ops.array.array_shape import fill, ones, ones_like
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import fill, ones, ones_like
 from headrace.ops.array.joining import concat
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.control.assertions import (

@@ -15,8 +15,9 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
 from headrace.layers.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from headrace.layers.distributions.divergences import RegisterKL
-from headrace.ops.array.array_shape import broadcast_static_shape, ones, ones_like, zeros_like
 from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.broadcast_shapes import broadcast_static_shape
+from headrace.ops.array.filling import ones, ones_like, zeros_like
 from headrace.ops.array.joining import concat
 from headrace.ops.control.assertions import assert_non_negative, assert_positive
 from headrace.ops.control.dependencies import with_dependencies
