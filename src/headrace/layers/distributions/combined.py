@@ -128,9 +128,8 @@ class TransformedDistribution(Distribution):
         if self._moves_event:
             drawn = self._distribution.sample([*self._override_event, n], seed=seed)
             return self._moved(drawn, len(self._override_event))
-        shape: Any = concat([[n], [*self._override_batch, *self._override_event]], 0)
-        if not (self._override_batch or self._override_event):
-            shape = [n]
+        inner = [*self._override_batch, *self._override_event]
+        shape = concat([[n], inner], 0) if inner else [n]
         return self._distribution.sample(shape, seed=seed)
 
     @staticmethod

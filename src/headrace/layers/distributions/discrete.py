@@ -536,7 +536,7 @@ class Multinomial(_WithLogits):
     def _log_prob(self, counts: Any) -> Any:
         counts = self._checked(counts)
         density = reduce_sum(counts * log_softmax(self.logits), -1)
-        return density + log_combinations(self.total_count, counts)
+        return density - -log_combinations(self.total_count, counts)
 
     def _mean(self) -> Any:
         return identity(self._mean_val)
