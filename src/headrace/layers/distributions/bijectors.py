@@ -12,8 +12,8 @@ import numpy as np
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
-from headrace.ops.array.array_shape import ones_like, zeros_like
 from headrace.ops.array.basic import constant, identity
+from headrace.ops.array.filling import ones_like, zeros_like
 from headrace.ops.array.gathering import gather
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.linalg.decompositions import matrix_triangular_solve

@@ -25,11 +25,12 @@ from headrace.layers.distributions.distribution import (
 from headrace.layers.distributions.divergences import RegisterKL, kl_divergence
 from headrace.layers.distributions.location_scale import Logistic
 from headrace.layers.distributions.logits import get_logits_and_probs
-from headrace.ops.array.array_shape import ones, ones_like, reshape
+from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
-from headrace.ops.array.gathering import one_hot
+from headrace.ops.array.filling import ones, ones_like
 from headrace.ops.array.joining import concat, stack
+from headrace.ops.array.one_hot import one_hot
 from headrace.ops.math.comparison import less_equal
 from headrace.ops.math.reductions import reduce_logsumexp, reduce_sum
 from headrace.ops.math.special import lgamma
@@ -127,9 +128,8 @@ class TransformedDistribution(Distribution):
         if self._moves_event:
             drawn = self._distribution.sample([*self._override_event, n], seed=seed)
             return self._moved(drawn, len(self._override_event))
-        shape: Any = concat([[n], [*self._override_batch, *self._override_event]], 0)
-        if not (self._override_batch or self._override_event):
-            shape = [n]
+        inner = [*self._override_batch, *self._override_event]
+        shape = concat([[n], inner], 0) if inner else [n]
         return self._distribution.sample(shape, seed=seed)
 
     @staticmethod

@@ -24,12 +24,14 @@ from headrace.layers.distributions.logits import (
     get_logits_and_probs,
     log_combinations,
 )
-from headrace.ops.array.array_shape import ones, ones_like, rank, reshape, transpose, zeros_like
+from headrace.ops.array.array_shape import rank, reshape, transpose
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity
 from headrace.ops.array.casting import cast
-from headrace.ops.array.gathering import one_hot, sequence_mask
+from headrace.ops.array.filling import ones, ones_like, zeros_like
+from headrace.ops.array.gathering import sequence_mask
 from headrace.ops.array.joining import concat
+from headrace.ops.array.one_hot import one_hot
 from headrace.ops.array.selecting import where
 from headrace.ops.control.assertions import assert_equal, assert_positive
 from headrace.ops.control.dependencies import with_dependencies
@@ -534,7 +536,7 @@ class Multinomial(_WithLogits):
     def _log_prob(self, counts: Any) -> Any:
         counts = self._checked(counts)
         density = reduce_sum(counts * log_softmax(self.logits), -1)
-        return density + log_combinations(self.total_count, counts)
+        return density - -log_combinations(self.total_count, counts)
 
     def _mean(self) -> Any:
         return identity(self._mean_val)

@@ -22,14 +22,10 @@ from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
 from headrace.layers.distributions import divergences
-from headrace.ops.array.array_shape import (
-    broadcast_dynamic_shape,
-    broadcast_static_shape,
-    rank,
-    reshape,
-)
+from headrace.ops.array.array_shape import rank, reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity
+from headrace.ops.array.broadcast_shapes import broadcast_dynamic_shape, broadcast_static_shape
 from headrace.ops.array.joining import concat
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.control.assertions import assert_same_float_dtype
@@ -54,7 +50,7 @@ class ReparameterizationType:
         self._rep_type = rep_type
 
     def __repr__(self) -> str:
-        return f"<Reparameterization Type: {self._rep_type}>"
+        return f"<Reparameteriation Type: {self._rep_type}>"
 
 
 FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
@@ -185,7 +181,7 @@ class Distribution:
     def event_shape(self) -> TensorShape:
         return TensorShape(self._event_shape())
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         """The batch shape, as a vector."""
         with self._name_scope(name):
             known = self.batch_shape
@@ -193,7 +189,7 @@ class Distribution:
                 return convert_to_tensor(known.as_list(), dtypes.int32, "batch_shape")
             return self._batch_shape_tensor()
 
-    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
         """The event shape, as a vector."""
         with self._name_scope(name):
             known = self.event_shape

@@ -20,9 +20,9 @@ from headrace.layers.distributions.distribution import (
     gen_new_seed,
 )
 from headrace.layers.distributions.divergences import RegisterKL
-from headrace.ops.array.array_shape import fill, ones, ones_like
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import fill, ones, ones_like
 from headrace.ops.array.joining import concat
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.control.assertions import (
@@ -261,8 +261,7 @@ class Exponential(Gamma):
             given = convert_to_tensor(rate, name="rate")
         one = ones([], dtype=given.dtype)
         super().__init__(one, given, validate_args, allow_nan_stats, scope)
-        self._rate = given
-        self._graph_parents.append(given)
+        self._graph_parents.append(self._rate)
         self._parameters.update(rate=rate, name=name)
         del self._parameters["concentration"]
 
@@ -375,11 +374,11 @@ class Beta(ScalarDistribution):
         )
 
     @property
-    def concentration1(self) -> Tensor:
+    def concentration1(self) -> Any:
         return self._concentration1
 
     @property
-    def concentration0(self) -> Tensor:
+    def concentration0(self) -> Any:
         return self._concentration0
 
     @property
@@ -524,7 +523,7 @@ class Dirichlet(Distribution):
         return with_dependencies([assert_positive(tensor, message=_POSITIVE), rank, two], tensor)
 
     @property
-    def concentration(self) -> Tensor:
+    def concentration(self) -> Any:
         return self._concentration
 
     @property
@@ -640,11 +639,11 @@ class Poisson(ScalarDistribution):
         )
 
     @property
-    def rate(self) -> Tensor:
+    def rate(self) -> Any:
         return self._rate
 
     @property
-    def log_rate(self) -> Tensor:
+    def log_rate(self) -> Any:
         return self._log_rate
 
     @property

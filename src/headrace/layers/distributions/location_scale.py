@@ -25,16 +25,10 @@ from headrace.layers.distributions.normal_functions import (
     ndtr,
     ndtri,
 )
-from headrace.ops.array.array_shape import (
-    broadcast_dynamic_shape,
-    fill,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity
+from headrace.ops.array.broadcast_shapes import broadcast_dynamic_shape
+from headrace.ops.array.filling import fill, ones, ones_like, zeros, zeros_like
 from headrace.ops.array.joining import concat
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.control.assertions import assert_less, assert_positive

@@ -15,8 +15,9 @@ from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape
 from headrace.layers.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from headrace.layers.distributions.divergences import RegisterKL
-from headrace.ops.array.array_shape import broadcast_static_shape, ones, ones_like, zeros_like
 from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.broadcast_shapes import broadcast_static_shape
+from headrace.ops.array.filling import ones, ones_like, zeros_like
 from headrace.ops.array.joining import concat
 from headrace.ops.control.assertions import assert_non_negative, assert_positive
 from headrace.ops.control.dependencies import with_dependencies
@@ -189,10 +190,6 @@ class _MultivariateNormal(Distribution):
     def _prob(self, x: Any) -> Any:
         return exp(self._log_prob(x))
 
-    def _wide(self, value: Any) -> Any:
-        """A statistic with the whole batch shape."""
-        return value + zeros_like(self._center())
-
     def _entropy(self) -> Any:
         one = ones(concat([self.batch_shape_tensor(), self.event_shape_tensor()], 0), self.dtype)
         each = reduce_sum(one * (0.5 * math.log(2.0 * math.pi * math.e)), -1)
@@ -205,13 +202,13 @@ class _MultivariateNormal(Distribution):
         return self._mean()
 
     def _variance(self) -> Any:
-        return self._wide(self.scale.variance())
+        return self.scale.variance()
 
     def _stddev(self) -> Any:
-        return self._wide(self.scale.stddev())
+        return self.scale.stddev()
 
     def _covariance(self) -> Any:
-        return self.scale.covariance() + zeros_like(self._center())[..., None]
+        return self.scale.covariance()
 
 
 @RegisterKL(_MultivariateNormal, _MultivariateNormal)
@@ -250,7 +247,7 @@ def _diagonal(
         tensor = convert_to_tensor(one, dtype, "scale_identity_multiplier")
         if validate_args:
             tensor = with_dependencies([assert_non_negative(tensor)], tensor)
-        diag = tensor[..., None] * ones_like(loc)
+        diag = tensor[..., None] * ones(shape_of(loc)[-1:], tensor.dtype)
     return loc, _Diagonal(diag)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
-from headrace.ops.array.array_shape import fill, zeros_like
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant
+from headrace.ops.array.filling import fill, zeros_like
 from headrace.ops.array.selecting import where_v2
 from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.comparison import greater, less

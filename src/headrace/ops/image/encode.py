@@ -128,14 +128,9 @@ def _png_kernel(xp: Any, image: Any, *, compression: int) -> Any:
         )
     if not -1 <= compression <= 9:
         raise invalid(f"compression should be in [-1,9], got {compression}")
-    if image.dtype == np.uint16:
-        from headrace.ops.image.png import write_png
+    from headrace.ops.image.png import write_png
 
-        return _string(write_png(image, compression))
-    buffer = io.BytesIO()
-    more = {} if compression < 0 else {"compress_level": compression}
-    _picture(image).save(buffer, "PNG", **more)
-    return _string(buffer.getvalue())
+    return _string(write_png(image, compression))
 
 
 def _encode_shape(c: Inference) -> list[Shape]:
