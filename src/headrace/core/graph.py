@@ -166,9 +166,6 @@ class Graph:
         op._attrs = attrs
         op._context = context
         op._device = ""
-        if self._device_stack:
-            op._device = self._current_device(op)
-            self._devices.add(op._device)
         op._frames = trace.capture(depth) if depth >= 0 else ()
         if control_inputs is not None:
             op._control_inputs = _without_direct(control_inputs, inputs)
@@ -185,6 +182,11 @@ class Graph:
         if self._gradient_overrides and opdef.name in self._gradient_overrides:
             attrs["_gradient_op_type"] = self._gradient_overrides[opdef.name]
         op._outputs = infer_shapes(op)
+        if self._device_stack:  # device functions may look at the outputs
+            op._device = self._current_device(op)
+            self._devices.add(op._device)
+        if self._colocation_stack:
+            self._colocate(op)
         with self._lock:
             op._id = len(self._ops)
             self._ops.append(op)
