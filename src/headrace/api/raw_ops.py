@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import headrace.ops  # noqa: F401 (defines the ops)
-from headrace.core.build import apply
+from headrace.core.build import apply_any
 from headrace.core.opdef import ALL_OPS, LOADERS, OpDef
 
 __all__ = ["generated", "parameters", "raw", "snake_case"]
@@ -52,7 +52,7 @@ def _call(opdef: OpDef, given: dict[str, Any], name: str | None) -> Any:
     if missing:
         raise TypeError(f"{opdef.name}() missing the arguments {missing}")
     inputs = [given.pop(i.name) for i in opdef.inputs]
-    return apply(opdef, *inputs, name=name, **given)
+    return apply_any(opdef, *inputs, name=name, **given)
 
 
 @functools.cache

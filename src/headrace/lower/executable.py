@@ -82,7 +82,7 @@ class Executable:
     def run_in(self, state: Any) -> Callable[..., tuple[Any, ...]]:
         """``run`` for one session's state."""
         within = getattr(self.run, "within", None)
-        return self.run if within is None else within(state)  # type: ignore[no-any-return]
+        return self.run if within is None else within(state)
 
 
 def located_error(executable: Executable, error: BaseException) -> BaseException:

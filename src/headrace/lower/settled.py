@@ -212,7 +212,7 @@ class SettledRuns:
                 if found.failures >= OFTEN:
                     _put(table, signature, _general)
                 return made
-            return made if rest is None else rest(state, values, *feeds, *made)  # type: ignore[no-any-return]
+            return made if rest is None else rest(state, values, *feeds, *made)
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:

@@ -523,12 +523,12 @@ def make_call(
         try:
             (value,) = feed_dict.values()
             try:
-                feed = first(value)  # type: ignore[misc]
+                feed = first(value)
             except TensorFed:
                 holder = owner()
                 assert holder is not None
                 (value,) = holder._plain_feeds(feed_dict).values()
-                feed = first(value)  # type: ignore[misc]
+                feed = first(value)
             return rebuild(run(state, values, feed))
         except Exception as error:
             raise_from(error)
@@ -543,8 +543,8 @@ def make_call(
         try:
             a, b = feed_dict.values()
             try:
-                a = first(a)  # type: ignore[misc]
-                b = second(b)  # type: ignore[misc]
+                a = first(a)
+                b = second(b)
             except TensorFed:
                 holder = owner()
                 assert holder is not None
@@ -626,7 +626,7 @@ class Session(BaseSession):
             self.close()
 
     @staticmethod
-    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:  # type: ignore[override]
+    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
         """TF's way to clear the containers of a remote target.
 
         In this process there is nothing to clear.

@@ -236,11 +236,11 @@ def avg_pool2d(
 def poisson(
     shape: Any, lam: Any, dtype: Any = "float32", seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    return random_rejection.random_poisson(lam, shape, dtype, seed, name)  # type: ignore[no-any-return]
+    return random_rejection.random_poisson(lam, shape, dtype, seed, name)
 
 
 def string_length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    return strings.string_length(input, name, unit)  # type: ignore[no-any-return]
+    return strings.string_length(input, name, unit)
 
 
 def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:

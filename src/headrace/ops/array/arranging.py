@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import define
+from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -102,7 +102,7 @@ REVERSE_V1 = define(
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """Reverse the order along the dimensions in ``axis``."""
-    return apply(REVERSE, tensor, axis, name=name)  # type: ignore[no-any-return]
+    return apply(REVERSE, tensor, axis, name=name)
 
 
 reverse_v2 = reverse
@@ -186,7 +186,7 @@ def reverse_sequence(
     if seq is None:
         raise TypeError("reverse_sequence needs seq_axis")
     batch = one_of("batch_axis", batch_axis, "batch_dim", batch_dim) or 0
-    return apply(REVERSE_SEQUENCE, input, seq_lengths, seq_dim=seq, batch_dim=batch, name=name)  # type: ignore[no-any-return]
+    return apply(REVERSE_SEQUENCE, input, seq_lengths, seq_dim=seq, batch_dim=batch, name=name)
 
 
 def reverse_sequence_v2(
@@ -233,7 +233,7 @@ ROLL = define(
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """Shift along dimensions; what leaves at one end comes in at the other."""
-    return apply(ROLL, input, shift, axis, name=name)  # type: ignore[no-any-return]
+    return apply(ROLL, input, shift, axis, name=name)
 
 
 # space and batch --------------------------------------------------------------------------------
@@ -407,11 +407,11 @@ def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
     """Cut space into blocks; each position in a block becomes a batch entry."""
-    return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
+    return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)  # type: ignore[no-any-return]
+    return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)
 
 
 def space_to_batch(
@@ -478,8 +478,8 @@ def required_space_to_batch_paddings(
             return const(pads, name="paddings"), const(
                 np.stack([0 * extra, extra], 1), name="crops"
             )
-        begin, end = apply_op("Unpack", base, num=2, axis=1)
-        full: Any = sizes + begin + end  # type: ignore[operator]
+        begin, end = apply_list(lookup("Unpack"), base, num=2, axis=1)
+        full: Any = sizes + begin + end
         extra_t: Any = (block - full % block) % block
         pads_t = apply_op("Pack", [begin, end + extra_t], axis=1, name="paddings")
         return pads_t, apply_op("Pack", [0 * extra_t, extra_t], axis=1, name="crops")
@@ -574,14 +574,14 @@ def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Blocks of space as channels."""
-    return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)
 
 
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Channels as blocks of space: the inverse of ``space_to_depth``."""
-    return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)
 
 
 def space_to_depth_v2(
@@ -677,7 +677,7 @@ def extract_image_patches(
 ) -> Tensor:
     """Windows of an image, each as one long channel vector."""
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         EXTRACT_IMAGE_PATCHES,
         images,
         ksizes=ksizes,

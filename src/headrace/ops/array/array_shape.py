@@ -17,12 +17,12 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import convert, dtypes, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor, make_const
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape, TensorShape
@@ -89,12 +89,12 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     """The shape of a tensor, as a vector; a constant if it is known already."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
-        return apply_op("Cast", sparse, DstT=out_type, name=name)  # type: ignore[no-any-return]
+        return apply_op("Cast", sparse, DstT=out_type, name=name)
     tensor = input if isinstance(input, Tensor) else convert_to_tensor(input)
     known = shapes.known(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Shape")
-    return apply(SHAPE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(SHAPE, tensor, out_type=out_type, name=name)
 
 
 def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
@@ -102,7 +102,7 @@ def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) 
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    return apply(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply_list(SHAPE_N, input, out_type=out_type, name=name)
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
@@ -110,12 +110,12 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         dims = apply_op("Cast", sparse, DstT=out_type)
-        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)  # type: ignore[no-any-return]
+        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)
     tensor = convert_to_tensor(input)
     known = shapes.num_elements(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Size")
-    return apply(SIZE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(SIZE, tensor, out_type=out_type, name=name)
 
 
 def size_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
@@ -130,7 +130,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     tensor = convert_to_tensor(input)
     if tensor._shape is not None:
         return const(len(tensor._shape), name=name or "Rank")
-    return apply(RANK, tensor, name=name)  # type: ignore[no-any-return]
+    return apply(RANK, tensor, name=name)
 
 
 # reshaping --------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ RESHAPE = define(
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements in another shape; one dimension may be -1."""
-    return apply(RESHAPE, tensor, shape, name=name)  # type: ignore[no-any-return]
+    return apply(RESHAPE, tensor, shape, name=name)
 
 
 def _expand_shape(c: Inference) -> list[Shape]:
@@ -227,7 +227,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     axis = one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
-    return apply(EXPAND_DIMS, input, axis, name=name)  # type: ignore[no-any-return]
+    return apply(EXPAND_DIMS, input, axis, name=name)
 
 
 def expand_dims_v2(input: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -291,7 +291,7 @@ def squeeze(
         axis = ()
     elif not isinstance(axis, (list, tuple)):
         axis = (axis,)
-    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)  # type: ignore[no-any-return]
+    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)
 
 
 def squeeze_v2(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -342,7 +342,7 @@ def _inverse_perm(perm: Tensor) -> Tensor:
     value = static_value(perm)
     if value is not None:
         return const(np.argsort(value % value.size) if value.size else value, perm._dtype)
-    return apply_op("InvertPermutation", perm)  # type: ignore[no-any-return]
+    return apply_op("InvertPermutation", perm)
 
 
 TRANSPOSE = define(
@@ -364,14 +364,14 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     a = convert_to_tensor(a)
     opdef = CONJUGATE_TRANSPOSE if conjugate and a.dtype.is_complex else TRANSPOSE
     if perm is not None:
-        return apply(opdef, a, perm, name=name or "transpose")  # type: ignore[no-any-return]
+        return apply(opdef, a, perm, name=name or "transpose")
     if a._shape is not None:
         order = np.arange(len(a._shape) - 1, -1, -1, dtype=np.int32)
-        return apply(opdef, a, order, name=name or "transpose")  # type: ignore[no-any-return]
+        return apply(opdef, a, order, name=name or "transpose")
     with name_scope(name, "transpose", [a]) as scope:
         n = rank(a)
-        descending = (n - 1) - apply_op("Range", const(0), n, const(1))  # type: ignore[operator]
-        return apply(opdef, a, descending, name=scope)  # type: ignore[no-any-return]
+        descending = (n - 1) - apply_op("Range", const(0), n, const(1))
+        return apply(opdef, a, descending, name=scope)
 
 
 def transpose_v2(
@@ -381,7 +381,7 @@ def transpose_v2(
 
 
 def conjugate_transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
-    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)  # type: ignore[no-any-return]
+    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
@@ -447,7 +447,9 @@ def _broadcast_to_grad(op: Operation, grad: Any) -> list[Any]:
             return [grad, None]
         axes = const(axes)
     else:
-        _, axes = apply_op("BroadcastGradientArgs", wanted, shape(x, out_type=wanted._dtype))
+        _, axes = apply_many(
+            lookup("BroadcastGradientArgs"), wanted, shape(x, out_type=wanted._dtype)
+        )
     summed = apply_op("Sum", grad, axes, keep_dims=True)
     return [apply(RESHAPE, summed, shape(x, out_type=wanted._dtype)), None]
 
@@ -460,7 +462,7 @@ BROADCAST_TO = define(
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """Repeat along dimensions of size 1, and new leading ones, until the tensor has ``shape``."""
-    return apply(BROADCAST_TO, input, shape, name=name)  # type: ignore[no-any-return]
+    return apply(BROADCAST_TO, input, shape, name=name)
 
 
 def _broadcast_args_shape(c: Inference) -> list[Shape]:
@@ -486,7 +488,7 @@ BROADCAST_ARGS = define(
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape, as a tensor, of two tensors broadcast against each other."""
-    return apply(BROADCAST_ARGS, shape_x, shape_y)  # type: ignore[no-any-return]
+    return apply(BROADCAST_ARGS, shape_x, shape_y)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
@@ -567,7 +569,7 @@ ONES_LIKE = define(
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` filled with one value."""
-    return apply(FILL, dims, value, name=name)  # type: ignore[no-any-return]
+    return apply(FILL, dims, value, name=name)
 
 
 def _filled(shape: Any, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
@@ -588,7 +590,7 @@ def _filled(shape: Any, value: Any, dtype: Any, name: str | None, default: str) 
             shape = convert_to_tensor(shape if plain is None else shapes.from_plain(plain))
         if shape._shape == ():
             shape = apply(RESHAPE, shape, const([-1]))
-        return apply(FILL, shape, convert_to_tensor(value, dtype), name=scope)  # type: ignore[no-any-return]
+        return apply(FILL, shape, convert_to_tensor(value, dtype), name=scope)
 
 
 def _ops_to_compare(shape: Sequence[Any]) -> int:
@@ -651,7 +653,7 @@ def zeros_like(
             out = zeros(shape(tensor), wanted, scope)
         out.set_shape(tensor.shape)
         return out
-    return apply(ZEROS_LIKE, tensor, name=name or "zeros_like")  # type: ignore[no-any-return]
+    return apply(ZEROS_LIKE, tensor, name=name or "zeros_like")
 
 
 def ones_like(
@@ -702,11 +704,11 @@ GUARANTEE_CONST = define(
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor itself, checked against ``shape`` now as far as possible and when it runs."""
-    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")  # type: ignore[no-any-return]
+    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    return apply(GUARANTEE_CONST, input, name=name)  # type: ignore[no-any-return]
+    return apply(GUARANTEE_CONST, input, name=name)
 
 
 # lists that contain tensors ---------------------------------------------------------------------
@@ -732,7 +734,7 @@ def _pack(values: Any, dtype: DType, name: str) -> Tensor:
     """Nested lists with tensors in them as Pack operations; numbers become constants named by position."""
     with name_scope(name) as scope:
         items = [_packable(v, dtype, i) for i, v in enumerate(values)]
-        return apply_op("Pack", items, axis=0, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Pack", items, axis=0, name=scope)
 
 
 def _packable(value: Any, dtype: DType, position: int) -> Tensor:

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import convert, dtypes, infer, shape_fns, shapes
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_list, apply_operation
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, bind_kernel, define
 from headrace.core.shapes import show, to_plain
@@ -113,11 +113,11 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     """A tensor whose value is given with every run."""
     if get_default_graph()._is_eager:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
+    return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
+    return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)
 
 
 def constant(
@@ -197,17 +197,17 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
-    return apply(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
+    return apply_list(IDENTITY_N, list(input), name=name)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    return apply(STOP_GRADIENT, input, name=name)  # type: ignore[no-any-return]
+    return apply(STOP_GRADIENT, input, name=name)
 
 
 def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Tensor:
-    return apply(PREVENT_GRADIENT, input, message=message, name=name)  # type: ignore[no-any-return]
+    return apply(PREVENT_GRADIENT, input, message=message, name=name)
 
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; useful to hang control dependencies on."""
-    return apply(NO_OP, name=name)  # type: ignore[no-any-return]
+    return apply_operation(NO_OP, name=name)

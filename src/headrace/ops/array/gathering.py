@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import (
     convert_to_tensor,
     make_ndarray,
@@ -232,7 +232,7 @@ def gather(
     sparse_read = getattr(params, "sparse_read", None)
     if sparse_read is not None and not batch_dims and type(axis) is int and axis == 0:
         return sparse_read(indices, name=name)  # type: ignore[no-any-return]
-    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 def gather_v2(
@@ -308,7 +308,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
     nd_read = getattr(params, "gather_nd", None)
     if nd_read is not None:
         return nd_read(indices, name=name)  # type: ignore[no-any-return]
-    return apply(GATHER_ND, params, indices, name=name)  # type: ignore[no-any-return]
+    return apply(GATHER_ND, params, indices, name=name)
 
 
 def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) -> Tensor:
@@ -318,7 +318,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
         rank = indices._rank()
         if rank is None or params._rank() is None:
             raise ValueError("tf.gather_nd with batch_dims needs tensors of known rank")
-        if not 0 <= batch < min(rank, params._rank()):  # type: ignore[type-var]
+        if not 0 <= batch < min(rank, params._rank()):
             raise ValueError(
                 f"batch_dims = {batch} must be less than rank(params) and rank(indices)"
             )
@@ -333,7 +333,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
             )
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
-        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")  # type: ignore[no-any-return]
+        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")
 
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
@@ -424,27 +424,27 @@ SCATTER_ND_NON_ALIASING_ADD = define(
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of ``shape`` with ``updates`` added at ``indices``."""
-    return apply(SCATTER_ND, indices, updates, shape, name=name)  # type: ignore[no-any-return]
+    return apply(SCATTER_ND, indices, updates, shape, name=name)
 
 
 def tensor_scatter_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
-    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)
 
 
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)
 
 
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)
 
 
 def scatter_nd_non_aliasing_add(
     input: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
-    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)
 
 
 # partition and stitch ---------------------------------------------------------------------------
@@ -471,7 +471,7 @@ def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
     prefix = shape(partitions)
     count = apply_op("Size", partitions)
     numbers = apply_op("Reshape", apply_op("Range", const(0), count, const(1)), prefix)
-    places = apply(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
+    places = apply_list(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
     given = [
         apply_op("ZerosLike", o) if g is None else convert_to_tensor(g)
         for g, o in zip(grads, op.outputs)
@@ -535,16 +535,16 @@ def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Row i goes into the list entry ``partitions[i]``."""
-    return apply(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
+    return apply_list(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """``merged[indices[m][i]] = data[m][i]``; later entries win."""
-    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)
 
 
 def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)
 
 
 # masks and one-hot ------------------------------------------------------------------------------
@@ -610,7 +610,7 @@ def one_hot(
     on = _with_dtype(1 if on_value is None else on_value, wanted)
     off = _with_dtype(0 if off_value is None else off_value, wanted)
     at = -1 if axis is None else axis
-    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")  # type: ignore[no-any-return]
+    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")
 
 
 def _with_dtype(value: Any, dtype: DType) -> Any:
@@ -654,7 +654,7 @@ INVERT_PERMUTATION = define(
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """``y[x[i]] = i``."""
-    return apply(INVERT_PERMUTATION, x, name=name)  # type: ignore[no-any-return]
+    return apply(INVERT_PERMUTATION, x, name=name)
 
 
 def _unravel_shape(c: Inference) -> list[Shape]:
@@ -676,7 +676,7 @@ UNRAVEL_INDEX = define(
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Flat indices as coordinates, one row per dimension."""
-    return apply(UNRAVEL_INDEX, indices, dims, name=name)  # type: ignore[no-any-return]
+    return apply(UNRAVEL_INDEX, indices, dims, name=name)
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
@@ -749,8 +749,8 @@ def sequence_mask(
             get_default_graph().unique_name("Cast")
         mask = apply_op("Less", row, column)
         if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
-            return mask  # type: ignore[no-any-return]
-        return apply_op("Cast", mask, DstT=dtype)  # type: ignore[no-any-return]
+            return mask
+        return apply_op("Cast", mask, DstT=dtype)
 
 
 # IndexedSlices as tensors -----------------------------------------------------------------------

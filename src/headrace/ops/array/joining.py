@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
@@ -118,7 +118,7 @@ def _concat_pieces(op: Operation, grad: Any, values: list[Tensor], axis: Tensor)
         axis32 = const(at.item() % rank)
     else:
         axis32 = apply_op("FloorMod", axis32, apply_op("Rank", values[0]))
-    offsets = apply(CONCAT_OFFSET, axis32, sizes_t)
+    offsets = apply_list(CONCAT_OFFSET, axis32, sizes_t)
     return [apply_op("Slice", grad, o, s) for o, s in zip(offsets, sizes_t)]
 
 
@@ -158,10 +158,10 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         if at._rank() not in (0, None):
             raise ValueError(f"Shape {at.shape} must have rank 0")
         with name_scope(name or "concat"):
-            return apply_op("Identity", values[0], name=name or "concat")  # type: ignore[no-any-return]
+            return apply_op("Identity", values[0], name=name or "concat")
     if not values:
         raise ValueError("tf.concat needs at least one tensor")
-    return apply(CONCAT, values, axis, name=name or "concat")  # type: ignore[no-any-return]
+    return apply(CONCAT, values, axis, name=name or "concat")
 
 
 # Pack and Unpack --------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
 
 
 def _pack_grad(op: Operation, grad: Any) -> list[Any]:
-    return apply(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])  # type: ignore[no-any-return]
+    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])
 
 
 PACK = define(
@@ -281,7 +281,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     rest = [
         v if isinstance(v, Tensor) else convert_to_tensor(v, first._dtype._base) for v in values[1:]
     ]
-    return apply(PACK, [first, *rest], axis=axis, name=name or "stack")  # type: ignore[no-any-return]
+    return apply(PACK, [first, *rest], axis=axis, name=name or "stack")
 
 
 def _mixed(values: Sequence[Any]) -> bool:
@@ -303,7 +303,7 @@ def unstack(
             num = s[axis]
     if num is None:
         raise ValueError(f"Cannot infer num from shape {value.shape}")
-    return apply(UNPACK, value, num=num, axis=axis, name=name or "unstack")  # type: ignore[no-any-return]
+    return apply_list(UNPACK, value, num=num, axis=axis, name=name or "unstack")
 
 
 def pack(values: Any, axis: int = 0, name: str = "pack") -> Tensor:
@@ -338,7 +338,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
         known = shapes.known(rows[0]._shape[1:] if rows[0]._shape is not None else None)
         if known is None:
             raise ValueError("tf.parallel_stack needs tensors of known shape")
-        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))  # type: ignore[no-any-return]
+        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))
 
 
 # Split ------------------------------------------------------------------------------------------
@@ -457,7 +457,7 @@ def split(
     """Cut into so many equal parts, or into parts of the sizes given (one may be -1)."""
     if isinstance(num_or_size_splits, (int, np.integer, shapes.Dimension)):
         count_more(get_default_graph(), 1)  # TF makes a tensor of the number
-        return apply(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes._shape == ():
         raise ValueError(
@@ -467,7 +467,7 @@ def split(
         num = None if sizes._shape is None else sizes._shape[0]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return apply(SPLIT_V, value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+    return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)
 
 
 # Tile -------------------------------------------------------------------------------------------
@@ -562,7 +562,7 @@ TILE_GRAD = define(
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """Repeat the whole tensor so many times along each dimension."""
-    return apply(TILE, input, multiples, name=name)  # type: ignore[no-any-return]
+    return apply(TILE, input, multiples, name=name)
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
@@ -585,7 +585,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
         raise ValueError("tf.repeat needs a tensor of known rank")
     axis = axis % rank if -rank <= axis < rank else axis
     dims = shape(data, out_type=repeats._dtype)
-    size: Tensor = dims[axis]  # type: ignore[index]
+    size: Tensor = dims[axis]
     each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
     ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
     total = apply_op("Sum", each, const(0), keep_dims=False)
@@ -596,7 +596,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
         "UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32
     )
     which = apply_op("Squeeze", which, squeeze_dims=(0,))
-    return apply_op("GatherV2", data, which, const(axis), name="Reshape")  # type: ignore[no-any-return]
+    return apply_op("GatherV2", data, which, const(axis), name="Reshape")
 
 
 # Pad --------------------------------------------------------------------------------------------
@@ -654,8 +654,8 @@ def _inner(op: Operation, grad: Any) -> Tensor:
     if value is not None:
         begin: Any = const(value[:, 0], paddings._dtype)
     else:
-        begin = apply_op("Unpack", paddings, num=2, axis=1)[0]
-    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))  # type: ignore[no-any-return]
+        begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
+    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))
 
 
 def _pad_v2_grad(op: Operation, grad: Any) -> list[Any]:
@@ -760,10 +760,10 @@ def pad(
     mode = mode.upper()
     if mode == "CONSTANT":
         if type(constant_values) in (int, float) and constant_values == 0:
-            return apply(PAD, tensor, paddings, name=name)  # type: ignore[no-any-return]
-        return apply(PAD_V2, tensor, paddings, constant_values, name=name)  # type: ignore[no-any-return]
+            return apply(PAD, tensor, paddings, name=name)
+        return apply(PAD_V2, tensor, paddings, constant_values, name=name)
     if mode in ("REFLECT", "SYMMETRIC"):
-        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)  # type: ignore[no-any-return]
+        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)
     raise ValueError(f"Unknown padding mode: {mode}")
 
 
@@ -778,4 +778,4 @@ def pad_v2(
 
 
 def mirror_pad(input: Any, paddings: Any, mode: str, name: str | None = None) -> Tensor:
-    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)  # type: ignore[no-any-return]
+    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)

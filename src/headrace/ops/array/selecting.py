@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -129,7 +129,7 @@ def _reduced(grad: Tensor, x: Tensor) -> Any:
     if have is not None and have == full:
         return grad
     size = shape(x)
-    _, axes = apply_op("BroadcastGradientArgs", shape(grad), size)
+    _, axes = apply_many(lookup("BroadcastGradientArgs"), shape(grad), size)
     return apply_op("Reshape", apply_op("Sum", grad, axes, keep_dims=False), size)
 
 
@@ -146,19 +146,19 @@ SELECT_V2 = define(
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """With one argument the indices of what is true; with three, elements of x or y."""
     if x is None and y is None:
-        return apply(WHERE, condition, name=name or "Where")  # type: ignore[no-any-return]
+        return apply(WHERE, condition, name=name or "Where")
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return apply(SELECT, condition, x, y, name=name)  # type: ignore[no-any-return]
+    return apply(SELECT, condition, x, y, name=name)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """``where`` with NumPy's broadcasting."""
     if x is None and y is None:
-        return apply(WHERE, condition, name=name or "Where")  # type: ignore[no-any-return]
+        return apply(WHERE, condition, name=name or "Where")
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return apply(SELECT_V2, condition, x, y, name=name)  # type: ignore[no-any-return]
+    return apply(SELECT_V2, condition, x, y, name=name)
 
 
 # Unique -----------------------------------------------------------------------------------------
@@ -288,11 +288,11 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     """Distinct values in the order of their first occurrence, and for each element the number of
     its value.
     """
-    return Unique(*apply(UNIQUE, x, out_idx=out_idx, name=name))
+    return Unique(*apply_many(UNIQUE, x, out_idx=out_idx, name=name))
 
 
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    return UniqueWithCounts(*apply(UNIQUE_WITH_COUNTS, x, out_idx=out_idx, name=name))
+    return UniqueWithCounts(*apply_many(UNIQUE_WITH_COUNTS, x, out_idx=out_idx, name=name))
 
 
 def _list_diff_kernel(xp: Any, x: Any, y: Any, *, out_idx: Any) -> Any:
@@ -324,11 +324,11 @@ LIST_DIFF = define(
 
 def listdiff(x: Any, y: Any, out_idx: Any = None, name: str | None = None) -> Any:
     """Elements of x that are not in y, and where they are."""
-    return ListDiff(*apply(LIST_DIFF, x, y, out_idx=out_idx or dtypes.int32, name=name))
+    return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=out_idx or dtypes.int32, name=name))
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
-    return ListDiff(*apply(LIST_DIFF, x, y, out_idx=index_dtype, name=name))
+    return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=index_dtype, name=name))
 
 
 # TopK -------------------------------------------------------------------------------------------
@@ -395,8 +395,8 @@ def _top_k_grad(op: Operation, grad: Any, _: Any = None) -> list[Any]:
         return [None, *rest]
     dims: Any = shape(x)
     columns = dims[-1]
-    rows = apply_op("Reshape", indices, apply_op("Pack", [const(-1), shape(indices)[-1]]))  # type: ignore[index]
-    count = shape(rows)[0]  # type: ignore[index]
+    rows = apply_op("Reshape", indices, apply_op("Pack", [const(-1), shape(indices)[-1]]))
+    count = shape(rows)[0]
     start = apply_op("Mul", apply_op("Range", const(0), count, const(1)), columns)
     flat = apply_op(
         "Reshape", apply_op("Add", rows, apply_op("ExpandDims", start, const(-1))), const([-1, 1])
@@ -426,7 +426,7 @@ TOP_K_V2 = define(
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
     """The k largest entries of the last dimension, largest first, and where they are."""
-    return TopKV2(*apply(TOP_K_V2, input, k, sorted=sorted, name=name))
+    return TopKV2(*apply_many(TOP_K_V2, input, k, sorted=sorted, name=name))
 
 
 def _nth_kernel(xp: Any, x: Any, n: Any, *, reverse: bool) -> Any:
@@ -466,7 +466,7 @@ NTH_ELEMENT = define(
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
     """The n-th smallest (``reverse``: largest) entry of the last dimension."""
-    return apply(NTH_ELEMENT, input, n, reverse=reverse, name=name)  # type: ignore[no-any-return]
+    return apply(NTH_ELEMENT, input, n, reverse=reverse, name=name)
 
 
 def _in_top_k(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
@@ -509,7 +509,7 @@ IN_TOP_K_V2 = define(
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each target is among the k largest predictions of its row."""
     with name_scope(name, "in_top_k"):
-        return apply(IN_TOP_K_V2, predictions, targets, k, name="InTopKV2")  # type: ignore[no-any-return]
+        return apply(IN_TOP_K_V2, predictions, targets, k, name="InTopKV2")
 
 
 def in_top_k_v2(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
@@ -571,12 +571,12 @@ def _swap_with_last(values: Tensor, axis: int) -> Tensor:
     last = dims - 1
     every = apply_op("Range", const(0), dims, const(1))
     swapped = apply_op("SelectV2", apply_op("Equal", every, last), at, every)
-    return apply_op("SelectV2", apply_op("Equal", every, at), last, swapped)  # type: ignore[no-any-return]
+    return apply_op("SelectV2", apply_op("Equal", every, at), last, swapped)
 
 
 def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
     """By top-k of everything; ascending order is the descending one of the negated values."""
-    count = shape(values)[-1]  # type: ignore[index]
+    count = shape(values)[-1]
     if direction == "DESCENDING":
         return top_k(values, count)[which]
     result = top_k(apply_op("Neg", values), count)
@@ -614,13 +614,13 @@ UPPER_BOUND = define(
 def lower_bound(
     sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    return apply(LOWER_BOUND, sorted_inputs, values, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(LOWER_BOUND, sorted_inputs, values, out_type=out_type, name=name)
 
 
 def upper_bound(
     sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    return apply(UPPER_BOUND, sorted_inputs, values, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(UPPER_BOUND, sorted_inputs, values, out_type=out_type, name=name)
 
 
 def searchsorted(
@@ -635,13 +635,13 @@ def searchsorted(
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     sequence = convert_to_tensor(sorted_sequence)
     values = convert_to_tensor(values)
-    n, m = shape(sequence)[-1], shape(values)[-1]  # type: ignore[index]
+    n, m = shape(sequence)[-1], shape(values)[-1]
     rows = apply_op("Reshape", sequence, apply_op("Pack", [const(-1), n]))
     wanted = apply_op("Reshape", values, apply_op("Pack", [const(-1), m]))
     found = apply(
         LOWER_BOUND if side == "left" else UPPER_BOUND, rows, wanted, out_type=out_type, name=name
     )
-    return apply_op("Reshape", found, shape(values))  # type: ignore[no-any-return]
+    return apply_op("Reshape", found, shape(values))
 
 
 def _differences(x: Any) -> Tensor:
@@ -651,11 +651,11 @@ def _differences(x: Any) -> Tensor:
     if not is_numeric_tensor(x):
         raise TypeError(f"Expected x to be numeric, instead found: {x}")
     flat: Any = apply_op("Reshape", x, const([-1]))
-    return apply_op("Sub", flat[1:], flat[:-1])  # type: ignore[no-any-return]
+    return apply_op("Sub", flat[1:], flat[:-1])
 
 
 def _all_of(x: Any, name: str) -> Tensor:
-    return apply_op("All", x, _all_axes(x), keep_dims=False, name=name)  # type: ignore[no-any-return]
+    return apply_op("All", x, _all_axes(x), keep_dims=False, name=name)
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
@@ -739,7 +739,7 @@ def edit_distance(
     for label, value in (("Hypothesis", hypothesis), ("Truth", truth)):
         if not hasattr(value, "dense_shape"):
             raise TypeError(f"{label} must be a SparseTensor.")
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         EDIT_DISTANCE,
         hypothesis.indices,
         hypothesis.values,

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes, nest, shapes, specs
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_any, apply_many, apply_op, apply_operation
 from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import static_value
+from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
@@ -34,12 +35,13 @@ def switch(
 ) -> tuple[Tensor, Tensor]:
     """(output_false, output_true)."""
     data = convert_to_tensor(data, dtype)
-    return apply(SWITCH, data, pred, name=name or "Switch")  # type: ignore[no-any-return]
+    made: tuple[Tensor, Tensor] = apply_any(SWITCH, data, pred, name=name or "Switch")
+    return made
 
 
 def merge(inputs: Any, name: str | None = None) -> Any:
     """The one of the inputs that is there, and its index."""
-    return apply(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
+    return apply_many(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
 
 
 # cond -------------------------------------------------------------------------------------------
@@ -66,7 +68,7 @@ def cond(
         pred = convert_to_tensor(pred, dtypes.bool)
         if pred._shape not in (None, ()):
             raise ValueError(f"pred of tf.cond must be a scalar, not of shape {pred.shape}")
-        if_false, if_true = apply(SWITCH, pred, pred, name="Switch")
+        if_false, if_true = apply_many(SWITCH, pred, pred, name="Switch")
         pivot_true = identity(if_true, name="switch_t")
         pivot_false = identity(if_false, name="switch_f")
         pred = identity(pred, name="pred_id")
@@ -271,7 +273,7 @@ def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
 
 def merge_on(if_false: Tensor, if_true: Tensor, pred: Tensor) -> Tensor:
     """A Merge that is known to choose by ``pred``."""
-    out: Tensor = apply(MERGE, [if_false, if_true], name="Merge")[0]
+    out: Tensor = apply_many(MERGE, [if_false, if_true], name="Merge")[0]
     out._op.__dict__["_cond_pred"] = pred
     return out
 
@@ -352,7 +354,7 @@ def _choose(
 def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
     def run() -> Any:
         message = "Input error: None of conditions evaluated as True (tf.case has no default)"
-        check = apply_op("Assert", pred, [constant(message)], summarize=1)
+        check = apply_operation(lookup("Assert"), pred, [constant(message)], summarize=1)
         with get_default_graph().control_dependencies([check]):
             return fn()
 
@@ -368,7 +370,9 @@ def _at_most_one(preds: list[Any]) -> Any:
     message = constant(
         f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True"
     )
-    return apply_op("Assert", apply_op("LessEqual", total, constant(1)), [message], summarize=1)
+    return apply_operation(
+        lookup("Assert"), apply_op("LessEqual", total, constant(1)), [message], summarize=1
+    )
 
 
 def _eager() -> bool:
@@ -549,7 +553,7 @@ def _build_loop(
     _open_regions(graph, context)
     context.Enter()
     try:
-        merges = [apply(MERGE, [e, e], name="Merge")[0] for e in enters]
+        merges = [apply_many(MERGE, [e, e], name="Merge")[0] for e in enters]
         context.pivot = merges[0]._op
         merged = _repack(variables, flat, merges)
         test = convert_to_tensor(cond(*merged), dtypes.bool)
@@ -559,7 +563,7 @@ def _build_loop(
                 f"The condition of tf.while_loop must be a scalar, not of shape {test.shape}"
             )
         loop_cond = apply(LOOP_COND, test, name="LoopCond")
-        switches = [apply(SWITCH, m, loop_cond, name="Switch") for m in merges]
+        switches = [apply_many(SWITCH, m, loop_cond, name="Switch") for m in merges]
         inside = [identity(s[1]) for s in switches]
         context.pivot = inside[0]._op
         packed = _repack(variables, flat, inside)

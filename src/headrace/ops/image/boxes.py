@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_many
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -270,7 +270,7 @@ def non_max_suppression(
     with name_scope(name, "non_max_suppression"):
         iou = convert_to_tensor(iou_threshold, dtypes.float32, name="iou_threshold")
         least = convert_to_tensor(score_threshold, dtypes.float32, name="score_threshold")
-        return apply(NMS_V3, boxes, scores, max_output_size, iou, least)  # type: ignore[no-any-return]
+        return apply(NMS_V3, boxes, scores, max_output_size, iou, least)
 
 
 def non_max_suppression_with_scores(
@@ -283,7 +283,7 @@ def non_max_suppression_with_scores(
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     with name_scope(name, "non_max_suppression_with_scores"):
-        found = apply(
+        found = apply_many(
             NMS_V5, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
         )
         return found[0], found[1]
@@ -299,7 +299,7 @@ def non_max_suppression_padded(
     name: str | None = None,
 ) -> Any:
     with name_scope(name, "non_max_suppression_padded"):
-        return apply(
+        return apply_many(
             NMS_V4,
             boxes,
             scores,
@@ -348,9 +348,9 @@ def non_max_suppression_overlaps(
     name: str | None = None,
 ) -> Tensor:
     with name_scope(name, "non_max_suppression_overlaps"):
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             NMS_OVERLAPS, overlaps, scores, max_output_size, overlap_threshold, score_threshold
-        )  # type: ignore[no-any-return]
+        )
 
 
 # drawing ------------------------------------------------------------------------------------------
@@ -445,5 +445,5 @@ def draw_bounding_boxes(
 
 def draw_bounding_boxes_v2(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
     if colors is None:
-        return apply(DRAW, images, boxes, name=name)  # type: ignore[no-any-return]
-    return apply(DRAW_V2, images, boxes, colors, name=name)  # type: ignore[no-any-return]
+        return apply(DRAW, images, boxes, name=name)
+    return apply(DRAW_V2, images, boxes, colors, name=name)

@@ -390,28 +390,28 @@ LOG_SOFTMAX = define(
 
 def relu(features: Any, name: str | None = None) -> Tensor:
     """max(features, 0)."""
-    return apply(RELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(RELU, features, name=name)
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """min(max(features, 0), 6)."""
-    return apply(RELU6, features, name=name)  # type: ignore[no-any-return]
+    return apply(RELU6, features, name=name)
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
-    return apply(ELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(ELU, features, name=name)
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    return apply(SELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(SELU, features, name=name)
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:
-    return apply(SOFTPLUS, features, name=name)  # type: ignore[no-any-return]
+    return apply(SOFTPLUS, features, name=name)
 
 
 def softsign(features: Any, name: str | None = None) -> Tensor:
-    return apply(SOFTSIGN, features, name=name)  # type: ignore[no-any-return]
+    return apply(SOFTSIGN, features, name=name)
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
@@ -424,7 +424,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
             alpha = alpha.item()
         if isinstance(alpha, (int, float, np.number)):
             alpha = float(np.float32(alpha))
-        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)  # type: ignore[no-any-return]
+        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
@@ -432,7 +432,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     with name_scope(name, "CRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
         both = apply_op("ConcatV2", [features, neg(features)], axis, name=scope)
-        return apply(RELU, both)  # type: ignore[no-any-return]
+        return apply(RELU, both)
 
 
 def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
@@ -477,7 +477,7 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
         raise TypeError(f"The axis of a softmax must be an integer, not {axis!r}.")
     axis = -1 if axis is None else int(axis)
     if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
-        return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
+        return apply(opdef, logits, name=name)
     if logits._shape is None:
         raise TypeError(
             f"The rank of {logits} must be known for a softmax over axis {axis}: use set_shape."

@@ -99,7 +99,7 @@ def conv2d(
     data_format = data_format or "NHWC"
     at = _channel_index(data_format, 2)
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D,
         input,
         filter,
@@ -139,7 +139,7 @@ def conv3d(
     filter = deprecated("filters", filters, "filter", filter)
     data_format = data_format or "NDHWC"
     at = _channel_index(data_format, 3)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV3D,
         input,
         filter,
@@ -229,7 +229,7 @@ def _transposed(
     name: str | None,
 ) -> Tensor:
     at = _channel_index(data_format, n)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         opdef,
         _shape_tensor(output_shape),
         filters,
@@ -436,7 +436,7 @@ def conv2d_backprop_input(
 ) -> Tensor:
     filter = deprecated("filters", filters, "filter", filter)
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D_BACKPROP_INPUT,
         input_sizes,
         filter,
@@ -463,7 +463,7 @@ def conv2d_backprop_filter(
     name: str | None = None,
 ) -> Tensor:
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -488,7 +488,7 @@ def conv3d_backprop_filter_v2(
     dilations: Any = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV3D_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -583,7 +583,7 @@ def depthwise_conv2d_native(
     name: str | None = None,
 ) -> Tensor:
     """A filter of its own per channel: filters (height, width, in, multiplier)."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE,
         input,
         filter,
@@ -605,7 +605,7 @@ def depthwise_conv2d_native_backprop_input(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE_BACKPROP_INPUT,
         input_sizes,
         filter,
@@ -628,7 +628,7 @@ def depthwise_conv2d_native_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE_BACKPROP_FILTER,
         input,
         filter_sizes,

@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply, apply_op, named_result
+from headrace.core.build import apply, apply_many, apply_op, named_result
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
@@ -413,11 +413,11 @@ def bias_add(
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         value = convert_to_tensor(value, name="input")
         bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
-        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)  # type: ignore[no-any-return]
+        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)
 
 
 def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
-    return apply(BIAS_ADD_V1, value, bias, name=name)  # type: ignore[no-any-return]
+    return apply(BIAS_ADD_V1, value, bias, name=name)
 
 
 def _matmul(x: Any, weights: Any) -> Any:
@@ -437,12 +437,12 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
     """relu(matmul(x, weights) + biases)."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
-        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)  # type: ignore[no-any-return]
+        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """sum(t ** 2) / 2."""
-    return apply_op("L2Loss", t, name=name)  # type: ignore[no-any-return]
+    return apply_op("L2Loss", t, name=name)
 
 
 # what users call --------------------------------------------------------------------------------
@@ -517,12 +517,12 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         and len(logits._shape) == len(labels._shape) == 2
     ):
         count_more(logits._op.graph, _XENT_OPS - 1)
-        cost: Tensor = apply(XENT, logits, labels, name=name)[0]
+        cost: Tensor = apply_many(XENT, logits, labels, name=name)[0]
         cost._op.__dict__["_reshaped_in_tf"] = True
         return named_result(cost, f"{name.rstrip('/')}/Reshape_2/")
     before = ops_counted(logits._op.graph)
     outer = _outer_shape(logits)
-    cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
+    cost = apply_many(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
     result = reshape(cost, outer)
     count_as(logits._op.graph, before, _XENT_OPS)
     if logits._shape is not None:
@@ -557,7 +557,7 @@ def sparse_softmax_cross_entropy_with_logits(
         _check_sparse_shapes(labels, logits)
         if logits._shape is not None and len(logits._shape) == 2:
             count_more(logits._op.graph, 1)  # the labels' shape
-            cost = apply(SPARSE_XENT, precise, labels, name=name)[0]
+            cost = apply_many(SPARSE_XENT, precise, labels, name=name)[0]
         else:
             before = ops_counted(logits._op.graph)
             cost = _flat_sparse_xent(precise, labels, name)
@@ -591,7 +591,7 @@ def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> None:
 
 def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tensor:
     shape = shape_of(labels)
-    cost = apply(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
+    cost = apply_many(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
     result = reshape(cost, shape)
     result.set_shape(labels._shape)
     return result
@@ -626,7 +626,7 @@ def sigmoid_cross_entropy_with_logits(
         relu_logits = cond_where(positive, logits, zeros)
         neg_abs = cond_where(positive, neg(logits), logits)
         tail = apply_op("Log1p", apply_op("Exp", neg_abs))
-        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)
 
 
 def sigmoid_cross_entropy_with_logits_v2(
@@ -659,7 +659,7 @@ def weighted_cross_entropy_with_logits_v2(
             count_more(logits._op.graph, -2)  # TF subtracts one from the number
         tail = apply_op("Log1p", apply_op("Exp", neg(apply_op("Abs", logits))))
         both = add(tail, apply_op("Relu", neg(logits)))
-        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)
 
 
 def _minus_one(value: Any, like: Tensor) -> Any:
@@ -700,4 +700,4 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
         zeros = sub(size, reduce_sum(nonzero))
         fraction = div(cast(zeros, dtypes.float32), cast(size, dtypes.float32))
-        return apply_op("Identity", fraction, name="fraction")  # type: ignore[no-any-return]
+        return apply_op("Identity", fraction, name="fraction")

@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
@@ -247,7 +247,7 @@ def _batch_norm_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     return [x, (channels,), (channels,), (), ()]
 
 
-def _batch_norm_grad(op: Operation, g: Any, *_: Any) -> Grads:
+def _batch_norm_grad(op: Operation, g: Any, *others: Any) -> Grads:
     """Only the gradient of y is used, as in TensorFlow: the statistics are for moving averages."""
     x, scale = op._inputs[:2]
     a = op._attrs
@@ -257,7 +257,7 @@ def _batch_norm_grad(op: Operation, g: Any, *_: Any) -> Grads:
     attrs = {k: a[k] for k in ("epsilon", "data_format", "is_training")}
     if g is None:
         return [None] * 5
-    dx, dscale, doffset, _, _ = apply(_GRAD_OPS[op.type], g, x, scale, *reserves, **attrs)
+    dx, dscale, doffset, _, _ = apply_many(_GRAD_OPS[op.type], g, x, scale, *reserves, **attrs)
     return [dx, dscale, doffset, None, None]
 
 
@@ -414,7 +414,7 @@ def _global_norm_grad_kernel(
 def _global_norm_grad(op: Operation, g: Any) -> Grads:
     t, m, v, _, gamma = op._inputs
     attrs = {k: op._attrs[k] for k in ("variance_epsilon", "scale_after_normalization")}
-    return list(apply(GLOBAL_NORM_GRAD, t, m, v, gamma, g, **attrs))
+    return list(apply_many(GLOBAL_NORM_GRAD, t, m, v, gamma, g, **attrs))
 
 
 _GLOBAL = "T: type(inexact), variance_epsilon: float, scale_after_normalization: bool"
@@ -510,7 +510,7 @@ def local_response_normalization(
     name: str | None = None,
 ) -> Tensor:
     """Each value divided by a power of the squares of its neighbours in the channel dimension."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         LRN, input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name
     )
 
@@ -537,7 +537,7 @@ def fused_batch_norm(
         raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
     mean = convert_to_tensor(np.zeros(0, np.float32)) if mean is None else mean
     variance = convert_to_tensor(np.zeros(0, np.float32)) if variance is None else variance
-    found = apply(
+    found = apply_many(
         FUSED_V3,
         x,
         scale,
@@ -736,7 +736,7 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
     if x._shape is not None and all(x._shape[d] is not None for d in axes):
         return scalar_const(math.prod(x._shape[d] or 0 for d in axes), x)
     dims = apply_op("GatherV2", cast(shape_of(x), x._dtype), np.array(axes, np.int32), 0)
-    return apply_op("Prod", dims, [0], keep_dims=False, name="count")  # type: ignore[no-any-return]
+    return apply_op("Prod", dims, [0], keep_dims=False, name="count")
 
 
 def sufficient_statistics_v2(

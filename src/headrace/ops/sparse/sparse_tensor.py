@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core import convert, dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_any, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
+from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
@@ -259,7 +260,7 @@ def sparse_to_dense(
     size = convert_to_tensor(
         output_shape, indices._dtype._base if not isinstance(output_shape, Tensor) else None
     )
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         ops.SPARSE_TO_DENSE,
         indices,
         size,
@@ -328,7 +329,7 @@ def sparse_tensor_dense_matmul(
     sp = _sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
         b = convert_to_tensor(b, name="b")
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             ops.SPARSE_MATMUL,
             sp.indices,
             sp.values,
@@ -336,7 +337,7 @@ def sparse_tensor_dense_matmul(
             b,
             adjoint_a=adjoint_a,
             adjoint_b=adjoint_b,
-        )  # type: ignore[no-any-return]
+        )
 
 
 def sparse_eye(
@@ -360,7 +361,9 @@ def sparse_eye(
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     sp = _sparse(sp_input)
-    indices, values = apply(ops.SPARSE_REORDER, sp.indices, sp.values, sp.dense_shape, name=name)
+    indices, values = apply_many(
+        ops.SPARSE_REORDER, sp.indices, sp.values, sp.dense_shape, name=name
+    )
     return SparseTensor(indices, values, sp.dense_shape)
 
 
@@ -369,7 +372,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     wanted = convert_to_tensor(shape, None if isinstance(shape, Tensor) else dtypes.int64)
     if wanted._dtype._base is not dtypes.int64:
         wanted = apply_op("Cast", wanted, DstT=dtypes.int64)
-    indices, size = apply(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
+    indices, size = apply_many(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
     return SparseTensor(indices, sp.values, size)
 
 
@@ -378,7 +381,9 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
     bounds = [convert_to_tensor(v, dtypes.int64) for v in (start, size)]
     with name_scope(name, "SparseSlice", [sp]) as scope:
         return SparseTensor(
-            *apply(ops.SPARSE_SLICE, sp.indices, sp.values, sp.dense_shape, *bounds, name=scope)
+            *apply_many(
+                ops.SPARSE_SLICE, sp.indices, sp.values, sp.dense_shape, *bounds, name=scope
+            )
         )
 
 
@@ -447,7 +452,7 @@ def _checked_size(have: Tensor, want: Tensor) -> Tensor:
     with control_dependencies([assert_equal(apply_op("Shape", have), apply_op("Shape", want))]):
         want = apply_op("Identity", want)
     with control_dependencies([assert_less_equal(have, want)]):
-        return apply_op("Identity", want)  # type: ignore[no-any-return]
+        return apply_op("Identity", want)
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
@@ -463,7 +468,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """IndexedSlices without the rows in ``mask_indices``."""
     with name_scope(name, "sparse_mask", [a.values, mask_indices]) as scope:
-        _, places = apply_op("ListDiff", a.indices, mask_indices)
+        _, places = apply_many(lookup("ListDiff"), a.indices, mask_indices)
         values = apply_op("GatherV2", a.values, places, const(0), name=scope)
         return IndexedSlices(
             values, apply_op("GatherV2", a.indices, places, const(0)), a.dense_shape
@@ -524,7 +529,7 @@ def sparse_concat(
         if expand_nonconcat_dims or expand_nonconcat_dim:
             top = apply_op("Max", apply_op("Pack", sizes), const([0]), keep_dims=False)
             sizes = [_only_axis(s, top, axis) for s in sizes]
-        found = apply(
+        found = apply_many(
             ops.SPARSE_CONCAT,
             [s.indices for s in items],
             [s.values for s in items],
@@ -569,7 +574,7 @@ def sparse_split(
     value = static_value(at)
     if value is not None and value.item() < 0 and sp.shape.ndims is not None:
         at = const(value.item() + sp.shape.ndims, dtypes.int64)
-    found = apply(
+    found = apply_any(
         ops.SPARSE_SPLIT, at, sp.indices, sp.values, sp.dense_shape, num_split=num_split, name=name
     )
     return [SparseTensor(*parts) for parts in zip(*found)]
@@ -600,7 +605,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         limit = convert_to_tensor(threshold, left.dtype.real_dtype.base_dtype, "thresh")
         sizes = left.dense_shape, right.dense_shape
         return SparseTensor(
-            *apply(
+            *apply_many(
                 ops.SPARSE_ADD,
                 left.indices,
                 left.values,
@@ -653,7 +658,7 @@ def _reduced(
     sp = _sparse(sp_input)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
-    return apply(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
+    return apply_any(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
 
 
 def sparse_reduce_sum(
@@ -726,7 +731,7 @@ def sparse_reduce_sum_v2(
 
 def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
     a, b = _sparse(sp_a), _sparse(sp_b)
-    indices, values = apply(
+    indices, values = apply_many(
         op, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name
     )
     return SparseTensor(indices, values, a.dense_shape)
@@ -747,7 +752,7 @@ def sparse_fill_empty_rows(
     sp = _sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [sp]):
         default = convert_to_tensor(default_value, sp.dtype.base_dtype)
-        indices, values, empty, _ = apply(
+        indices, values, empty, _ = apply_many(
             ops.SPARSE_FILL_EMPTY_ROWS, sp.indices, sp.values, sp.dense_shape, default
         )
         return SparseTensor(indices, values, sp.dense_shape), empty

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
@@ -108,7 +108,7 @@ STRING_JOIN = _define(
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """The strings of several tensors joined, element by element."""
-    return apply(STRING_JOIN, list(inputs), separator=separator, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_JOIN, list(inputs), separator=separator, name=name)
 
 
 def _sparse_rows(rows: list[list[bytes]]) -> Any:
@@ -198,7 +198,7 @@ def string_split(
             "tf.string_split makes SparseTensors only; RaggedTensor is not there"
         )
     with name_scope(name, "StringSplit", [source]):
-        parts = apply(
+        parts = apply_many(
             STRING_SPLIT, source, " " if delimiter is None else delimiter, skip_empty=skip_empty
         )
         return SparseTensor(*parts)
@@ -209,7 +209,9 @@ def string_split_v2(
 ) -> SparseTensor:
     """Python's ``str.split``; the result is sparse."""
     return SparseTensor(
-        *apply(STRING_SPLIT_V2, input, "" if sep is None else sep, maxsplit=maxsplit, name=name)
+        *apply_many(
+            STRING_SPLIT_V2, input, "" if sep is None else sep, maxsplit=maxsplit, name=name
+        )
     )
 
 
@@ -283,7 +285,7 @@ def reduce_join(
         tensor = convert_to_tensor(inputs)
         if axes is None:
             axes = _all_axes_reversed(tensor)
-        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)  # type: ignore[no-any-return]
+        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)
 
 
 def _all_axes_reversed(tensor: Tensor) -> Tensor:
@@ -291,7 +293,7 @@ def _all_axes_reversed(tensor: Tensor) -> Tensor:
     if rank is not None:
         return const(range(rank - 1, -1, -1))
     n: Any = apply_op("Rank", tensor)
-    return apply_op("Range", n - 1, const(-1), const(-1))  # type: ignore[no-any-return]
+    return apply_op("Range", n - 1, const(-1), const(-1))
 
 
 def reduce_join_v2(
@@ -359,7 +361,7 @@ def as_string(
     name: str | None = None,
 ) -> Tensor:
     """Numbers as strings, in the formats of C's printf."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         AS_STRING,
         input,
         precision=precision,
@@ -368,7 +370,7 @@ def as_string(
         width=width,
         fill=fill,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _to_number_kernel(xp: Any, x: Any, *, out_type: Any) -> Any:
@@ -419,7 +421,7 @@ def string_to_number(
     input: Any = None,
 ) -> Tensor:
     source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)
 
 
 def _decode_raw_kernel(xp: Any, x: Any, *, out_type: Any, little_endian: bool) -> Any:
@@ -460,7 +462,7 @@ def decode_raw(
     source = one_of("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
         raise ValueError("decode_raw needs out_type")
-    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)
 
 
 # pieces -----------------------------------------------------------------------------------------
@@ -501,7 +503,7 @@ SUBSTR = _define(
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """``len`` bytes or characters from ``pos`` on."""
-    return apply(SUBSTR, input, pos, len, unit=unit, name=name)  # type: ignore[no-any-return]
+    return apply(SUBSTR, input, pos, len, unit=unit, name=name)
 
 
 def substr_v2(
@@ -524,7 +526,7 @@ STRING_LENGTH = _define(
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    return apply(STRING_LENGTH, input, unit=unit, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_LENGTH, input, unit=unit, name=name)
 
 
 def _case_kernel(method: str) -> Callable[..., Any]:
@@ -548,15 +550,15 @@ STRING_STRIP = _define(
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    return apply(STRING_LOWER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_LOWER, input, encoding=encoding, name=name)
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    return apply(STRING_UPPER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_UPPER, input, encoding=encoding, name=name)
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
-    return apply(STRING_STRIP, input, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_STRIP, input, name=name)
 
 
 # regular expressions ----------------------------------------------------------------------------
@@ -604,21 +606,21 @@ def regex_replace(
 ) -> Tensor:
     """Replace what matches a pattern; the rewrite may say \\1 for a group."""
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             STATIC_REGEX_REPLACE,
             input,
             pattern=pattern,
             rewrite=rewrite,
             replace_global=replace_global,
             name=name,
-        )  # type: ignore[no-any-return]
-    return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)  # type: ignore[no-any-return]
+        )
+    return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     if isinstance(pattern, (str, bytes)):
-        return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)  # type: ignore[no-any-return]
-    return apply(REGEX_FULL_MATCH, input, pattern, name=name)  # type: ignore[no-any-return]
+        return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)
+    return apply(REGEX_FULL_MATCH, input, pattern, name=name)
 
 
 # hashes and base64 ------------------------------------------------------------------------------
@@ -648,17 +650,17 @@ STRING_TO_HASH_BUCKET_STRONG = _define(
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Any, name: str | None = None
 ) -> Tensor:
-    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)
 
 
 def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_v1(
@@ -668,7 +670,7 @@ def string_to_hash_bucket_v1(
     input: Any = None,
 ) -> Tensor:
     source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)
 
 
 def _encode(s: bytes, pad: bool) -> bytes:
@@ -695,8 +697,8 @@ DECODE_BASE64 = _define(
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Web-safe base64."""
-    return apply(ENCODE_BASE64, input, pad=pad, name=name)  # type: ignore[no-any-return]
+    return apply(ENCODE_BASE64, input, pad=pad, name=name)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    return apply(DECODE_BASE64, input, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_BASE64, input, name=name)
