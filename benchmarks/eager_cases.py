@@ -84,8 +84,7 @@ def _retraced(make: Callable[[], Callable[[Any], Any]], scale: Scale) -> Measure
     return measure
 
 
-# TensorFlow's API
-# ---------------------------------------------------------------------------------------
+# TensorFlow's API -------------------------------------------------------------------------------
 
 
 def _forward(tf: Any, weights: list[Any], x: Any) -> Any:
@@ -144,8 +143,7 @@ def retrace(tf: Any, scale: Scale) -> Measure:
     return _retraced(make, scale)
 
 
-# the others
-# ---------------------------------------------------------------------------------------------
+# the others -------------------------------------------------------------------------------------
 
 
 def _numpy_forward(weights: list[Any], x: Any) -> Any:

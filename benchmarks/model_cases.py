@@ -4,8 +4,8 @@ inference, a check.
 A check trains the tiny model for some steps: every library must see the same losses and logits.
 
     cases = model_cases(in_sessions)
-    cases["mlp.train"](tf, FULL)()                # {"run": [0.0026, ...]}
-    cases["mlp.check"](tf, FULL)()                # {"losses": [1.66, 1.65, 1.64], "logits": [0.158, ...]}
+    cases["mlp.train"](tf, FULL)()     # {"run": [0.0026, ...]}
+    cases["mlp.check"](tf, FULL)()     # {"losses": [1.66, 1.65, 1.64], "logits": [0.158, ...]}
 """
 
 from __future__ import annotations

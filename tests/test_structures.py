@@ -206,8 +206,7 @@ def test_a_structure_whose_values_never_repeat_is_planned_each_time() -> None:
     assert all(f is None or f.count <= templates.MAX_VARIANTS for f in templates._families.values())
 
 
-# other things that are kept
-# -------------------------------------------------------------------------
+# other things that are kept ---------------------------------------------------------------------
 
 
 def test_plans_follow_changes_of_the_graph() -> None:
@@ -317,14 +316,18 @@ def test_functions_by_what_they_are_called_with() -> None:
         "tf.enable_eager_execution()\n"
         "@tf.function\n"
         "def f(x, a):\n"
-        "    return tf.cast(x, tf.float32) * (2.0 if a is True else 3.0 if isinstance(a, int) else 5.0)\n"
+        "    return tf.cast(x, tf.float32) * (2.0 if a is True else 3.0 if isinstance(a, "
+        "int) else 5.0)\n"
         "out = [float(f(tf.constant(1), a)) for a in (1, True, 1.0, True, 1, 1.0)]\n"
         "assert out == [3.0, 2.0, 5.0, 2.0, 3.0, 5.0], out\n"
         "g = tf.function(lambda x: tf.reduce_sum(x, 0))\n"
-        "for a in (np.ones(3, np.int32), np.ones(3, np.int64), np.ones(3, np.float32), np.ones((3, 2), np.int32)):\n"
-        "    got = g(tf.constant(a)).numpy(); assert got.dtype == a.dtype and (got == 3).all(), got\n"
+        "for a in (np.ones(3, np.int32), np.ones(3, np.int64), np.ones(3, np.float32), "
+        "np.ones((3, 2), np.int32)):\n"
+        "    got = g(tf.constant(a)).numpy(); assert got.dtype == a.dtype and (got == "
+        "3).all(), got\n"
         "total = 0\n"
-        "def h(k): return tf.data.Dataset.range(3).map(lambda x: tf.reduce_sum(tf.stack([[x, x], [x, k]]), 1)[1])\n"
+        "def h(k): return tf.data.Dataset.range(3).map(lambda x: "
+        "tf.reduce_sum(tf.stack([[x, x], [x, k]]), 1)[1])\n"
         "out = [[int(v) for v in h(k)] for k in (0, 5, 0)]\n"
         "assert out == [[0, 1, 2], [5, 6, 7], [0, 1, 2]], out\n"
     )

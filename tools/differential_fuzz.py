@@ -2,7 +2,8 @@
 
     python tools/differential_fuzz.py --tf1-python /path/to/tf1/bin/python --cases 4000 --seed 1
     python tools/differential_fuzz.py --tf1-python … --only reduce_sum,nn.conv2d --report report.txt
-    python tools/differential_fuzz.py --tf1-python … --cases 600 --seed 7 --golden tests/golden/differential.json.gz
+    python tools/differential_fuzz.py --tf1-python … --cases 600 --seed 7
+        --golden tests/golden/differential.json.gz
 
 Each library runs in processes of its own, a batch of cases each; a case that kills or hangs one is
 isolated. The report lists, by kind of difference, each case with a program that shows it. ``--keep

@@ -311,8 +311,7 @@ _REPAIRS: dict[str, tuple[Callable[[bytearray], bytearray], Callable[[bytearray]
 }
 
 
-# files that declare more than they hold
-# ------------------------------------------------------------
+# files that declare more than they hold ---------------------------------------------------------
 
 
 def _jpeg_of(height: int, width: int) -> bytes:

@@ -5,7 +5,7 @@ one of ``tf.errors``; anything else is a finding: another exception, output on s
 seconds or the bytes that one input may take. Inputs run in a process of their own with these
 limits; a finding prints the command that repeats it. The exit status is 1 if there was any.
 
-    python tools/fuzz_readers.py --kind png --number 17 --seed 1     # one input again, with its traceback
+    python tools/fuzz_readers.py --kind png --number 17 --seed 1  # one input again, with traceback
 """
 
 from __future__ import annotations

@@ -65,17 +65,18 @@ import tensorflow as tf
 from tensorflow.python.framework import kernels, op_def_registry
 tf.compat.v1.Session().run(tf.constant(1))
 def names(types): return [tf.as_dtype(t).name for t in types]
+def allowed(attr): return attr.allowed_values.list
 out = {}
 for name, d in op_def_registry.get_registered_ops().items():
     out[name] = {
-        "allowed": {a.name: names(a.allowed_values.list.type) for a in d.attr if a.allowed_values.list.type},
+        "allowed": {a.name: names(allowed(a).type) for a in d.attr if allowed(a).type},
         "least": {a.name: a.minimum for a in d.attr if a.has_minimum},
-        "strings": {a.name: [s.decode() for s in a.allowed_values.list.s] for a in d.attr if a.allowed_values.list.s},
+        "strings": {a.name: [s.decode() for s in allowed(a).s] for a in d.attr if allowed(a).s},
         "kernels": [],
     }
 for k in kernels.get_all_registered_kernels().kernel:
     if k.device_type in ("CPU", "XLA_CPU") and k.op in out and not k.label:
-        out[k.op]["kernels"].append({c.name: names(c.allowed_values.list.type) for c in k.constraint})
+        out[k.op]["kernels"].append({c.name: names(allowed(c).type) for c in k.constraint})
 json.dump(out, sys.stdout)
 """
 

@@ -1,7 +1,7 @@
 """Tell type checkers the names that ``tf`` imports when they are first used.
 
-    python tools/static_names.py           # rewrite the sections of api/v1/__init__.py and api/v2/__init__.py
-    python tools/static_names.py --check   # exit 1 if a section differs from the tables of late names
+    python tools/static_names.py           # rewrite the sections of api/v1 and api/v2
+    python tools/static_names.py --check   # exit 1 if a section differs from the tables
 
 At run time ``LAZY_MODULES``, ``LAZY_NAMES`` and ``MESSAGES`` say where such a name is. A type
 checker does not read these tables, so each namespace has a section below ``if _TYPE_CHECKING:``
@@ -38,12 +38,19 @@ def section(namespace: str) -> str:
 
 def _module_import(name: str, place: str) -> str:
     package, _, last = place.rpartition(".")
-    return f"from {package} import {last} as {name}"
+    return _import(package, last, name)
 
 
 def _name_import(name: str, place: str) -> str:
     module, _, attribute = place.partition(":")
-    return f"from {module} import {attribute or name} as {name}"
+    return _import(module, attribute or name, name)
+
+
+def _import(module: str, name: str, alias: str) -> str:
+    line = f"from {module} import {name} as {alias}"
+    if len(line) + 4 <= 100:
+        return line
+    return f"from {module} import (\n        {name} as {alias},\n    )"
 
 
 def file_of(namespace: str) -> Path:

@@ -92,8 +92,7 @@ def _updated(
     return trained, [means, squares, count]
 
 
-# the texts
-# ----------------------------------------------------------------------------------------------
+# the texts --------------------------------------------------------------------------------------
 
 
 def _mlp(jax: Any, model: MLP, w: Weights, x: Any, training: bool) -> tuple[Any, dict[str, Any]]:

@@ -77,8 +77,7 @@ def _updates(pytensor: Any, optimizer: Optimizer, trained: list[Any], slopes: li
     return updates
 
 
-# the texts
-# ----------------------------------------------------------------------------------------------
+# the texts --------------------------------------------------------------------------------------
 
 
 def _mlp(pytensor: Any, model: MLP, w: Weights, x: Any, training: bool) -> Any:

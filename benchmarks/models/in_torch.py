@@ -124,8 +124,7 @@ def _optimizer(torch: Any, optimizer: Optimizer, trained: list[Any]) -> Any:
     return torch.optim.SGD(trained, optimizer.rate, momentum=momentum, fused=True)
 
 
-# the texts
-# ----------------------------------------------------------------------------------------------
+# the texts --------------------------------------------------------------------------------------
 
 
 def _mlp(torch: Any, model: MLP, w: Weights, x: Any, training: bool) -> Any:

@@ -260,7 +260,9 @@ _ERRNO_NAMES: dict[type[OpError], str] = {
     # not grow is like a full disk
     ResourceExhaustedError: "ENOSPC EDQUOT EMFILE EMLINK ENFILE ENOBUFS ENOMEM EFBIG",
     UnimplementedError: "ENOSYS ENOTSUP EXDEV",
-    UnavailableError: "EAGAIN ECONNREFUSED ECONNABORTED ECONNRESET EINTR EHOSTDOWN EHOSTUNREACH ENOLCK",
+    UnavailableError: (
+        "EAGAIN ECONNREFUSED ECONNABORTED ECONNRESET EINTR EHOSTDOWN EHOSTUNREACH ENOLCK"
+    ),
     AbortedError: "EDEADLK ESTALE",
     CancelledError: "ECANCELED",
 }

@@ -143,7 +143,8 @@ def test_importing_compat_v2_turns_eager_execution_on() -> None:
     out = python(
         """
         import headrace.compat.v2 as tf
-        print(tf.executing_eagerly(), (tf.constant([1, 2]) + 1).numpy().tolist(), tf.ones([2, 3]).shape[1])
+        total = (tf.constant([1, 2]) + 1).numpy().tolist()
+        print(tf.executing_eagerly(), total, tf.ones([2, 3]).shape[1])
         tf.compat.v1.disable_v2_behavior()
         print(tf.executing_eagerly(), tf.compat.v1.placeholder(tf.float32).name)
         """
@@ -172,7 +173,8 @@ def test_dropin() -> None:
         import tensorflow as tf
         from tensorflow.keras import optimizers
         import tensorflow.compat.v1 as tf1
-        print(tf.executing_eagerly(), tf.__version__[0], optimizers.Adam.__name__, tf1.Session.__name__)
+        names = optimizers.Adam.__name__, tf1.Session.__name__
+        print(tf.executing_eagerly(), tf.__version__[0], *names)
         dropin.uninstall()
         """
     )

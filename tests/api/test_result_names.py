@@ -47,7 +47,9 @@ DIFFERENT = {
     "tf.nn.safe_embedding_lookup_sparse(": "the last operation is named after the call",
     "tf.nn.atrous_conv2d(": "a dilated convolution is one operation",
     "tf.nn.convolution(im,w,'SAME',dilation_rate": "a dilated convolution is one operation",
-    "tf.nn.depthwise_conv2d(im,P([3,3,3,2]),[1,1,1,1],'SAME',rate": "a dilated convolution is one operation",
+    "tf.nn.depthwise_conv2d(im,P([3,3,3,2]),[1,1,1,1],'SAME',rate": (
+        "a dilated convolution is one operation"
+    ),
     "tf.gather_nd(t,": "more of the shape is known here",
     "tf.einsum(": "a product without reshapes where the axes lie right",
     "tf.image.rot90(": "a number of turns that is known needs no branches",

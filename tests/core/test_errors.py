@@ -30,7 +30,8 @@ BUILD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3])),
         ValueError,
-        r"Dimensions must be equal, but are 3 and 2 for 'MatMul' \(op: 'MatMul'\) with input shapes: \[2,3\], \[2,3\]",
+        r"Dimensions must be equal, but are 3 and 2 for 'MatMul' \(op: 'MatMul'\) with "
+        r"input shapes: \[2,3\], \[2,3\]",
     ),
     (
         lambda: tf.matmul(tf.zeros([3]), tf.zeros([3, 2])),

@@ -36,8 +36,7 @@ def run(fetches: Any, feeds: Any = None) -> Any:
 SCALAR = TensorSpec([], tf.float32)
 
 
-# copying
-# ----------------------------------------------------------------------------------------------
+# copying ----------------------------------------------------------------------------------------
 
 
 def test_a_copy_computes_the_same_as_often_as_wanted() -> None:
@@ -166,8 +165,7 @@ def test_into_another_function() -> None:
     assert list(f.graph.outer_handles) == ["v"]
 
 
-# tf.function in a plain graph
-# ---------------------------------------------------------------------------
+# tf.function in a plain graph -------------------------------------------------------------------
 
 
 def test_a_function_in_a_plain_graph() -> None:

@@ -342,7 +342,8 @@ def test_mistakes_while_building(make: Any, error: Any, text: str) -> None:
         (
             lambda d: d.map(lambda x: tf.range(x)).batch(2),
             "InvalidArgumentError",
-            "Cannot batch tensors with different shapes in component 0. First element had shape \\[0\\] and element 1 "
+            "Cannot batch tensors with different shapes in component 0. First element had "
+            "shape \\[0\\] and element 1 "
             "had shape \\[1\\]",
         ),
         (lambda d: d.window(0), "InvalidArgumentError", "Window size must be greater than zero"),

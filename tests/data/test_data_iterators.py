@@ -261,7 +261,8 @@ def test_seeds_give_one_order_in_every_process() -> None:
     program = """
 import headrace as tf
 tf.set_random_seed(5)
-ds = tf.data.Dataset.range(50).shuffle(20).repeat(2).map(lambda x: x + tf.random_uniform([], 0, 9, tf.int64, seed=1))
+ds = tf.data.Dataset.range(50).shuffle(20).repeat(2)
+ds = ds.map(lambda x: x + tf.random_uniform([], 0, 9, tf.int64, seed=1))
 element = ds.batch(100).make_one_shot_iterator().get_next()
 with tf.Session() as session:
     print(session.run(element).tolist())

@@ -192,7 +192,8 @@ def test_exit_with_everything_running() -> None:
         D = v2.data.Dataset
         ds = D.from_generator(forever, v2.int64, [])
         ds = ds.interleave(lambda x: D.range(x), 3, num_parallel_calls=2)
-        ds = ds.map(lambda x: v2.numpy_function(lambda v: v, [x], v2.int64), num_parallel_calls=-1).batch(3).prefetch(-1)
+        copy = lambda x: v2.numpy_function(lambda v: v, [x], v2.int64)
+        ds = ds.map(copy, num_parallel_calls=-1).batch(3).prefetch(-1)
         iterator = iter(ds)
         print([len(next(iterator).numpy()) for _ in range(5)])
     """)
@@ -238,7 +239,8 @@ def test_a_killed_process_leaves_nothing_that_waits() -> None:
     """Threads are daemons of their process: killing it ends them, whatever they do."""
     running = program("""
         import headrace as tf
-        ds = tf.data.Dataset.range(10).repeat().map(lambda x: x + 1, num_parallel_calls=2).prefetch(2)
+        ds = tf.data.Dataset.range(10).repeat()
+        ds = ds.map(lambda x: x + 1, num_parallel_calls=2).prefetch(2)
         element = ds.make_one_shot_iterator().get_next()
         session = tf.Session()
         session.run(element)

@@ -92,7 +92,8 @@ def test_a_program_that_says_tensorflow() -> None:
 
         def input_fn():
             dataset = tf.data.Dataset.from_tensor_slices((features, labels))
-            dataset = dataset.map(parse, num_parallel_calls=2).shuffle(buffer_size=6, seed=0).repeat(2).batch(4).prefetch(1)
+            dataset = dataset.map(parse, num_parallel_calls=2).shuffle(buffer_size=6, seed=0)
+            dataset = dataset.repeat(2).batch(4).prefetch(1)
             return dataset.make_one_shot_iterator().get_next()
 
         x, y = input_fn()

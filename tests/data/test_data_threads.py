@@ -205,7 +205,8 @@ def python(program: str) -> str:
 def test_nothing_hangs_at_exit() -> None:
     python("""
         import headrace as tf
-        ds = tf.data.Dataset.range(10).repeat().map(lambda x: x + 1, num_parallel_calls=2).prefetch(2)
+        ds = tf.data.Dataset.range(10).repeat()
+        ds = ds.map(lambda x: x + 1, num_parallel_calls=2).prefetch(2)
         element = ds.make_one_shot_iterator().get_next()
         session = tf.Session()
         session.run(element)

@@ -79,8 +79,7 @@ def calls(counted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Together, "__call__", call)
 
 
-# what is done so
-# ------------------------------------------------------------------------------------
+# what is done so --------------------------------------------------------------------------------
 
 ROWS = np.random.default_rng(0).integers(0, 256, (50, 7)).astype(np.uint8)
 LABELS = np.arange(50)
@@ -269,8 +268,7 @@ def test_a_variable_is_read_for_each_element() -> None:
     assert next(iterator).numpy() == 10.0
 
 
-# records
-# --------------------------------------------------------------------------------------------
+# records ----------------------------------------------------------------------------------------
 
 
 def example(x: bytes, label: int | None = 1, kind: str = "int64_list") -> bytes:
@@ -449,8 +447,7 @@ def test_it_is_given_up_where_it_does_not_work(monkeypatch: pytest.MonkeyPatch) 
     assert EVENTS.failed_runs == failed  # nobody saw anything fail
 
 
-# memory
-# ---------------------------------------------------------------------------------------------
+# memory -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [None, 1, 2])
@@ -484,8 +481,7 @@ def test_an_element_does_not_keep_its_block() -> None:
         assert type(number) is np.int64
 
 
-# the user's code
-# --------------------------------------------------------------------------------------
+# the user's code --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [None, 1])
@@ -562,8 +558,7 @@ def test_datasets_of_the_users_code_are_told_apart() -> None:
     assert live(lambda x: other)
 
 
-# passes
-# -----------------------------------------------------------------------------------------------
+# passes -----------------------------------------------------------------------------------------
 
 
 class Numbers(Stage):

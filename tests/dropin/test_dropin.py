@@ -35,8 +35,7 @@ def headrace(
     return run("-m", "headrace", "run", *before, str(script), *args)
 
 
-# from Python
-# --------------------------------------------------------------------------------------------
+# from Python ------------------------------------------------------------------------------------
 
 
 def test_install_and_uninstall() -> None:
@@ -178,8 +177,7 @@ def test_missing_modules(line: str, message: str) -> None:
     assert message in done.stderr
 
 
-# headrace run
-# --------------------------------------------------------------------------------------------------
+# headrace run -----------------------------------------------------------------------------------
 
 TRAINING = """
     import numpy as np
@@ -232,7 +230,8 @@ def test_report_comes_after_a_failure_too(script: Path) -> None:
 def test_program_sees_what_python_would_show(script: Path) -> None:
     program = """
         import sys, os, __main__
-        print(__name__, __main__.__file__ == __file__, sys.argv[1:], sys.path[0] == os.path.dirname(__file__))
+        first = sys.path[0] == os.path.dirname(__file__)
+        print(__name__, __main__.__file__ == __file__, sys.argv[1:], first)
         print(os.path.samefile(sys.argv[0], __file__), __spec__, __package__)
         import neighbour
     """
@@ -304,8 +303,7 @@ def test_missing_script_and_module(tmp_path: Path) -> None:
     assert done.returncode == 1 and "No module named no_such_module_here" in done.stderr
 
 
-# the other commands
-# -------------------------------------------------------------------------------------------------
+# the other commands -----------------------------------------------------------------------------
 
 
 def test_ops_table() -> None:

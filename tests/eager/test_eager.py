@@ -66,7 +66,8 @@ def test_writing_to_what_numpy_gives_does_not_change_the_tensor() -> None:
         ),
         (
             [[1], [2]],
-            "<tf.Tensor: shape=(2, 1), dtype=int32, numpy=\narray([[1],\n       [2]], dtype=int32)>",
+            "<tf.Tensor: shape=(2, 1), dtype=int32, numpy=\narray([[1],\n       [2]], "
+            "dtype=int32)>",
         ),
     ],
 )
@@ -145,8 +146,7 @@ def test_dlpack() -> None:
     assert np.from_dlpack(c()).tolist() == [1, 2]
 
 
-# operators and conversions
-# --------------------------------------------------------------------------
+# operators and conversions ----------------------------------------------------------------------
 
 
 def test_operators() -> None:
@@ -219,7 +219,8 @@ def test_types_beside_each_other() -> None:
     assert tf.pow(2, c()).dtype is tf.float32
     with pytest.raises(
         errors.InvalidArgumentError,
-        match=r"cannot compute AddV2 as input #1\(zero-based\) was expected to be a float tensor but is a int32 tensor",
+        match=r"cannot compute AddV2 as input #1\(zero-based\) was expected to be a float "
+        r"tensor but is a int32 tensor",
     ):
         c() + i
     with pytest.raises(
@@ -252,7 +253,8 @@ def test_types_beside_each_other() -> None:
         ),
         (
             lambda: tf.reshape(c(), [3]),
-            r"Input to reshape is a tensor with 2 values, but the requested shape has 3 \[Op:Reshape\]",
+            r"Input to reshape is a tensor with 2 values, but the requested shape has 3 "
+            r"\[Op:Reshape\]",
         ),
         (lambda: tf.gather(c(), [5]), r"indices\[0\] = 5 is not in \[0, 2\) \[Op:GatherV2\]"),
         (lambda: tf.constant([1]) // 0, "Integer division by zero"),
@@ -272,8 +274,7 @@ def test_no_floating_point_warnings() -> None:
         assert np.isnan(tf.sqrt(-c()).numpy()).all()
 
 
-# graphs beside eager execution
-# ----------------------------------------------------------------------
+# graphs beside eager execution ------------------------------------------------------------------
 
 
 def test_a_graph_is_a_graph() -> None:
@@ -355,8 +356,7 @@ def test_tensor_array() -> None:
     assert float(tape.gradient(y, x)) == 7.0
 
 
-# random numbers: TensorFlow 2.21's
-# ------------------------------------------------------------------
+# random numbers: TensorFlow 2.21's --------------------------------------------------------------
 
 
 def test_random_numbers_are_tensorflows() -> None:
@@ -410,8 +410,7 @@ def test_generator() -> None:
     assert copied.normal([2]).numpy().tolist() == g.normal([2]).numpy().tolist()
 
 
-# switches
-# -------------------------------------------------------------------------------------------
+# switches ---------------------------------------------------------------------------------------
 
 
 def test_v1_eager_compares_by_identity() -> None:

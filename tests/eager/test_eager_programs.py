@@ -21,8 +21,7 @@ from tests.eager_fixture import v2_behavior  # noqa: F401 (used by its name)
 close = np.testing.assert_allclose
 
 
-# mixing graphs and eager code
-# -------------------------------------------------------------------------
+# mixing graphs and eager code -------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -91,8 +90,7 @@ def test_tensors_of_graphs_say_what_they_refuse() -> None:
     assert issubclass(tf.errors.OperatorNotAllowedInGraphError, TypeError)
 
 
-# functions
-# ----------------------------------------------------------------------------------------------
+# functions --------------------------------------------------------------------------------------
 
 
 def test_a_method_with_an_input_signature() -> None:
@@ -226,8 +224,7 @@ def test_a_generator_made_in_the_first_call() -> None:
     close([draw(), draw()], [0.43842274, 1.6272374], rtol=1e-6)
 
 
-# derivatives
-# ----------------------------------------------------------------------------------------------
+# derivatives ------------------------------------------------------------------------------------
 
 
 def test_jacobians() -> None:
@@ -268,8 +265,7 @@ def test_a_custom_gradient_with_a_variable() -> None:
     assert [float(g) for g in tape.gradient(y, [x, v])] == [10.0, 7.0]
 
 
-# random numbers and orders
-# ------------------------------------------------------------------------------------
+# random numbers and orders ----------------------------------------------------------------------
 
 
 def test_seeded_numbers() -> None:
@@ -305,8 +301,7 @@ def test_seeded_orders() -> None:
     close([float(x) for x in drawn], [0.08012962, 0.21256793, 0.9733671, 0.15101111], rtol=1e-6)
 
 
-# strings, masks, ranges
-# ---------------------------------------------------------------------------------------
+# strings, masks, ranges -------------------------------------------------------------------------
 
 
 def test_the_sum_of_scalar_strings_goes_on() -> None:
@@ -408,8 +403,7 @@ def test_the_time_of_a_run() -> None:
         assert sess.run(t) >= second
 
 
-# the rest
-# -------------------------------------------------------------------------------------------------------
+# the rest ---------------------------------------------------------------------------------------
 
 
 def test_names_of_contrib_eager() -> None:

@@ -255,8 +255,7 @@ def test_endless_recursion_is_an_error() -> None:
         f(c(1.0))
 
 
-# signatures
-# -----------------------------------------------------------------------------------------
+# signatures -------------------------------------------------------------------------------------
 
 
 def test_wrong_arguments() -> None:
@@ -320,8 +319,7 @@ def test_a_nested_input_signature() -> None:
         f({"a": [1.0]})
 
 
-# traces that are shared
-# -------------------------------------------------------------------------------
+# traces that are shared -------------------------------------------------------------------------
 
 
 def test_shapes_are_relaxed_on_request() -> None:
@@ -395,8 +393,7 @@ def test_traces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f.experimental_get_tracing_count() == 11
 
 
-# concrete functions
-# -------------------------------------------------------------------------------------
+# concrete functions -----------------------------------------------------------------------------
 
 
 def test_a_concrete_function() -> None:
@@ -457,8 +454,7 @@ def test_pretty_printed_signatures() -> None:
     )
 
 
-# methods
-# --------------------------------------------------------------------------------------------------
+# methods ----------------------------------------------------------------------------------------
 
 
 class Counter:
@@ -534,8 +530,7 @@ def test_methods_of_objects_without_hash() -> None:
     assert int(Odd().f(c(1))) == 2
 
 
-# variables
-# ------------------------------------------------------------------------------------------------
+# variables --------------------------------------------------------------------------------------
 
 
 def test_variables_are_made_by_the_first_call() -> None:
@@ -630,8 +625,7 @@ def test_init_scope_leaves_the_function() -> None:
     assert isinstance(seen[0], EagerTensor)
 
 
-# ways to run
-# ------------------------------------------------------------------------------------------------
+# ways to run ------------------------------------------------------------------------------------
 
 
 def test_functions_may_run_as_plain_python() -> None:
@@ -702,8 +696,7 @@ def test_seeded_numbers_are_tensorflows() -> None:
         np.testing.assert_allclose((f() * x).numpy(), second, rtol=1e-6)
 
 
-# errors
-# -------------------------------------------------------------------------------------------------------
+# errors -----------------------------------------------------------------------------------------
 
 
 def test_a_tensor_that_leaves_its_function() -> None:
@@ -765,8 +758,7 @@ def test_inlined_errors_show_the_line_of_the_inner_function() -> None:
         outer(c(5))
 
 
-# threads
-# --------------------------------------------------------------------------------------------------------
+# threads ----------------------------------------------------------------------------------------
 
 
 def test_many_threads_trace_and_call() -> None:

@@ -70,8 +70,7 @@ def test_inlined_into_another_function(program: Any, argument: float) -> None:
     assert found == programs.EXPECTED[f"{program.__name__}({argument})"]
 
 
-# effects that are no variables
-# ----------------------------------------------------------------------
+# effects that are no variables ------------------------------------------------------------------
 
 
 def test_effects_happen_with_every_call(capfd: pytest.CaptureFixture[str]) -> None:
@@ -167,8 +166,7 @@ def test_a_write_does_not_reach_what_was_read_before() -> None:
     assert kept.numpy()[0] == 3.0
 
 
-# through graphs and states alone
-# ----------------------------------------------------------------------
+# through graphs and states alone ----------------------------------------------------------------
 
 
 def test_over_any_state() -> None:

@@ -41,8 +41,7 @@ def gradient(f: Any, *xs: Any) -> list[Any]:
     return tape.gradient(y, list(xs))  # type: ignore[no-any-return]
 
 
-# first order
-# ----------------------------------------------------------------------------------------
+# first order ------------------------------------------------------------------------------------
 
 
 def test_arguments_and_variables() -> None:
@@ -181,8 +180,7 @@ def test_effects_happen_once(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err == "called\n"
 
 
-# control flow
-# -----------------------------------------------------------------------------------------
+# control flow -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -251,8 +249,7 @@ def test_map_and_scan() -> None:
     assert gradient(f, c([1.0, 2.0]))[0].numpy().tolist() == [3.0, 12.0]
 
 
-# higher orders
-# ------------------------------------------------------------------------------------------
+# higher orders ----------------------------------------------------------------------------------
 
 
 def test_derivatives_of_derivatives() -> None:
@@ -346,8 +343,7 @@ def test_what_has_no_derivative_fails_only_if_asked() -> None:
         outer.gradient(g, x)
 
 
-# tapes inside
-# -----------------------------------------------------------------------------------------------
+# tapes inside -----------------------------------------------------------------------------------
 
 
 def test_a_tape_inside() -> None:

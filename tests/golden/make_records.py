@@ -1,7 +1,7 @@
 """TFRecord files by TensorFlow, for Headrace to read, and the other way round.
 
-    python tests/golden/make_records.py write tf1     # in TensorFlow's environment: tests/golden/records/tf1.*
-    python tests/golden/make_records.py read FOLDER   # likewise: reads what test_tfrecord.py wrote there and compares
+    python tests/golden/make_records.py write tf1    # with TensorFlow: makes records/tf1.*
+    python tests/golden/make_records.py read FOLDER  # compares what test_tfrecord.py wrote
 
 Runs with TensorFlow 1.15 and 2, never imports headrace.
 """

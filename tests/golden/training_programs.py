@@ -87,8 +87,7 @@ def _optimizer_programs():
             yield Program(name + "-ref-double", _optimizer_program(make, False, False, True), True)
 
 
-# whole programs
-# ---------------------------------------------------------------------------------------
+# whole programs ---------------------------------------------------------------------------------
 
 
 def two_variables(tf):
@@ -166,8 +165,7 @@ def embedded(tf):
     return tf.train.AdagradOptimizer(0.3).minimize(loss)
 
 
-# moving averages
-# --------------------------------------------------------------------------------------
+# moving averages --------------------------------------------------------------------------------
 
 
 def _averaged(tf, resource, **options):
@@ -248,8 +246,7 @@ PROGRAMS = (
 )
 
 
-# schedules: tensors of the step
-# -------------------------------------------------------------------------
+# schedules: tensors of the step -----------------------------------------------------------------
 
 STEPS = [0, 1, 5, 10, 13, 20, 37, 1000]
 SCHEDULES = [

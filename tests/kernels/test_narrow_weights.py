@@ -138,8 +138,7 @@ def test_sums_that_do_not_fit_into_32_bits_are_in_float32() -> None:
     assert any(rule == "weights in int8" and "32 bits" in why for rule, _, why in misses)
 
 
-# choosing
-# ---------------------------------------------------------------------------------------------
+# choosing ---------------------------------------------------------------------------------------
 
 WAYS = {
     cpu.AVX2: ("float32", "float32"),

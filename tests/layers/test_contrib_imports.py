@@ -20,7 +20,8 @@ from tensorflow.contrib.layers.python.layers import initializers, regularizers, 
 from tensorflow.contrib.layers.python.layers.layers import max_pool2d, softmax
 from tensorflow.contrib.rnn import BasicLSTMCell, static_rnn
 from tensorflow.contrib.rnn.python.ops.core_rnn_cell import RNNCell, _linear
-from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import AttentionWrapper, _compute_attention
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import AttentionWrapper
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import _compute_attention
 from tensorflow.contrib.slim.nets import resnet_v2, inception
 from tensorflow.contrib.slim.python.slim.nets import inception_v3, resnet_utils
 from tensorflow.python.layers import base, core, convolutional

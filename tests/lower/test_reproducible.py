@@ -66,7 +66,8 @@ PROGRAMS = {
         start = [0, tf.zeros([20, 64]), tf.zeros([20, 64]), tf.TensorArray(tf.float32, steps)]
         out = tf.while_loop(lambda t, *_: t < steps, cell, start)[3].stack()
         logits = tf.tensordot(tf.transpose(out, [1, 0, 2]), weights(64, 500), 1)
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=words[:, 1:], logits=logits))
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=words[:, 1:], logits=logits)
+        loss = tf.reduce_mean(loss)
         feeds = [{words: rng.integers(0, 500, (20, 12 + i % 3))} for i in range(6)]
         train(loss, tf.train.GradientDescentOptimizer(0.5), feeds)
     """,

@@ -328,8 +328,7 @@ def test_values_that_are_read_much_later() -> None:
     check(build, [[(3, 16)], [(1, 16)], [(40, 16)]])
 
 
-# sums that products take in
-# -------------------------------------------------------------------------
+# sums that products take in ---------------------------------------------------------------------
 
 
 def test_sums_after_products() -> None:
@@ -384,8 +383,7 @@ def test_the_sum_and_its_summands_are_fetched() -> None:
     check(build, [[(3, 8)], [(1, 8)]])
 
 
-# shapes that depend on values
-# ------------------------------------------------------------------------
+# shapes that depend on values -------------------------------------------------------------------
 
 
 def test_shapes_that_depend_on_fed_values() -> None:

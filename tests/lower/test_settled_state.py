@@ -39,8 +39,7 @@ from tests.lower.settled_networks import (
 pytestmark = needs_library
 
 
-# results are the caller's own
-# ----------------------------------------------------------------------
+# results are the caller's own -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [2, 200])
@@ -95,8 +94,7 @@ def test_results_stay_what_they_were() -> None:
         same(g, reference.run(fetches, f))
 
 
-# feeds
-# ----------------------------------------------------------------------------------------------
+# feeds ------------------------------------------------------------------------------------------
 
 
 def test_feeds_of_all_kinds() -> None:
@@ -212,8 +210,7 @@ def test_images_with_another_number_of_channels() -> None:
         session.run(y, {x: array(1, 6, 6, 4)})
 
 
-# what is not finite
-# -----------------------------------------------------------------------------------
+# what is not finite -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [1, 20])
@@ -290,8 +287,7 @@ def test_softmax_and_attention_of_what_is_not_finite(value: float) -> None:
         np.testing.assert_allclose(got, want, **TOLERANCE)
 
 
-# writes are seen
-# ----------------------------------------------------------------------------------------
+# writes are seen --------------------------------------------------------------------------------
 
 
 def network() -> tuple[Any, ...]:
@@ -476,8 +472,7 @@ def test_plans_of_views_alone_and_of_nothing_for_the_library() -> None:
     assert not bindings(session)
 
 
-# how many, and how long
-# -----------------------------------------------------------------------------------
+# how many, and how long -------------------------------------------------------------------------
 
 
 def test_more_signatures_than_are_settled() -> None:
@@ -545,8 +540,7 @@ def test_what_cannot_be_bound_leaves_nothing(monkeypatch: pytest.MonkeyPatch) ->
     assert len(tried) == 1 and not bindings(session)
 
 
-# sessions of other kinds
-# ------------------------------------------------------------------------------------
+# sessions of other kinds ------------------------------------------------------------------------
 
 
 def test_one_thread() -> None:
@@ -630,8 +624,7 @@ def test_functions() -> None:
         disable_v2_behavior()
 
 
-# threads and processes
-# --------------------------------------------------------------------------------------
+# threads and processes --------------------------------------------------------------------------
 
 
 def test_threads_with_writers() -> None:
@@ -718,8 +711,7 @@ def test_a_forked_child_computes() -> None:
     np.testing.assert_array_equal(session.run(y, feed), want)
 
 
-# training steps
-# -----------------------------------------------------------------------------------------------
+# training steps ---------------------------------------------------------------------------------
 
 
 def test_results_of_training_steps_are_the_callers_own() -> None:

@@ -194,8 +194,7 @@ def test_an_error_of_a_write_names_the_operation() -> None:
         session.run([step, note], {**feed, at: 9})
 
 
-# the split
-# ----------------------------------------------------------------------------------------------
+# the split --------------------------------------------------------------------------------------
 
 
 def _split(fetches: list[Any], feeds: list[Any]) -> tuple[Program, Program]:

@@ -51,8 +51,7 @@ def made(graph: Graph) -> list[str]:
     return [f"{op.name}:{op.type}" for op in graph.get_operations() if op.name not in ("x", "y")]
 
 
-# names of what operators make
-# -----------------------------------------------------------------------
+# names of what operators make -------------------------------------------------------------------
 
 NAMES: list[tuple[Callable[[Any, Any], Any], str]] = [
     (lambda x, y: x + y, "add:AddV2"),
@@ -122,8 +121,7 @@ def test_xor_makes_four_ops(graph: Graph) -> None:
     ]
 
 
-# values of operators
-# --------------------------------------------------------------------------------
+# values of operators ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64"])
@@ -213,8 +211,7 @@ def test_shapes_that_do_not_fit() -> None:
         run(unknown([1, 2]) * unknown([1, 2, 3]))
 
 
-# errors when running
-# --------------------------------------------------------------------------------
+# errors when running ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -260,8 +257,7 @@ def test_strings_are_not_cast() -> None:
         run(casting.cast(placeholder_with_default(["1"], [1]), "int32"))
 
 
-# casting and complex numbers
-# --------------------------------------------------------------------------
+# casting and complex numbers --------------------------------------------------------------------
 
 
 def slices(values: Any) -> IndexedSlices:
@@ -329,8 +325,7 @@ def test_bfloat16_and_half_stay_what_they_are() -> None:
                 assert out.dtype in (np.dtype(kind), np.dtype(bool)), (name, kind)
 
 
-# gradients
-# ------------------------------------------------------------------------------------------
+# gradients --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -448,8 +443,7 @@ def test_second_derivatives(function: Any) -> None:
         )
 
 
-# lists, clipping
-# --------------------------------------------------------------------------------------
+# lists, clipping --------------------------------------------------------------------------------
 
 
 def test_sums_of_lists() -> None:
@@ -508,8 +502,7 @@ def test_clip_by_value_does_not_grow_its_input() -> None:
     assert isinstance(s, IndexedSlices) and run(s.values).tolist() == [-1, 1]
 
 
-# the rest
-# ---------------------------------------------------------------------------------------------
+# the rest ---------------------------------------------------------------------------------------
 
 
 def test_sparse_values_are_mapped() -> None:

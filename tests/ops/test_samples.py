@@ -73,7 +73,7 @@ EXEMPT: dict[str, str] = {
         ],
         "needs a queue or a reader; test_queue_programs.py",
     ),
-    "GatherTree": "an op of contrib.seq2seq's own library; tests/layers (beam search against TF 1.15)",
+    "GatherTree": "of contrib.seq2seq's own library; tests/layers (beam search against TF 1.15)",
     **dict.fromkeys(
         (
             n
@@ -237,13 +237,12 @@ def test_every_differentiable_op_has_its_gradient_checked() -> None:
 UNCHECKED_GRADIENTS: dict[str, str] = {
     "PreventGradient": "its gradient is an error",
     "RefIdentity": "headrace.autodiff passes by it",
-    "Cholesky": "the kernel reads one triangle, the gradient is for symmetric changes; test_linalg.py",
+    "Cholesky": "the kernel reads one triangle, the gradient is symmetric; test_linalg.py",
     "RandomGamma": "random; test_random.py",
 }
 
 
-# signatures against TensorFlow's registry
-# ------------------------------------------------------------
+# signatures against TensorFlow's registry -------------------------------------------------------
 
 
 @functools.cache
@@ -274,8 +273,7 @@ def test_signature_is_tensorflows(name: str) -> None:
 #: Ops of our own or of later TensorFlow versions.
 NOT_IN_TENSORFLOW: dict[str, str] = {
     "GatherTree": "is in contrib.seq2seq's own library, which the list of core ops leaves out",
-    "_FusedMatMul": "is internal to TensorFlow (names with an underscore are not in its list); made by "
-    "rewriting only",
+    "_FusedMatMul": "is internal to TensorFlow (its list has no names with _); made by rewriting",
     "_FusedConv2D": "is internal to TensorFlow likewise",
     "_Held": "is Headrace's own",
     "_HeldConv2D": "is Headrace's own",
@@ -338,8 +336,7 @@ def _plain(value: Any) -> Any:
     return pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
 
 
-# running samples
-# --------------------------------------------------------------------------------------
+# running samples --------------------------------------------------------------------------------
 
 
 class Case:
@@ -520,8 +517,7 @@ def test_unknown_shapes(family: str, key: str, sample: Any) -> None:
         assert a.dtype is b.dtype
 
 
-# gradients
-# --------------------------------------------------------------------------------------------
+# gradients --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("family", "key", "sample"), WITH_GRAD, ids=GRAD_IDS)

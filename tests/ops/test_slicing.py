@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace import errors
 from headrace.core.graph import Graph
 from headrace.core.opdef import lookup
-from headrace.ops.array import array_shape, basic, slicing
+from headrace.ops.array import array_shape, basic, filling, slicing
 from headrace.ops.math import operators
 from headrace.session.session import Session
 
@@ -104,7 +104,7 @@ def test_partial_shapes_through_a_pack() -> None:
         assert array_shape.reshape(x, [size[0], -1]).shape.as_list() == [None, None]
         assert array_shape.reshape(x, [-1, size[1] * 6]).shape.ndims == 2
         assert array_shape.reshape(x, [size[0], size[2], size[1]]).shape.as_list() == [None, 6, 4]
-        assert array_shape.zeros([size[0], 3]).shape.as_list() == [None, 3]
+        assert filling.zeros([size[0], 3]).shape.as_list() == [None, 3]
 
 
 @pytest.mark.parametrize(

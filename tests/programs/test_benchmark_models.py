@@ -81,8 +81,7 @@ def test_tiny_models_have_the_parameters_of_the_full_ones(name: str) -> None:
     assert all(tiny[key].ndim == full[key].ndim for key in tiny)
 
 
-# the harness
-# --------------------------------------------------------------------------------------------
+# the harness ------------------------------------------------------------------------------------
 
 
 def test_targets() -> None:

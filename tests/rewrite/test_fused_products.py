@@ -128,8 +128,7 @@ def test_gelu_function(dtype: Any, approximate: bool, n: int) -> None:
     assert found[3] == np.inf and np.isnan(found[5]) and not found[6:].any()
 
 
-# convolutions
-# ---------------------------------------------------------------------------------------
+# convolutions -----------------------------------------------------------------------------------
 
 
 def conv(x: Any, w: Any) -> Any:

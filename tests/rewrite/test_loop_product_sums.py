@@ -145,8 +145,7 @@ def test_scan_and_map(batch: int) -> None:
         same(fetches, {x: randn(batch, 3)}, 1e-5)
 
 
-# lengths of loop variables
-# --------------------------------------------------------------------------
+# lengths of loop variables ----------------------------------------------------------------------
 
 
 def test_lengths_that_stay() -> None:
@@ -282,8 +281,7 @@ def test_a_branch_with_a_row_instead_of_a_batch() -> None:
         same([y, *tf.gradients(tf.reduce_sum(y), x)], {x: randn(batch, 3)}, 1e-5)
 
 
-# TensorArrays
-# ---------------------------------------------------------------------------------------
+# TensorArrays -----------------------------------------------------------------------------------
 
 
 def test_elements_that_differ_in_length() -> None:
@@ -339,8 +337,7 @@ def test_what_is_gathered_has_the_lengths_of_what_was_written() -> None:
         same(fetches, {x: randn(batch, 3)}, 1e-5)
 
 
-# gradients of concatenations
-# -----------------------------------------------------------------------
+# gradients of concatenations --------------------------------------------------------------------
 
 
 def test_part_of_a_joined_gradient() -> None:
@@ -363,8 +360,7 @@ def test_parts_of_unknown_length_stay() -> None:
     same(fetches, {x: randn(4, 3), z: randn(1, 3)})
 
 
-# sums over rounds
-# ----------------------------------------------------------------------------------
+# sums over rounds -------------------------------------------------------------------------------
 
 
 def summing(start: float = 0.5) -> tuple[Any, Any, Any]:
@@ -559,8 +555,7 @@ def test_threads_do_not_share_sums() -> None:
     assert not wrong
 
 
-# LSTM cells in loops
-# -------------------------------------------------------------------------------
+# LSTM cells in loops ----------------------------------------------------------------------------
 
 CELL = "LSTM cell in a loop"
 

@@ -22,8 +22,7 @@ def variable(*shape: int) -> Any:
     return tf.Variable(RNG.randn(*shape).astype(np.float32) * 0.5)
 
 
-# gelu
-# -------------------------------------------------------------------------------------------------
+# gelu -------------------------------------------------------------------------------------------
 
 ROOT = np.sqrt(2 / np.pi)
 GELU: dict[str, Callable[[Any], Any]] = {
@@ -71,8 +70,7 @@ def test_gelu_that_is_needed_inside_stays() -> None:
     same(fetches, {x: X}, 1e-5)
 
 
-# layer norm
-# -------------------------------------------------------------------------------------------
+# layer norm -------------------------------------------------------------------------------------
 
 
 def _gpt2(x: Any, g: Any, b: Any) -> Any:
@@ -146,8 +144,7 @@ def test_layer_norm_function(dtype: Any, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(got, want, rtol=0, atol=2e-5 if dtype == np.float32 else 1e-10)
 
 
-# softmax and attention
-# --------------------------------------------------------------------------------
+# softmax and attention --------------------------------------------------------------------------
 
 
 def spelled_out(x: Any) -> Any:

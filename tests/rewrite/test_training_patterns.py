@@ -148,8 +148,7 @@ def test_training_with_them() -> None:
     assert got[-1] < got[0]
 
 
-# where it may not be done
-# ---------------------------------------------------------------------------
+# where it may not be done -----------------------------------------------------------------------
 
 
 def not_done(fetches: list[Any], feed: dict[Any, Any], tolerance: float = 1e-5) -> Any:
@@ -226,8 +225,7 @@ def test_two_losses() -> None:
     same(fetches, {x: X}, 1e-5)
 
 
-# the functions
-# --------------------------------------------------------------------------------------
+# the functions ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["library", "numpy"])

@@ -18,7 +18,8 @@ from tests.instruction_sets import SETTINGS, numeric_files
 V2_MOUNT = "30 23 0:26 {root} /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1_MOUNT = "33 32 0:29 {root} /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct\n"
 OTHER_MOUNTS = (
-    "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n34 32 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+    "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n34 32 0:30 / /sys/fs/cgroup/memory rw - cgroup "
+    "cgroup rw,memory\n"
     "a line that is cut off\n"
 )
 
@@ -135,7 +136,8 @@ def fake(path, *args, **kwargs):
 builtins.open = fake
 import headrace as tf, numpy as np
 x = tf.placeholder(tf.float32, [None, 512])
-y = tf.matmul(tf.tanh(tf.matmul(x, tf.constant(np.ones((512, 512), "f")))), tf.constant(np.ones((512, 512), "f")))
+w = np.ones((512, 512), "f")
+y = tf.matmul(tf.tanh(tf.matmul(x, tf.constant(w))), tf.constant(w))
 with tf.Session() as session:
     for _ in range(3):
         session.run(y, {x: np.ones((256, 512), "f")})

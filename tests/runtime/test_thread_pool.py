@@ -108,8 +108,7 @@ def test_a_late_worker_keeps_no_arrays_alive(monkeypatch: pytest.MonkeyPatch) ->
     assert kept and alive() is None
 
 
-# waiting
-# ----------------------------------------------------------------------------------------------
+# waiting ----------------------------------------------------------------------------------------
 
 
 def test_contention_is_seen_and_forgotten() -> None:

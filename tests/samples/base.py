@@ -4,7 +4,8 @@ Every defined op must be in it at least once. The same table is run in Headrace 
 and, by ``tests/golden/make.py``, in TensorFlow 1.15 (whose Python is 3.7: keep these modules to its
 syntax, and to NumPy 1.18).
 
-    SAMPLES = [Sample("MatMul", dict(a=f32(2, 3), b=f32(3, 4)), dict(transpose_a=False), grad=["a", "b"])]
+    inputs = dict(a=f32(2, 3), b=f32(3, 4))
+    SAMPLES = [Sample("MatMul", inputs, dict(transpose_a=False), grad=["a", "b"])]
 """
 
 import zlib

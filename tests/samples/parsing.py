@@ -12,8 +12,7 @@ import numpy as np
 
 from tests.samples.base import Sample, c64, f32, i64, strings
 
-# serialized messages, written by hand
-# ------------------------------------------------------------------------------
+# serialized messages, written by hand -----------------------------------------------------------
 
 
 def number(n):

@@ -437,7 +437,10 @@ def test_wrong_rank_of_a_vector(given_shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("given_shape", [(2,), (3, 2), (), (2, 3, 1), (0, 3)])
 def test_wrong_shape(given_shape: tuple[int, ...]) -> None:
     x = tf.placeholder(tf.float32, [2, 3], name="x")
-    message = rf"Cannot feed value of shape \({', '.join(map(str, given_shape))},?\) for Tensor 'x:0', which has shape '\(2, 3\)'"
+    message = (
+        rf"Cannot feed value of shape \({', '.join(map(str, given_shape))},?\) for Tensor "
+        r"'x:0', which has shape '\(2, 3\)'"
+    )
     with pytest.raises(ValueError, match=message):
         tf.Session().run(x, {x: np.zeros(given_shape)})
 

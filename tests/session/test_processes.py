@@ -33,7 +33,8 @@ def make():
         for wide, out in ((256, 256), (256, 256), (256, 10)):
             y = tf.matmul(y, tf.Variable(rng.normal(0, 0.05, (wide, out)).astype("f")))
             y = tf.nn.relu(y) if out != 10 else y
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(logits=y, labels=labels))
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(logits=y, labels=labels)
+        loss = tf.reduce_mean(loss)
         step = tf.train.AdamOptimizer(1e-3).minimize(loss)
         session = tf.Session(graph=graph)
         session.run(tf.global_variables_initializer())

@@ -141,8 +141,7 @@ def test_tensors_inside_loops() -> None:
     assert s.run(loop) == 7
 
 
-# errors
-# -----------------------------------------------------------------------------------------------
+# errors -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("executor", ["numpy", "reference"])
@@ -166,8 +165,7 @@ def test_errors_of_a_kernel_library_are_named(monkeypatch: pytest.MonkeyPatch) -
         tf.Session().run(tf.nn.softsign(x), {x: [1.0, 2.0]})
 
 
-# time limits
-# --------------------------------------------------------------------------------------------
+# time limits ------------------------------------------------------------------------------------
 
 
 def _endless() -> Any:
@@ -227,8 +225,7 @@ def test_the_run_is_stopped_and_tears_nothing() -> None:
     raise AssertionError("a run that is late goes on for ever")
 
 
-# Python functions
-# ---------------------------------------------------------------------------------------
+# Python functions -------------------------------------------------------------------------------
 
 
 def test_python_functions_that_wait_for_each_other() -> None:

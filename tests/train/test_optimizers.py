@@ -39,8 +39,7 @@ from tests.tolerances import assert_close
 SAMPLES = store.load_samples("training")
 
 
-# kernels
-# ------------------------------------------------------------------------------------------------
+# kernels ----------------------------------------------------------------------------------------
 
 
 def defaults(opdef: OpDef, given: dict[str, Any]) -> dict[str, Any]:
@@ -214,8 +213,7 @@ def test_shapes_are_checked_while_building() -> None:
             training_ops.apply_gradient_descent(basic.constant([1.0]), 0.1, [1.0])
 
 
-# programs against TensorFlow
-# ------------------------------------------------------------------------------
+# programs against TensorFlow --------------------------------------------------------------------
 
 
 @functools.cache
@@ -303,8 +301,7 @@ def test_schedule(name: str, make: Any) -> None:
         assert ops == golden()["ops"]["schedule/" + name]
 
 
-# the base class
-# -------------------------------------------------------------------------------------------
+# the base class ---------------------------------------------------------------------------------
 
 
 class Halving(Optimizer):
@@ -422,8 +419,7 @@ def test_gates_give_the_same_gradients(gate: int) -> None:
             assert [float(session.run(g)[0]) for g, _ in pairs[:2]] == [3.0, 2.0]
 
 
-# averages and the global step
-# -------------------------------------------------------------------------------
+# averages and the global step -------------------------------------------------------------------
 
 
 def test_names_of_averages() -> None:

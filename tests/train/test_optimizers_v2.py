@@ -152,8 +152,7 @@ def test_cosine_schedules() -> None:
     ]
 
 
-# TF 1's optimizers, eagerly
-# ---------------------------------------------------------------------------
+# TF 1's optimizers, eagerly ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])

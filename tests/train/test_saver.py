@@ -49,8 +49,7 @@ def check_model(sess: Any, train: Any) -> None:
     same(golden.values(tf, sess), "later.npz")
 
 
-# the graph
-# ------------------------------------------------------------------------------------------
+# the graph --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("title", list(SAVERS))
@@ -66,8 +65,7 @@ def test_graph_is_tensorflows(title: str) -> None:
     assert len(got["nodes"]) == len(want["nodes"])
 
 
-# TensorFlow's files
-# ---------------------------------------------------------------------------------
+# TensorFlow's files -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["model", "v1"])
@@ -153,8 +151,7 @@ def test_export_of_a_scope(tmp_path: Path) -> None:
         assert sess.run("new/y:0") == 3.0
 
 
-# what is kept
-# -----------------------------------------------------------------------------------------
+# what is kept -----------------------------------------------------------------------------------
 
 
 def checkpoints(folder: Path) -> list[str]:
@@ -244,8 +241,7 @@ def test_state_functions(tmp_path: Path) -> None:
     assert tf.train.get_checkpoint_state(str(tmp_path)) is None
 
 
-# parts, names, deferred
-# -------------------------------------------------------------------------------
+# parts, names, deferred -------------------------------------------------------------------------
 
 
 def test_partial_restore_and_other_names(tmp_path: Path) -> None:
@@ -311,8 +307,7 @@ def test_deferred_and_empty(tmp_path: Path) -> None:
         tf.train.Saver([tf.Variable(1.0)], defer_build=True)
 
 
-# errors
-# -----------------------------------------------------------------------------------------------
+# errors -----------------------------------------------------------------------------------------
 
 
 def saved(folder: Path) -> str:
@@ -378,8 +373,7 @@ def test_errors_of_lists() -> None:
         tf.train.Saver(a)
 
 
-# killed
-# -----------------------------------------------------------------------------------------------
+# killed -----------------------------------------------------------------------------------------
 
 _PROGRAM = """
 import sys

@@ -55,8 +55,7 @@ def zeros(name: str, shape: Any = (1,), **kwargs: Any) -> Any:
     return get_variable(name, list(shape), initializer=zeros_initializer(), **kwargs)
 
 
-# sharing
-# ----------------------------------------------------------------------------------------------
+# sharing ----------------------------------------------------------------------------------------
 
 
 def test_existing_variable_is_refused_with_its_line() -> None:
@@ -113,8 +112,7 @@ def test_wrong_scope_arguments() -> None:
     assert get_variable_scope().name == ""
 
 
-# names
-# ------------------------------------------------------------------------------------------------
+# names ------------------------------------------------------------------------------------------
 
 
 def test_names() -> None:
@@ -204,8 +202,7 @@ def test_collections_of_a_scope() -> None:
     assert local_variables() == [local] and local not in trainable_variables()
 
 
-# defaults
-# ---------------------------------------------------------------------------------------------
+# defaults ---------------------------------------------------------------------------------------
 
 
 def test_defaults_are_inherited(fresh_graph: Graph) -> None:
@@ -305,8 +302,7 @@ def test_variable_op_scope() -> None:
         assert scope.name == "default"
 
 
-# partitions
-# -------------------------------------------------------------------------------------------
+# partitions -------------------------------------------------------------------------------------
 
 
 def test_partitioned_variable() -> None:
@@ -350,8 +346,7 @@ def test_partitioners() -> None:
     assert parts(partitioning.min_max_variable_partitioner(8), [10, 2]) == [1, 1]
 
 
-# templates
-# --------------------------------------------------------------------------------------------
+# templates --------------------------------------------------------------------------------------
 
 
 def test_template_shares() -> None:

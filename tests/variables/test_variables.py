@@ -71,8 +71,7 @@ def started(session: Session, *args: Any, **kwargs: Any) -> Any:
     return variable
 
 
-# the same operations as TensorFlow
-# ------------------------------------------------------------------
+# the same operations as TensorFlow --------------------------------------------------------------
 
 
 def ops_of(program: Callable[[Any], None], g: Graph) -> tuple[list[Any], list[Any]]:
@@ -97,8 +96,7 @@ def test_dependent_initial_values_outside_of_cond(fresh_graph: Graph) -> None:
     assert [o for o in have if "cond" not in o[0]] == [o for o in want if "cond" not in o[0]]
 
 
-# what a variable is
-# -----------------------------------------------------------------------------------
+# what a variable is -----------------------------------------------------------------------------
 
 
 def test_kinds() -> None:
@@ -178,8 +176,7 @@ def test_proto_round_trip(use_resource: bool) -> None:
     assert v.to_proto(export_scope="elsewhere") is None
 
 
-# values
-# -----------------------------------------------------------------------------------------------
+# values -----------------------------------------------------------------------------------------
 
 
 @BOTH
@@ -333,8 +330,7 @@ def test_initialized_value(session: Session) -> None:
     np.testing.assert_array_equal(session.run(value), [5, 6])
 
 
-# in place
-# ---------------------------------------------------------------------------------------------
+# in place ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["update", "add", "sub", "mul", "div", "min", "max"])

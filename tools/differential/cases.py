@@ -2,7 +2,8 @@
 
 A case is plain JSON, so that both libraries read the same one:
 
-    {"id": 3, "fn": "reduce_sum", "args": [VALUE, ...], "kwargs": {name: VALUE}, "grad": true, "seed": null, "compare": true}
+    {"id": 3, "fn": "reduce_sum", "args": [VALUE, ...], "kwargs": {name: VALUE},
+     "grad": true, "seed": null, "compare": true}
 
 ``fn`` is a path below ``tf``, or ``method:NAME`` for a method of the first argument. A VALUE has a
 kind ``k``: ``py`` (a Python literal), ``float`` (text, for nan and inf), ``bytes``, ``dtype``,

@@ -98,7 +98,9 @@ _ACCIDENTS = {
     "Seen floating point types of different precisions": "XLA refuses its own program",
     "Unsupported tensor type: 22": "TensorFlow cannot read back its own uint32 constants",
     "Unsupported tensor type: 23": "TensorFlow cannot read back its own uint64 constants",
-    "Incompatible shapes between op input and calculated input gradient": "TensorFlow's gradient forgets the broadcast",
+    "Incompatible shapes between op input and calculated input gradient": (
+        "TensorFlow's gradient forgets the broadcast"
+    ),
     "No gradient defined for operation 'SegmentProd'": "TensorFlow has no such gradient",
 }
 

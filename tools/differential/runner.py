@@ -4,7 +4,8 @@ JSON object a line.
 This file runs under TensorFlow's Python 3.7 too, so it keeps to that language and imports nothing
 of the repository. A case is described in cases.py. The outcome of a case is a dict:
 
-    {"id": 3, "stage": "ok", "static": [["float32", [2, null]]], "values": [VALUE], "grads": [VALUE or None]}
+    {"id": 3, "stage": "ok", "static": [["float32", [2, null]]], "values": [VALUE],
+     "grads": [VALUE or None]}
     {"id": 4, "stage": "build", "error": "ValueError", "text": "Dimensions must be equal"}
 
 ``stage`` is where the case ended: ``build``, ``gradient`` (building the gradient), ``run`` or

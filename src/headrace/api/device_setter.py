@@ -32,9 +32,14 @@ class _RoundRobin:
 
 
 def replica_device_setter(
-    ps_tasks: int = 0, ps_device: str = "/job:ps", worker_device: str = "/job:worker", merge_devices: bool = True,
-    cluster: Any = None, ps_ops: Any = None, ps_strategy: Callable[[Any], int] | None = None,
-) -> Callable[[Any], str] | None:  # fmt: skip
+    ps_tasks: int = 0,
+    ps_device: str = "/job:ps",
+    worker_device: str = "/job:worker",
+    merge_devices: bool = True,
+    cluster: Any = None,
+    ps_ops: Any = None,
+    ps_strategy: Callable[[Any], int] | None = None,
+) -> Callable[[Any], str] | None:
     """A function for ``tf.device``; None without parameter servers.
 
     Operations of the types ``ps_ops`` go to ``ps_device``, to the task that ``ps_strategy``

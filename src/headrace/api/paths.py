@@ -43,7 +43,8 @@ _inner(
     errors=("headrace.errors",),
     errors_impl=("headrace.errors",),
     ops=(
-        "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert", "headrace.core.scopes",
+        "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert",
+        "headrace.core.scopes",
         "headrace.core.indexed_slices", _V1,
     ),
     convert_to_constants=("headrace.formats.freezing_v2",),
@@ -85,7 +86,9 @@ _inner(
     parsing_ops=("headrace.api.v1.io", _V1, _GEN),
     partitioned_variables=_V1,
     random_ops=("headrace.api.v1.random", _V1, _GEN),
-    resource_variable_ops=("headrace.variables.resource_variable", "headrace.ops.state.resource_state", _V1, _GEN),
+    resource_variable_ops=(
+        "headrace.variables.resource_variable", "headrace.ops.state.resource_state", _V1, _GEN,
+    ),
     script_ops=_V1,
     sparse_ops=("headrace.api.v1.sparse", _V1),
     standard_ops=_V1,
@@ -95,7 +98,8 @@ _inner(
     template=_V1,
     variable_scope=("headrace.variables.variable_scope", _V1),
     variables=(
-        "headrace.variables.variable", "headrace.variables.variable_lists", "headrace.variables.partitioned_variable", _V1,
+        "headrace.variables.variable", "headrace.variables.variable_lists",
+        "headrace.variables.partitioned_variable", _V1,
     ),
 )  # fmt: skip
 for _family in (
@@ -172,7 +176,8 @@ _inner(
     **{
         name: (f"{_SAVED}.{name}",)
         for name in (
-            "builder", "constants", "loader", "main_op", "signature_constants", "signature_def_utils",
+            "builder", "constants", "loader", "main_op", "signature_constants",
+            "signature_def_utils",
             "tag_constants", "utils",
         )
     },
@@ -279,11 +284,23 @@ PATHS["python.ops.lookup_ops"] = (
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
 PATHS["python.client.timeline"] = ()
 for _name in (
-    "basic_session_run_hooks", "checkpoint_management", "checkpoint_utils", "coordinator",
-    "device_setter", "evaluation", "input", "monitored_session", "queue_runner",
-    "queue_runner_impl", "saver", "server_lib", "session_manager", "session_run_hook", "supervisor",
+    "basic_session_run_hooks",
+    "checkpoint_management",
+    "checkpoint_utils",
+    "coordinator",
+    "device_setter",
+    "evaluation",
+    "input",
+    "monitored_session",
+    "queue_runner",
+    "queue_runner_impl",
+    "saver",
+    "server_lib",
+    "session_manager",
+    "session_run_hook",
+    "supervisor",
     "sync_replicas_optimizer",
-):  # fmt: skip
+):
     PATHS[f"python.training.{_name}"] = ("headrace.api.v1.train",)
 _inner("python.keras")
 _inner(
@@ -392,7 +409,8 @@ _inner(
     **{
         name: (f"<hosted tf_slim.data.{name}>",)
         for name in (
-            "data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader", "prefetch_queue",
+            "data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader",
+            "prefetch_queue",
             "tfexample_decoder",
         )
     },
@@ -400,7 +418,8 @@ _inner(
 _NETS = {
     name: (f"<hosted tf_slim.nets.{name}>",)
     for name in (
-        "alexnet", "inception_v1", "inception_v2", "inception_v3", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2",
+        "alexnet", "inception_v1", "inception_v2", "inception_v3", "overfeat", "resnet_utils",
+        "resnet_v1", "resnet_v2",
         "vgg",
     )
 }  # fmt: skip

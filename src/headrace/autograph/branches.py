@@ -22,8 +22,8 @@ from headrace.autograph.undefined import NO_RETURN
 from headrace.core import nest
 from headrace.core.build import apply, apply_op
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import zeros
 from headrace.ops.array.basic import constant
+from headrace.ops.array.filling import zeros
 from headrace.ops.control.assertions import Assert
 from headrace.ops.control.control_flow import cond
 from headrace.ops.math.comparison import EQUAL, NOT_EQUAL, logical_not

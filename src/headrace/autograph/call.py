@@ -184,7 +184,8 @@ class Namespace:
             else:
                 warn_once(
                     (code.co_filename, code.co_firstlineno, code.co_name),
-                    f"AutoGraph could not transform {function} and will run it as-is.\nCause: {error}\n"
+                    f"AutoGraph could not transform {function} and will run it "
+                    f"as-is.\nCause: {error}\n"
                     "To silence this warning, decorate the function with "
                     "@tf.autograph.experimental.do_not_convert",
                 )

@@ -99,7 +99,8 @@ def while_stmt(
                 "Tensor. This may happen either "
                 "because variables changed type, or when a break or return statement "
                 "inside the loop depends on a "
-                f"Tensor condition. In both cases, changing to a TF loop should remove the error.\n{_LIMITS}"
+                "Tensor condition. In both cases, changing to a TF loop should remove "
+                f"the error.\n{_LIMITS}"
             )
 
 
@@ -244,7 +245,10 @@ def _with_placeholders(
             ]
     except (UnboundLocalError, NameError, TypeError, ValueError, KeyError) as error:
         kinds = [None] * len(start)
-        problem = f"\nNote: AutoGraph tried to define it automatically, but ran into a {type(error).__name__}: {error}"
+        problem = (
+            "\nNote: AutoGraph tried to define it automatically, but ran into a "
+            f"{type(error).__name__}: {error}"
+        )
     finally:
         set_state(start)
     values, shapes_of = [], []

@@ -110,7 +110,8 @@ def check_branches(main: Sequence[Any], other: Sequence[Any], names: Sequence[st
             nest.assert_same_structure(a, b)
         except (ValueError, TypeError) as error:
             raise TypeError(
-                f"'{name}' must have the same nested structure in the main and else branches:\n\n{error}"
+                f"'{name}' must have the same nested structure in the main and else "
+                f"branches:\n\n{error}"
             ) from error
         for one, two in zip(nest.flatten(a), nest.flatten(b)):
             check_one_branch_value(name, one, two)

@@ -3,7 +3,8 @@
     if c:                      def ag__set_1(ag__v): nonlocal y; …
         y = a                  def ag__body_1(): nonlocal y; y = a
     else:             ->       def ag__else_1(): nonlocal y; y = b
-        y = b                  ag__.if_stmt(c, ag__body_1, ag__else_1, ag__get_1, ag__set_1, ('y',), 1)
+        y = b                  ag__.if_stmt(c, ag__body_1, ag__else_1,
+                                            ag__get_1, ag__set_1, ('y',), 1)
 
 The functions bind the function's own variables (``nonlocal``), so a branch that is decided in
 Python runs exactly as it was written; ``ag__get`` and ``ag__set`` read and write those variables

@@ -78,7 +78,8 @@ class DeviceSpec:
             f"/{f}:{getattr(self, f)}" for f in _FIELDS[:3] if getattr(self, f) is not None
         )
         if self.device_type is not None:
-            text += f"/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}"
+            index = "*" if self.device_index is None else self.device_index
+            text += f"/device:{self.device_type}:{index}"
         return text
 
     def __eq__(self, other: object) -> bool:

@@ -319,7 +319,8 @@ def assert_same_structure(
         _assert_same(nest1, nest2, check_types, expand_composites)
     except (ValueError, TypeError) as e:
         raise type(e)(
-            f"The two structures don't have the same nested structure.\n\nFirst structure: {_shown(nest1)}\n\n"
+            "The two structures don't have the same nested structure.\n\nFirst "
+            f"structure: {_shown(nest1)}\n\n"
             f"Second structure: {_shown(nest2)}\n\nMore specifically: {e}\n"
             f"Entire first structure:\n{_dotted(nest1)}\nEntire second structure:\n{_dotted(nest2)}"
         ) from None

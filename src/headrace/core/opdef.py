@@ -5,7 +5,9 @@ kernel, a gradient and traits. Nothing may be left out: a definition without a g
 refused here, not at a user's call.
 
     define(
-        "MatMul", "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, T: type(number)",
+        "MatMul",
+        "a: T, b: T -> product: T; transpose_a: bool=False, transpose_b: bool=False, "
+        "T: type(number)",
         shape=matmul_shape, kernel=matmul_kernel, grad=matmul_grad,
     )
 

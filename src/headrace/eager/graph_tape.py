@@ -226,7 +226,7 @@ def gradients(
 
 
 def _zeros(source: Any) -> Any:
-    from headrace.ops.array.array_shape import zeros_like
+    from headrace.ops.array.filling import zeros_like
 
     return zeros_like(source)
 

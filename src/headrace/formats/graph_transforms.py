@@ -1,6 +1,7 @@
 """Rewriting GraphDefs for inference: ``optimize_for_inference`` and ``TransformGraph``.
 
-    TransformGraph(graph_def, ["x"], ["logits"], ["strip_unused_nodes", "fold_constants(ignore_errors=true)", "fold_batch_norms"])
+    TransformGraph(graph_def, ["x"], ["logits"],
+                   ["strip_unused_nodes", "fold_constants(ignore_errors=true)", "fold_batch_norms"])
 
 Headrace itself needs none of it, its own rewrites do the same when a graph is run; programs that
 prepare graphs for other runtimes call it.

@@ -1,6 +1,8 @@
 """``tf.import_graph_def``: the nodes of a GraphDef become operations of a graph.
 
-    logits, = tf.import_graph_def(graph_def, input_map={"x:0": x}, return_elements=["logits:0"], name="net")
+    (logits,) = tf.import_graph_def(
+        graph_def, input_map={"x:0": x}, return_elements=["logits:0"], name="net"
+    )
 
 Nothing of the file is executed. Calls of functions and TF-2 control flow (If, While, Case) are
 expanded where they stand (function_calls.py); TF-1 control flow gets its contexts back

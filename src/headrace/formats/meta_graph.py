@@ -128,7 +128,8 @@ def add_collection_def(
         _write_collection(meta_graph_def.collection_def[key], key, items, export_scope)
     except Exception as error:
         _log.warning(
-            "Issue encountered when serializing %s.\nType is unsupported, or the types of the items don't match field type in "
+            "Issue encountered when serializing %s.\nType is unsupported, or the types of "
+            "the items don't match field type in "
             "CollectionDef. Note this is a warning and probably safe to ignore.\n%s",
             key,
             error,

@@ -1,7 +1,7 @@
 """MetaGraphs: a GraphDef with the collections, the saver and the signatures that belong to it.
 
-    meta = export_meta_graph(graph=graph)              # a MetaGraphDef message
-    import_meta_graph_def(meta)                        # its nodes and collections in the default graph
+    meta = export_meta_graph(graph=graph)     # a MetaGraphDef message
+    import_meta_graph_def(meta)               # its nodes and collections in the default graph
 
 Collections keep variables (as VariableDefs), tensors and operations (by name), strings and numbers.
 What fits none of these is left out, with a warning that names the collection, as in TF 1.15. A kind
@@ -210,7 +210,8 @@ def add_collections(
         except (TypeError, ValueError, AttributeError) as error:
             del meta.collection_def[key]
             _log.warning(
-                "Issue encountered when serializing %s.\nType is unsupported, or the types of the items don't match field "
+                "Issue encountered when serializing %s.\nType is unsupported, or the "
+                "types of the items don't match field "
                 "type in CollectionDef. Note this is a warning and probably safe to ignore.\n%s",
                 key,
                 error,

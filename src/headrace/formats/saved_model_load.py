@@ -295,8 +295,10 @@ class LoadedFunction:
             return concrete.call_tensors(tensors)
         listed = "\n".join(reasons)
         raise ValueError(
-            f"Could not find matching concrete function to call loaded from the SavedModel. Got:\n  Positional arguments {args}\n"
-            f"  Keyword arguments: {kwargs}\n\n Expected these arguments to match one of the following:\n{listed}"
+            "Could not find matching concrete function to call loaded from the "
+            f"SavedModel. Got:\n  Positional arguments {args}\n"
+            f"  Keyword arguments: {kwargs}\n\n Expected these arguments to match one of "
+            f"the following:\n{listed}"
         )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:

@@ -1,7 +1,7 @@
 """Arrays as TensorProto messages and back.
 
     message = to_message(np.zeros([2, 3], np.float32))
-    array = to_array(message)                          # the same array, read-only where it shares the message's bytes
+    array = to_array(message)   # read-only where it shares the message's bytes
 
 Written as TF 1.15's ``make_tensor_proto`` writes: one element in its typed field, more of them as
 raw bytes (numbers of 16-bit floating point, complex numbers, bools and strings always in their

@@ -305,8 +305,7 @@ def shown_output(output_specs: Any) -> str:
     return "None" if output_specs is None else shown_leaf(output_specs)
 
 
-# in another graph
-# -----------------------------------------------------------------------------------
+# in another graph -------------------------------------------------------------------------------
 
 
 def inline_call(concrete: ConcreteFunction, target: Graph, tensors: Sequence[Any]) -> Any:

@@ -333,8 +333,7 @@ class _Variant:
         return run
 
 
-# gradients as tensors
-# -----------------------------------------------------------------------------------
+# gradients as tensors ---------------------------------------------------------------------------
 
 
 def _like(whole: FuncGraph, tensor: Tensor) -> Tensor:
@@ -378,8 +377,7 @@ def _zeros(tensor: EagerTensor) -> EagerTensor:
     return wrap(value if value.ndim else value[()], tensor._dtype)
 
 
-# between forward and backward
-# -----------------------------------------------------------------------------
+# between forward and backward -------------------------------------------------------------------
 
 
 def _loops(ops: Iterable[Operation]) -> set[Context]:

@@ -112,8 +112,7 @@ def _differences(old: dict[str, str], new: dict[str, str]) -> list[str]:
     return out + [f"{k}: is gone, was {v}" for k, v in old.items() if k not in new]
 
 
-# traces that serve several calls
-# --------------------------------------------------------------------
+# traces that serve several calls ----------------------------------------------------------------
 
 
 def covering(traces: Iterable[Any], wanted: Any) -> Any:

@@ -26,10 +26,11 @@ from headrace.layers.identifiers import (
 )
 from headrace.layers.input_spec import InputSpec
 from headrace.layers.smart import constant_value, smart_cond
-from headrace.ops.array.array_shape import ones_like, reshape, zeros_like
+from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity, stop_gradient
 from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import ones_like, zeros_like
 from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.reductions import reduce_mean
 from headrace.ops.math.unary import sqrt

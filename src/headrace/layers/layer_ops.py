@@ -14,9 +14,12 @@ from headrace.core import infer as _infer
 from headrace.ops.array import arranging as _arranging
 from headrace.ops.array import array_shape as _shape
 from headrace.ops.array import basic as _basic
+from headrace.ops.array import broadcast_shapes as _broadcast
 from headrace.ops.array import casting as _casting
+from headrace.ops.array import filling as _filling
 from headrace.ops.array import gathering as _gathering
 from headrace.ops.array import joining as _joining
+from headrace.ops.array import padding as _padding
 from headrace.ops.array import ranges as _ranges
 from headrace.ops.array import selecting as _selecting
 from headrace.ops.array import slicing as _slicing
@@ -48,6 +51,9 @@ _MODULES = (
     _casting,
     _gathering,
     _joining,
+    _padding,
+    _filling,
+    _broadcast,
     _ranges,
     _selecting,
     _slicing,

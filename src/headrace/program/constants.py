@@ -6,7 +6,7 @@ see in the place of a dictionary then: asking whether a value is a constant is f
 array is recorded. Copying it into a dictionary reads everything.
 
     constants = RecordedConstants({0: axis, 1: scale})
-    1 in constants; peek(constants, 1)   # not recorded: only for parameters that are filled in when a function is bound
+    1 in constants; peek(constants, 1)   # not recorded: for parameters of bound functions
     constants[0]                         # recorded
     constants.reads                      # {0}
 

@@ -12,7 +12,10 @@ from collections.abc import Hashable, Mapping
 
 from headrace.ops.array import array_shape as _array_shape  # noqa: F401  the rules make operations of these families
 from headrace.ops.array import basic as _basic  # noqa: F401
+from headrace.ops.array import broadcast_shapes as _broadcast_shapes  # noqa: F401
+from headrace.ops.array import filling as _filling  # noqa: F401
 from headrace.ops.array import joining as _joining  # noqa: F401
+from headrace.ops.array import padding as _padding  # noqa: F401
 from headrace.ops.internal import fused_gradients as _fused_gradients  # noqa: F401
 from headrace.ops.internal import fused_ops as _fused_ops  # noqa: F401
 from headrace.ops.internal import loop_sums as _loop_sums  # noqa: F401

@@ -1,6 +1,7 @@
 """A function graph made callable: arrays in, arrays out, over any state.
 
-    compiled = GraphFunction(graph, graph.inputs + graph.internal_captures, graph.outputs, graph.control_outputs)
+    inputs = graph.inputs + graph.internal_captures
+    compiled = GraphFunction(graph, inputs, graph.outputs, graph.control_outputs)
     compiled(state, *arrays)      # a tuple of arrays, each the caller's own
 
 The plan is made by the first call and kept. Feeds are not checked or converted here: whoever calls

@@ -416,9 +416,12 @@ class Saver:
             raise errors.NotFoundError(
                 None,
                 None,
-                f"\n\nExisting variables not in the checkpoint: {', '.join(sorted(current - set(keys)))}\n\nVariables names when "
-                f"this checkpoint was written which don't exist now: {', '.join(sorted(set(keys) - current))}\n\n"
-                f"({len(current & set(keys))} variable name(s) did match)\n\nCould not find some variables in the checkpoint (see "
+                "\n\nExisting variables not in the checkpoint: "
+                f"{', '.join(sorted(current - set(keys)))}\n\nVariables names when "
+                "this checkpoint was written which don't exist now: "
+                f"{', '.join(sorted(set(keys) - current))}\n\n"
+                f"({len(current & set(keys))} variable name(s) did match)\n\nCould not "
+                "find some variables in the checkpoint (see "
                 "names above). Saver was attempting to load an object-based checkpoint "
                 "(saved using tf.train.Checkpoint or "
                 "tf.keras.Model.save_weights) using variable names. If the checkpoint was "
@@ -462,12 +465,12 @@ def _explained(error: errors.OpError, reason: str) -> errors.OpError:
         error.op,
         f"Restoring from checkpoint failed. This is most likely due to {reason} from the "
         "checkpoint. Please ensure that you have "
-        f"not altered the graph expected based on the checkpoint. Original error:\n\n{error.message}",
+        "not altered the graph expected based on the checkpoint. Original "
+        f"error:\n\n{error.message}",
     )
 
 
-# MetaGraphs
-# -----------------------------------------------------------------------------------------
+# MetaGraphs -------------------------------------------------------------------------------------
 
 
 def export_meta_graph(

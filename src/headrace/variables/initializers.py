@@ -22,8 +22,8 @@ from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import to_plain
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import ones, zeros
 from headrace.ops.array.basic import constant
+from headrace.ops.array.filling import ones, zeros
 from headrace.ops.random.random_ops import random_normal, random_uniform, truncated_normal
 
 __all__ = [

@@ -6,7 +6,7 @@ of reading (a tag, a length, the comparison of a key) is done at the current pla
 one NumPy operation. Lists of integers are decoded together as well.
 
     >>> reader = ColumnReader((b"ids",))
-    >>> reader.read(records)                      # kind, all values, how many of them belong to each record
+    >>> reader.read(records)  # kind, all values, how many of them belong to each record
     [Column(kind=3, values=array([7, 8, 9]), counts=array([2, 0, 1]))]
 
 Whatever is unusual (another order, numbers that are not packed, a damaged record) makes ``read``

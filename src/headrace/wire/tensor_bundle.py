@@ -114,8 +114,7 @@ def bundle_exists(prefix: str) -> bool:
     return os.path.exists(index_path(prefix)) or os.path.exists(index_path(prefix) + _STAGED)
 
 
-# names for whole files
-# ------------------------------------------------------------------------------
+# names for whole files --------------------------------------------------------------------------
 
 
 def _install(prefix: str, data: Sequence[tuple[str, str]], index: str) -> None:
@@ -266,8 +265,7 @@ def _decode_slice(data: bytes) -> Slice:
     return Slice(tuple(extents))
 
 
-# keys of slices: TensorFlow's ordered code
-# ----------------------------------------------------------
+# keys of slices: TensorFlow's ordered code ------------------------------------------------------
 
 
 def _ordered_unsigned(value: int) -> bytes:

@@ -186,16 +186,27 @@ class TestCase(absltest.TestCase):
         raise AssertionError(f"{text} {msg or ''}")
 
     def assertAllCloseAccordingToType(
-        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6,
-        float_atol: float = 1e-6, half_rtol: float = 1e-3, half_atol: float = 1e-3, bfloat16_rtol: float = 1e-2,
-        bfloat16_atol: float = 1e-2, msg: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        a: Any,
+        b: Any,
+        rtol: float = 1e-6,
+        atol: float = 1e-6,
+        float_rtol: float = 1e-6,
+        float_atol: float = 1e-6,
+        half_rtol: float = 1e-3,
+        half_atol: float = 1e-3,
+        bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2,
+        msg: Any = None,
+    ) -> None:
         """As assertAllClose, with wider tolerances for narrower types."""
         a, b = self._array(a), self._array(b)
         for name, wider_rtol, wider_atol in (
-            ("float32", float_rtol, float_atol), ("complex64", float_rtol, float_atol),
-            ("float16", half_rtol, half_atol), ("bfloat16", bfloat16_rtol, bfloat16_atol),
-        ):  # fmt: skip
+            ("float32", float_rtol, float_atol),
+            ("complex64", float_rtol, float_atol),
+            ("float16", half_rtol, half_atol),
+            ("bfloat16", bfloat16_rtol, bfloat16_atol),
+        ):
             if name in (a.dtype.name, b.dtype.name):
                 rtol, atol = max(rtol, wider_rtol), max(atol, wider_atol)
         self.assertAllClose(a, b, rtol, atol, msg)
@@ -231,9 +242,13 @@ class TestCase(absltest.TestCase):
         self.assertFalse(beyond, f"{beyond} are not in the set {expected_set}")
 
     def assertAllInRange(
-        self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
+        self,
+        target: Any,
+        lower_bound: Any,
+        upper_bound: Any,
+        open_lower_bound: bool = False,
         open_upper_bound: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         array = self._array(target)
         low = array > lower_bound if open_lower_bound else array >= lower_bound
         high = array < upper_bound if open_upper_bound else array <= upper_bound
@@ -305,9 +320,15 @@ def _ragged(a: Any, b: Any) -> bool:
 
 
 def compute_gradient(
-    x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
-    init_targets: Any = None, extra_feed_dict: Any = None,
-) -> Any:  # fmt: skip
+    x: Any,
+    x_shape: Any,
+    y: Any,
+    y_shape: Any,
+    x_init_value: Any = None,
+    delta: float = 1e-3,
+    init_targets: Any = None,
+    extra_feed_dict: Any = None,
+) -> Any:
     """(theoretical, numerical) Jacobian [elements of x, elements of y] of y at x.
 
     Lists of such if x is a list.
@@ -325,9 +346,15 @@ def compute_gradient(
 
 
 def compute_gradient_error(
-    x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
-    init_targets: Any = None, extra_feed_dict: Any = None,
-) -> float:  # fmt: skip
+    x: Any,
+    x_shape: Any,
+    y: Any,
+    y_shape: Any,
+    x_init_value: Any = None,
+    delta: float = 1e-3,
+    init_targets: Any = None,
+    extra_feed_dict: Any = None,
+) -> float:
     """The largest difference between the two Jacobians."""
     found = compute_gradient(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict

@@ -61,10 +61,13 @@ from headrace.ops.array.arranging import (
     space_to_batch, space_to_batch_nd, space_to_depth,
 )
 from headrace.ops.array.array_shape import (
-    broadcast_dynamic_shape, broadcast_static_shape, broadcast_to, ensure_shape, expand_dims,
-    fill, guarantee_const, matrix_transpose, newaxis, ones, ones_like, rank, reshape, shape,
-    shape_n, size, squeeze, transpose, zeros, zeros_like,
-)
+    ensure_shape, expand_dims, guarantee_const, matrix_transpose, newaxis, rank, reshape, shape,
+    shape_n, size, squeeze, transpose,
+)  # fmt: skip
+from headrace.ops.array.broadcast_shapes import (
+    broadcast_dynamic_shape, broadcast_static_shape, broadcast_to,
+)  # fmt: skip
+from headrace.ops.array.filling import (fill, ones, ones_like, zeros, zeros_like)
 from headrace.ops.array.basic import (
     constant, identity, identity_n, no_op, placeholder, placeholder_with_default, stop_gradient,
 )
@@ -101,9 +104,9 @@ from headrace.variables.initializers import (
     variance_scaling_initializer, zeros_initializer,
 )
 from headrace.ops.array.joining import (
-    concat, concat as concat_v2, pack, pad, parallel_stack, repeat, split, stack, tile, unpack,
-    unstack,
-)
+    concat, concat as concat_v2, pack, parallel_stack, split, stack, unpack, unstack,
+)  # fmt: skip
+from headrace.ops.array.padding import (pad, repeat, tile)
 from headrace.ops.linalg.matmul import batch_matmul, matmul, sparse_matmul
 from headrace.ops.linalg.norms import eye, norm, trace
 from headrace.ops.math.binary import (
@@ -203,9 +206,12 @@ LAZY_MODULES = {
 }
 #: Names of ``tf`` itself in modules that are imported when first used.
 LAZY_NAMES = late({
-    "headrace.ops.queues.queues": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+    "headrace.ops.queues.queues": (
+        "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue"
+    ),
     "headrace.ops.queues.file_readers": (
-        "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader " "WholeFileReader"
+        "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader "
+        "WholeFileReader"
     ),
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
     "headrace.api.platform.tf_logging": "get_logger",
@@ -257,12 +263,14 @@ LAZY_NAMES = late({
     "headrace.ops.control.py_func": (
         "numpy_function py_func"
     ),
+    "headrace.ops.sparse.sparse_arithmetic": (
+        "sparse_add sparse_maximum sparse_minimum sparse_reduce_max sparse_reduce_max_sparse "
+        "sparse_reduce_sum sparse_reduce_sum_sparse sparse_softmax"
+    ),
     "headrace.ops.sparse.sparse_tensor": (
-        "convert_to_tensor_or_sparse_tensor sparse_add sparse_concat sparse_fill_empty_rows "
-        "sparse_mask sparse_maximum sparse_merge sparse_minimum sparse_placeholder "
-        "sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum "
-        "sparse_reduce_sum_sparse sparse_reorder sparse_reset_shape sparse_reshape "
-        "sparse_retain sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul "
+        "convert_to_tensor_or_sparse_tensor sparse_concat sparse_fill_empty_rows sparse_mask "
+        "sparse_merge sparse_placeholder sparse_reorder sparse_reset_shape sparse_reshape "
+        "sparse_retain sparse_slice sparse_split sparse_tensor_dense_matmul "
         "sparse_tensor_to_dense sparse_to_dense sparse_to_indicator sparse_transpose "
         "SparseTensor SparseTensorValue"
     ),
@@ -474,23 +482,27 @@ if _TYPE_CHECKING:
     from headrace.ops.io.file_ops import matching_files as matching_files
     from headrace.ops.io.file_ops import read_file as read_file
     from headrace.ops.io.file_ops import write_file as write_file
+    from headrace.ops.io.parsing_features import (
+        parse_single_sequence_example as parse_single_sequence_example,
+    )
     from headrace.ops.io.parsing_features import FixedLenFeature as FixedLenFeature
     from headrace.ops.io.parsing_features import FixedLenSequenceFeature as FixedLenSequenceFeature
     from headrace.ops.io.parsing_features import SparseFeature as SparseFeature
     from headrace.ops.io.parsing_features import VarLenFeature as VarLenFeature
     from headrace.ops.io.parsing_features import parse_example as parse_example
     from headrace.ops.io.parsing_features import parse_single_example as parse_single_example
-    from headrace.ops.io.parsing_features import parse_single_sequence_example as parse_single_sequence_example
     from headrace.ops.io.printing import Print as Print
     from headrace.ops.io.printing import print_v2 as print
     from headrace.ops.io.printing import timestamp as timestamp
+    from headrace.ops.linalg.decompositions import (
+        matrix_triangular_solve as matrix_triangular_solve,
+    )
     from headrace.ops.linalg.decompositions import cholesky as cholesky
     from headrace.ops.linalg.decompositions import cholesky_solve as cholesky_solve
     from headrace.ops.linalg.decompositions import matrix_determinant as matrix_determinant
     from headrace.ops.linalg.decompositions import matrix_inverse as matrix_inverse
     from headrace.ops.linalg.decompositions import matrix_solve as matrix_solve
     from headrace.ops.linalg.decompositions import matrix_solve_ls as matrix_solve_ls
-    from headrace.ops.linalg.decompositions import matrix_triangular_solve as matrix_triangular_solve
     from headrace.ops.linalg.decompositions import qr as qr
     from headrace.ops.linalg.decompositions import self_adjoint_eig as self_adjoint_eig
     from headrace.ops.linalg.decompositions import self_adjoint_eigvals as self_adjoint_eigvals
@@ -524,33 +536,47 @@ if _TYPE_CHECKING:
     from headrace.ops.queues.queues import RandomShuffleQueue as RandomShuffleQueue
     from headrace.ops.random.gamma_poisson import random_gamma as random_gamma
     from headrace.ops.random.gamma_poisson import random_poisson as random_poisson
+    from headrace.ops.sparse.sparse_arithmetic import (
+        sparse_reduce_max_sparse as sparse_reduce_max_sparse,
+    )
+    from headrace.ops.sparse.sparse_arithmetic import (
+        sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
+    )
+    from headrace.ops.sparse.sparse_arithmetic import sparse_add as sparse_add
+    from headrace.ops.sparse.sparse_arithmetic import sparse_maximum as sparse_maximum
+    from headrace.ops.sparse.sparse_arithmetic import sparse_minimum as sparse_minimum
+    from headrace.ops.sparse.sparse_arithmetic import sparse_reduce_max as sparse_reduce_max
+    from headrace.ops.sparse.sparse_arithmetic import sparse_reduce_sum as sparse_reduce_sum
+    from headrace.ops.sparse.sparse_arithmetic import sparse_softmax as sparse_softmax
+    from headrace.ops.sparse.sparse_tensor import (
+        convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
+    )
+    from headrace.ops.sparse.sparse_tensor import (
+        sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+    )
     from headrace.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from headrace.ops.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
-    from headrace.ops.sparse.sparse_tensor import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
-    from headrace.ops.sparse.sparse_tensor import sparse_add as sparse_add
     from headrace.ops.sparse.sparse_tensor import sparse_concat as sparse_concat
     from headrace.ops.sparse.sparse_tensor import sparse_fill_empty_rows as sparse_fill_empty_rows
     from headrace.ops.sparse.sparse_tensor import sparse_mask as sparse_mask
-    from headrace.ops.sparse.sparse_tensor import sparse_maximum as sparse_maximum
     from headrace.ops.sparse.sparse_tensor import sparse_merge as sparse_merge
-    from headrace.ops.sparse.sparse_tensor import sparse_minimum as sparse_minimum
     from headrace.ops.sparse.sparse_tensor import sparse_placeholder as sparse_placeholder
-    from headrace.ops.sparse.sparse_tensor import sparse_reduce_max as sparse_reduce_max
-    from headrace.ops.sparse.sparse_tensor import sparse_reduce_max_sparse as sparse_reduce_max_sparse
-    from headrace.ops.sparse.sparse_tensor import sparse_reduce_sum as sparse_reduce_sum
-    from headrace.ops.sparse.sparse_tensor import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
     from headrace.ops.sparse.sparse_tensor import sparse_reorder as sparse_reorder
     from headrace.ops.sparse.sparse_tensor import sparse_reset_shape as sparse_reset_shape
     from headrace.ops.sparse.sparse_tensor import sparse_reshape as sparse_reshape
     from headrace.ops.sparse.sparse_tensor import sparse_retain as sparse_retain
     from headrace.ops.sparse.sparse_tensor import sparse_slice as sparse_slice
-    from headrace.ops.sparse.sparse_tensor import sparse_softmax as sparse_softmax
     from headrace.ops.sparse.sparse_tensor import sparse_split as sparse_split
-    from headrace.ops.sparse.sparse_tensor import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
     from headrace.ops.sparse.sparse_tensor import sparse_tensor_to_dense as sparse_tensor_to_dense
     from headrace.ops.sparse.sparse_tensor import sparse_to_dense as sparse_to_dense
     from headrace.ops.sparse.sparse_tensor import sparse_to_indicator as sparse_to_indicator
     from headrace.ops.sparse.sparse_tensor import sparse_transpose as sparse_transpose
+    from headrace.ops.strings.string_ops import (
+        string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    )
+    from headrace.ops.strings.string_ops import (
+        string_to_hash_bucket_strong as string_to_hash_bucket_strong,
+    )
     from headrace.ops.strings.string_ops import as_string as as_string
     from headrace.ops.strings.string_ops import decode_base64 as decode_base64
     from headrace.ops.strings.string_ops import decode_raw as decode_raw
@@ -561,15 +587,19 @@ if _TYPE_CHECKING:
     from headrace.ops.strings.string_ops import string_split as string_split
     from headrace.ops.strings.string_ops import string_strip as string_strip
     from headrace.ops.strings.string_ops import string_to_hash_bucket as string_to_hash_bucket
-    from headrace.ops.strings.string_ops import string_to_hash_bucket_fast as string_to_hash_bucket_fast
-    from headrace.ops.strings.string_ops import string_to_hash_bucket_strong as string_to_hash_bucket_strong
     from headrace.ops.strings.string_ops import string_to_number as string_to_number
     from headrace.ops.strings.string_ops import substr as substr
     from headrace.variables.make_template import make_template as make_template
-    from headrace.variables.partitioners import create_partitioned_variables as create_partitioned_variables
+    from headrace.variables.partitioners import (
+        create_partitioned_variables as create_partitioned_variables,
+    )
+    from headrace.variables.partitioners import (
+        min_max_variable_partitioner as min_max_variable_partitioner,
+    )
+    from headrace.variables.partitioners import (
+        variable_axis_size_partitioner as variable_axis_size_partitioner,
+    )
     from headrace.variables.partitioners import fixed_size_partitioner as fixed_size_partitioner
-    from headrace.variables.partitioners import min_max_variable_partitioner as min_max_variable_partitioner
-    from headrace.variables.partitioners import variable_axis_size_partitioner as variable_axis_size_partitioner
     AttrValue: _Any
     ConfigProto: _Any
     Event: _Any

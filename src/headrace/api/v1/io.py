@@ -7,7 +7,8 @@ from headrace.api.missing import late, module_getattr
 LAZY_NAMES = late({
     "headrace.ops.queues.queues": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     "headrace.ops.queues.file_readers": (
-        "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader " "WholeFileReader"
+        "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader "
+        "WholeFileReader"
     ),
     "headrace.formats.graph_files": "write_graph",
     "headrace.wire.tfrecord": (

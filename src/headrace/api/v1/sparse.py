@@ -9,18 +9,19 @@ from headrace.ops.math.segments import (
     sparse_segment_sum as segment_sum,
 )
 from headrace.ops.sparse.sparse_tensor import (
-    sparse_add as add, sparse_concat as concat, sparse_expand_dims as expand_dims,
-    sparse_eye as eye, sparse_fill_empty_rows as fill_empty_rows, sparse_mask as mask,
-    sparse_maximum as maximum, sparse_merge as merge, sparse_minimum as minimum,
-    sparse_placeholder as placeholder, sparse_reduce_max as reduce_max,
-    sparse_reduce_max_sparse as reduce_max_sparse, sparse_reduce_sum as reduce_sum,
-    sparse_reduce_sum_sparse as reduce_sum_sparse, sparse_reorder as reorder,
-    sparse_reset_shape as reset_shape, sparse_reshape as reshape, sparse_retain as retain,
-    sparse_slice as slice, sparse_softmax as softmax, sparse_split as split,
-    sparse_tensor_dense_matmul as matmul, sparse_tensor_dense_matmul as sparse_dense_matmul,
-    sparse_tensor_to_dense as to_dense, sparse_to_indicator as to_indicator,
-    sparse_transpose as transpose, SparseTensor,
-)
+    sparse_concat as concat, sparse_expand_dims as expand_dims, sparse_eye as eye,
+    sparse_fill_empty_rows as fill_empty_rows, sparse_mask as mask, sparse_merge as merge,
+    sparse_placeholder as placeholder, sparse_reorder as reorder, sparse_reset_shape as reset_shape,
+    sparse_reshape as reshape, sparse_retain as retain, sparse_slice as slice, sparse_split as
+    split, sparse_tensor_dense_matmul as matmul, sparse_tensor_dense_matmul as sparse_dense_matmul,
+    sparse_tensor_to_dense as to_dense, sparse_to_indicator as to_indicator, sparse_transpose as
+    transpose, SparseTensor,
+)  # fmt: skip
+from headrace.ops.sparse.sparse_arithmetic import (
+    sparse_add as add, sparse_maximum as maximum, sparse_minimum as minimum, sparse_reduce_max as
+    reduce_max, sparse_reduce_max_sparse as reduce_max_sparse, sparse_reduce_sum as reduce_sum,
+    sparse_reduce_sum_sparse as reduce_sum_sparse, sparse_softmax as softmax,
+)  # fmt: skip
 
 __all__ = [
     "add", "concat", "expand_dims", "eye", "fill_empty_rows", "mask", "matmul", "maximum",

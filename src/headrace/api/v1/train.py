@@ -35,18 +35,21 @@ __all__ = [
 
 LAZY_NAMES = late({
     "headrace.train.checkpoint_files": (
-        "checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes " "get_checkpoint_state "
+        "checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes "
+        "get_checkpoint_state "
         "latest_checkpoint remove_checkpoint update_checkpoint_state"
     ),
     "headrace.train.saver": "Saver export_meta_graph import_meta_graph",
     "headrace.train.summaries.event_files": "summary_iterator SummaryWriter=FileWriter",
     "headrace.train.input_queues.batches": (
-        "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch " "maybe_shuffle_batch_join "
+        "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch "
+        "maybe_shuffle_batch_join "
         "shuffle_batch shuffle_batch_join"
     ),
     "headrace.train.input_queues.coordinator": "Coordinator LooperThread",
     "headrace.train.input_queues.producers": (
-        "input_producer limit_epochs range_input_producer slice_input_producer " "string_input_producer"
+        "input_producer limit_epochs range_input_producer slice_input_producer "
+        "string_input_producer"
     ),
     "headrace.api.device_setter": "replica_device_setter",
     "headrace.train.cluster": "ClusterSpec Server",

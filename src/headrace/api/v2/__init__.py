@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from headrace import errors
 from headrace.ops.math import operators as _operators
-from headrace.api.v2 import bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings
+from headrace.api.v2 import (
+    bitwise, debugging, dtypes, linalg, math, nn, random, signal, sparse, strings,
+)  # fmt: skip
 from headrace.api.v2.lookup import module_getattr
 from headrace.core.device_spec import DeviceSpec
 from headrace.api.v2.adapted import (
@@ -51,11 +53,15 @@ from headrace.ops.array.arranging import (
     space_to_batch_v2 as space_to_batch,
 )
 from headrace.ops.array.array_shape import (
-    broadcast_dynamic_shape, broadcast_static_shape, broadcast_to, ensure_shape,
-    expand_dims_v2 as expand_dims, fill, guarantee_const, newaxis, ones, ones_like_v2 as ones_like,
-    rank, reshape, shape_n, shape_v2 as shape, size_v2 as size, squeeze_v2 as squeeze,
-    transpose_v2 as transpose, zeros, zeros_like_v2 as zeros_like,
-)
+    ensure_shape, expand_dims_v2 as expand_dims, guarantee_const, newaxis, rank, reshape, shape_n,
+    shape_v2 as shape, size_v2 as size, squeeze_v2 as squeeze, transpose_v2 as transpose,
+)  # fmt: skip
+from headrace.ops.array.broadcast_shapes import (
+    broadcast_dynamic_shape, broadcast_static_shape, broadcast_to,
+)  # fmt: skip
+from headrace.ops.array.filling import (
+    fill, ones, ones_like_v2 as ones_like, zeros, zeros_like_v2 as zeros_like,
+)  # fmt: skip
 from headrace.ops.array.basic import identity, identity_n, no_op, stop_gradient
 from headrace.ops.array.casting import bitcast, cast, complex, saturate_cast
 from headrace.ops.control.assertions import (
@@ -80,9 +86,8 @@ from headrace.ops.array.gathering import (
 from headrace.variables.initializers import (
     Constant as constant_initializer, Ones as ones_initializer, Zeros as zeros_initializer,
 )
-from headrace.ops.array.joining import (
-    concat, pad_v2 as pad, parallel_stack, repeat, split, stack, tile, unstack,
-)
+from headrace.ops.array.joining import (concat, parallel_stack, split, stack, unstack)
+from headrace.ops.array.padding import (pad_v2 as pad, repeat, tile)
 from headrace.ops.linalg.matmul import matmul
 from headrace.ops.linalg.norms import eye, norm
 from headrace.ops.math.binary import (
@@ -178,7 +183,8 @@ __all__ = [
     "SparseTensorSpec", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
     "strided_slice", "string", "strings", "subtract", "switch_case", "tan", "tanh", "Tensor",
     "tensor_scatter_nd_add", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "TensorArray",
-    "tensordot", "TensorShape", "TensorSpec", "tile", "timestamp", "transpose", "truediv", "truncatediv",
+    "tensordot", "TensorShape", "TensorSpec", "tile", "timestamp", "transpose", "truediv",
+    "truncatediv",
     "truncatemod", "tuple", "type_spec_from_value", "TypeSpec", "uint16", "uint32", "uint64",
     "uint8", "UnconnectedGradients", "unique", "unique_with_counts", "unravel_index", "unstack",
     "Variable", "variable_creator_scope", "VariableAggregation", "VariableSynchronization",

@@ -21,6 +21,7 @@ from headrace.ops.control import py_func as script
 from headrace.ops.math import clip, segments
 from headrace.ops.nn import pooling as nn_pool
 from headrace.ops.random import gamma_poisson as random_rejection
+from headrace.ops.sparse import sparse_arithmetic
 from headrace.ops.sparse import sparse_tensor as sparse
 from headrace.ops.strings import string_ops as strings
 from headrace.variables import initializers
@@ -83,9 +84,12 @@ def cond(
 
 
 def case(
-    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False,
+    pred_fn_pairs: Any,
+    default: Any = None,
+    exclusive: bool = False,
+    strict: bool = False,
     name: str = "case",
-) -> Any:  # fmt: skip
+) -> Any:
     """The first function whose predicate is true, else ``default``."""
     return control_flow.case(pred_fn_pairs, default, exclusive, strict, name)
 
@@ -136,9 +140,12 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
 
 
 def numpy_function(
-    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, stateful: bool = True,
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: Any = None,
+    stateful: bool = True,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A Python function of NumPy arrays as an operation."""
     if func is None:
         return script.as_decorator(numpy_function, Tout, name)
@@ -166,9 +173,12 @@ def gradients(
 
 
 def hessians(
-    ys: Any, xs: Any, gate_gradients: bool = False, aggregation_method: Any = None,
+    ys: Any,
+    xs: Any,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
     name: str = "hessians",
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """Second derivatives of ``ys``, in a graph."""
     return autodiff.hessians(ys, xs, name, False, gate_gradients, aggregation_method)
 
@@ -217,9 +227,12 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
 
 
 def assert_shapes(
-    shapes: Any, data: Any = None, summarize: Any = None, message: Any = None,
+    shapes: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     return checks.assert_shapes(shapes, data, summarize, message, name)
 
 
@@ -227,9 +240,13 @@ def assert_shapes(
 
 
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return nn_pool.avg_pool2d(input, ksize, strides, padding, data_format, name)
 
 
@@ -258,17 +275,23 @@ def sparse_concat(
 
 
 def sparse_reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
-    return sparse.sparse_reduce_max_v2(sp_input, axis, keepdims, output_is_sparse, name)
+) -> Any:
+    return sparse_arithmetic.sparse_reduce_max_v2(sp_input, axis, keepdims, output_is_sparse, name)
 
 
 def sparse_reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
-    return sparse.sparse_reduce_sum_v2(sp_input, axis, keepdims, output_is_sparse, name)
+) -> Any:
+    return sparse_arithmetic.sparse_reduce_sum_v2(sp_input, axis, keepdims, output_is_sparse, name)
 
 
 def sparse_split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> Any:
@@ -277,9 +300,13 @@ def sparse_split(sp_input: Any, num_split: int, axis: int, name: str | None = No
 
 def _segments(function: Callable[..., Any]) -> Callable[..., Any]:
     def adapted(
-        data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
+        data: Any,
+        indices: Any,
+        segment_ids: Any,
+        num_segments: Any = None,
+        name: str | None = None,
         sparse_gradient: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         return function(data, indices, segment_ids, name, num_segments)
 
     adapted.__name__ = function.__name__

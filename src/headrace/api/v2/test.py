@@ -20,10 +20,16 @@ from headrace.api.platform.test import assert_equal_graph_def as _assert_equal_g
 from headrace.api.v2.lookup import module_getattr as _module_getattr
 
 __all__ = [
-    "TestCase", "assert_equal_graph_def", "compute_gradient", "gpu_device_name",
-    "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm", "is_gpu_available",
+    "TestCase",
+    "assert_equal_graph_def",
+    "compute_gradient",
+    "gpu_device_name",
+    "is_built_with_cuda",
+    "is_built_with_gpu_support",
+    "is_built_with_rocm",
+    "is_gpu_available",
     "main",
-]  # fmt: skip
+]
 
 
 def assert_equal_graph_def(expected: Any, actual: Any) -> None:
@@ -61,7 +67,9 @@ def _by_gradient(f: Callable[..., Any], at: list[Any], i: int) -> Any:
     for row in range(value.size):
         seed = np.zeros(value.size, value.dtype)
         seed[row] = 1
-        found = tape.gradient(y, at[i], output_gradients=convert_to_tensor(seed.reshape(value.shape)))  # fmt: skip
+        found = tape.gradient(
+            y, at[i], output_gradients=convert_to_tensor(seed.reshape(value.shape))
+        )
         if found is not None:
             dense: Any = convert_to_tensor(found)
             out[row] = dense.numpy().reshape(-1)
@@ -83,7 +91,11 @@ def _by_differences(f: Callable[..., Any], at: list[Any], i: int, step: float) -
         up.reshape(-1)[j] += step
         down.reshape(-1)[j] -= step
         columns.append(((value(up) - value(down)) / (2 * step)).reshape(-1))
-    return np.stack(columns, axis=1).astype(start.dtype) if columns else np.zeros((value(start).size, 0), start.dtype)  # fmt: skip
+    return (
+        np.stack(columns, axis=1).astype(start.dtype)
+        if columns
+        else np.zeros((value(start).size, 0), start.dtype)
+    )
 
 
 __getattr__ = _module_getattr("test", __name__)

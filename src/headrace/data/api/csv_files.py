@@ -107,8 +107,7 @@ class CsvDatasetV1(_Csv, DatasetV1):
     """The records of CSV files."""
 
 
-# make_csv_dataset
-# ---------------------------------------------------------------------------------------
+# make_csv_dataset -------------------------------------------------------------------------------
 
 
 def make_csv_dataset(

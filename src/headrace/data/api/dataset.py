@@ -5,7 +5,8 @@ add an op and return a new dataset; nothing runs before an iterator asks. ``Data
 TensorFlow 2's class; ``DatasetV1`` (dataset_v1.py) adds the iterators of graphs and TensorFlow 1's
 names.
 
-    dataset = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(10000).batch(128).prefetch(1)
+    dataset = tf.data.Dataset.from_tensor_slices((images, labels))
+    dataset = dataset.shuffle(10000).batch(128).prefetch(1)
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ With ``measure()`` the iterators that are made inside also time each stage.
         iterator = iter(dataset)
     ...
     headrace.data.stats(iterator)
-    {'elements': 468, 'waiting_seconds': 0.4, 'between_seconds': 3.1, 'waiting_share': 0.11, 'stages': {...}}
+    {'elements': 468, 'waiting_seconds': 0.4, 'between_seconds': 3.1,
+     'waiting_share': 0.11, 'stages': {...}}
 
 The stages are nested as in the pipeline. ``seconds`` of a stage includes the stages that it reads
 from on the same thread; ``own_seconds`` does not; ``waiting_seconds`` is time without an element

@@ -133,8 +133,7 @@ def _leaf_spec(value: Any) -> TypeSpec:
     return own if isinstance(own, TypeSpec) else type_spec_from_value(value)
 
 
-# components
-# -----------------------------------------------------------------------------------------
+# components -------------------------------------------------------------------------------------
 
 
 def _component_specs(spec: TypeSpec) -> list[TensorSpec]:
@@ -206,8 +205,7 @@ def _sparse(spec: SparseTensorSpec, variant: Any) -> SparseTensor:
     return SparseTensor(indices, values, dense_shape)
 
 
-# types, shapes and classes, as TF 1 names them
-# ---------------------------------------------------------
+# types, shapes and classes, as TF 1 names them --------------------------------------------------
 
 
 def types_of(spec: Any) -> Any:
@@ -272,8 +270,7 @@ def _flat_shapes(types: Any, shapes: Any) -> list[TensorShape]:
     return [s for t, shape in pairs for s in _flat_shapes(t, shape)]
 
 
-# batches
-# ------------------------------------------------------------------------------------------------
+# batches ----------------------------------------------------------------------------------------
 
 
 def batched(spec: Any, size: int | None) -> Any:

@@ -120,8 +120,7 @@ dataset_op("RangeDataset", "start: int64, stop: int64, step: int64", _range)
 for _name in ("RandomDataset", "ExperimentalRandomDataset"):
     dataset_op(_name, "seed: int64, seed2: int64", lambda xp, a, b: RandomStage(int(a), int(b)))
 
-# elements passed on
-# ---------------------------------------------------------------------------------
+# elements passed on -----------------------------------------------------------------------------
 
 ONE = "input_dataset: variant"
 
@@ -232,8 +231,7 @@ for _name in ("PrivateThreadPoolDataset", "ExperimentalPrivateThreadPoolDataset"
 for _name in ("MaxIntraOpParallelismDataset", "ExperimentalMaxIntraOpParallelismDataset"):
     _unary(_name, "max_intra_op_parallelism: int64", lambda s, n: s)
 
-# batches
-# ----------------------------------------------------------------------------------------------
+# batches ----------------------------------------------------------------------------------------
 
 
 def _batch(xp: Any, source: Any, batch_size: Any, drop_remainder: Any) -> Stage:
@@ -283,8 +281,7 @@ for _name in ("DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDatase
         lambda xp, s, n, row: DenseToSparseBatchStage(stage_of(s), int(n), row.tolist()),
     )
 
-# files
-# ------------------------------------------------------------------------------------------------
+# files ------------------------------------------------------------------------------------------
 
 
 def _files(filenames: Any) -> list[bytes]:
@@ -347,8 +344,7 @@ def _matching(xp: Any, patterns: Any) -> Stage:
 for _name in ("MatchingFilesDataset", "ExperimentalMatchingFilesDataset"):
     dataset_op(_name, "patterns: string", _matching, "")
 
-# what is known of a dataset
-# -----------------------------------------------------------------------------
+# what is known of a dataset ---------------------------------------------------------------------
 
 
 def _cardinality(xp: Any, source: Any) -> Any:

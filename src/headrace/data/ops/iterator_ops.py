@@ -146,8 +146,7 @@ for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):
         _from_string,
     )
 
-# optionals
-# --------------------------------------------------------------------------------------------
+# optionals --------------------------------------------------------------------------------------
 
 
 class OptionalValue:

@@ -42,8 +42,7 @@ class CsvFormat(NamedTuple):
     columns: tuple[int, ...]
 
 
-# records
-# --------------------------------------------------------------------------------------------
+# records ----------------------------------------------------------------------------------------
 
 
 def csv_records(pieces: Iterator[bytes], delimiter: bytes, quotes: bool) -> Iterator[Record]:
@@ -150,8 +149,7 @@ def _field_end(delimiter: bytes) -> re.Pattern[bytes]:
     return re.compile(b'[\r\n"' + re.escape(delimiter) + b"]")
 
 
-# the stage
-# ------------------------------------------------------------------------------------------
+# the stage --------------------------------------------------------------------------------------
 
 
 class CsvStage(Stage):

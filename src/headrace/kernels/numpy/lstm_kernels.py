@@ -3,7 +3,7 @@
 A sigmoid is a tanh, ``sigmoid(x) = tanh(x/2)/2 + 1/2``: so all four gates are one tanh over the
 matrix that the cell's product made, between two products with a row of factors.
 
-    >>> h, c_new, gates, tanh_c = cell(product, c, (0, 2, 1, 3), 1.0)     # i, j, f, o: TF's BasicLSTMCell
+    >>> h, c_new, gates, tanh_c = cell(product, c, (0, 2, 1, 3), 1.0)  # i, j, f, o: BasicLSTMCell's
     >>> dproduct, dc = cell_grad(dh, dc_new, c, gates, tanh_c, (0, 2, 1, 3))
 """
 
@@ -133,8 +133,7 @@ def _cell_grad(dh: Any, dc_new: Any, c: Any, gates: Any, tanh_c: Any, order: Ord
     return out, d
 
 
-# all steps of a layer
-# -------------------------------------------------------------------------------
+# all steps of a layer ---------------------------------------------------------------------------
 
 
 def layer(

@@ -23,7 +23,8 @@ __all__ = ["cross_entropy_of_two"]
 
 _UNSIGNED = np.dtype(np.uint32)
 _INFINITY = math.inf
-#: For each type: by label the sign of the other class's lead; what gives the lead of the second class; 1.
+#: For each type: by label the sign of the other class's lead; what gives the lead of the second
+#: class; 1.
 _NUMBERS = {
     np.dtype(t): (np.array([1, -1], t), np.array([-1, 1], t), np.array(1, t))
     for t in (np.float32, np.float64)

@@ -5,7 +5,7 @@ primitive asks for. A filter is ``(*kernel, in / groups, out)``; with as many gr
 is a depthwise one. A transposed convolution is the gradient by the input. Everything answers None
 where oneDNN has no fast code or where the work is too small to gain.
 
-    >>> y = convolutions.conv(x, w, geometry, bias=b, relu=True)     # max(0, conv(x, w) + b), one pass
+    >>> y = convolutions.conv(x, w, geometry, bias=b, relu=True)  # max(0, conv(x, w) + b), one pass
 """
 
 from __future__ import annotations

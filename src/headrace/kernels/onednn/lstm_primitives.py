@@ -3,8 +3,9 @@
 oneDNN wants the gates in the order i, f, g, o; other orders are brought into it when the weights
 are packed.
 
-    >>> packed = lstms.pack(kernel, 200, (0, 2, 1, 3), steps=20, rows=64)     # [inputs + hidden, 4 * hidden]
-    >>> outputs, state = lstms.layer(x, h, c, packed, bias)                   # x: [steps, rows, inputs]
+    >>> # kernel: [inputs + hidden, 4 * hidden]; x: [steps, rows, inputs]
+    >>> packed = lstms.pack(kernel, 200, (0, 2, 1, 3), steps=20, rows=64)
+    >>> outputs, state = lstms.layer(x, h, c, packed, bias)
 """
 
 from __future__ import annotations

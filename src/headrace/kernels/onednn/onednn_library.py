@@ -24,21 +24,26 @@ __all__ = ["Api", "Refused", "find_library", "load"]
 
 _HEADER = """
 typedef struct { int arg; void* memory; } dnnl_exec_arg_t;
-typedef struct { int major; int minor; int patch; const char* hash; unsigned cpu_runtime; unsigned gpu_runtime; }
+typedef struct { int major; int minor; int patch; const char* hash; unsigned cpu_runtime; unsigned
+    gpu_runtime; }
     dnnl_version_t;
 const dnnl_version_t* dnnl_version(void);
 int dnnl_set_max_cpu_isa(int isa);
 int dnnl_get_effective_cpu_isa(void);
 int dnnl_engine_create(void** engine, int kind, size_t index);
 int dnnl_stream_create(void** stream, void* engine, unsigned flags);
-int dnnl_memory_desc_create_with_strides(void** desc, int rank, const int64_t* dims, int type, const int64_t* strides);
+int dnnl_memory_desc_create_with_strides(void** desc, int rank, const int64_t* dims, int type, const
+    int64_t* strides);
 int dnnl_memory_desc_create_with_tag(void** desc, int rank, const int64_t* dims, int type, int tag);
 size_t dnnl_memory_desc_get_size(const void* desc);
 int dnnl_memory_desc_equal(const void* a, const void* b);
 int dnnl_memory_desc_destroy(void* desc);
-int dnnl_lstm_forward_primitive_desc_create(void** desc, void* engine, int kind, int direction, const void* src_layer,
-    const void* src_iter, const void* src_iter_c, const void* weights_layer, const void* weights_iter,
-    const void* weights_peephole, const void* weights_projection, const void* bias, const void* dst_layer,
+int dnnl_lstm_forward_primitive_desc_create(void** desc, void* engine, int kind, int direction,
+    const void* src_layer,
+    const void* src_iter, const void* src_iter_c, const void* weights_layer, const void*
+    weights_iter,
+    const void* weights_peephole, const void* weights_projection, const void* bias, const void*
+    dst_layer,
     const void* dst_iter, const void* dst_iter_c, unsigned flags, const void* attr);
 int dnnl_memory_create(void** memory, const void* desc, void* engine, void* data);
 int dnnl_memory_set_data_handle(void* memory, void* data);
@@ -54,65 +59,87 @@ int dnnl_post_ops_append_sum(void* ops, float scale, int32_t zero_point, int typ
 int dnnl_post_ops_append_binary(void* ops, int kind, const void* desc);
 int dnnl_post_ops_destroy(void* ops);
 int dnnl_binary_primitive_desc_create(
-    void** desc, void* engine, int kind, const void* src0, const void* src1, const void* dst, const void* attr);
+    void** desc, void* engine, int kind, const void* src0, const void* src1, const void* dst, const
+    void* attr);
 int dnnl_eltwise_forward_primitive_desc_create(
-    void** desc, void* engine, int prop, int kind, const void* src, const void* dst, float alpha, float beta,
+    void** desc, void* engine, int prop, int kind, const void* src, const void* dst, float alpha,
+    float beta,
     const void* attr);
 int dnnl_eltwise_backward_primitive_desc_create(
-    void** desc, void* engine, int kind, const void* diff_src, const void* diff_dst, const void* data, float alpha,
+    void** desc, void* engine, int kind, const void* diff_src, const void* diff_dst, const void*
+    data, float alpha,
     float beta, const void* hint, const void* attr);
 int dnnl_matmul_primitive_desc_create(
-    void** desc, void* engine, const void* src, const void* weights, const void* bias, const void* dst,
+    void** desc, void* engine, const void* src, const void* weights, const void* bias, const void*
+    dst,
     const void* attr);
 int dnnl_reorder_primitive_desc_create(
-    void** desc, const void* src, void* src_engine, const void* dst, void* dst_engine, const void* attr);
+    void** desc, const void* src, void* src_engine, const void* dst, void* dst_engine, const void*
+    attr);
 int dnnl_softmax_forward_primitive_desc_create(
-    void** desc, void* engine, int prop, int kind, const void* src, const void* dst, int axis, const void* attr);
+    void** desc, void* engine, int prop, int kind, const void* src, const void* dst, int axis, const
+    void* attr);
 int dnnl_softmax_backward_primitive_desc_create(
-    void** desc, void* engine, int kind, const void* diff_src, const void* diff_dst, const void* dst, int axis,
+    void** desc, void* engine, int kind, const void* diff_src, const void* diff_dst, const void*
+    dst, int axis,
     const void* hint, const void* attr);
 int dnnl_layer_normalization_forward_primitive_desc_create(
-    void** desc, void* engine, int prop, const void* src, const void* dst, const void* statistics, float epsilon,
+    void** desc, void* engine, int prop, const void* src, const void* dst, const void* statistics,
+    float epsilon,
     unsigned flags, const void* attr);
 int dnnl_layer_normalization_backward_primitive_desc_create(
-    void** desc, void* engine, int prop, const void* diff_src, const void* diff_dst, const void* src,
+    void** desc, void* engine, int prop, const void* diff_src, const void* diff_dst, const void*
+    src,
     const void* statistics, float epsilon, unsigned flags, const void* hint, const void* attr);
 int dnnl_batch_normalization_forward_primitive_desc_create(
-    void** desc, void* engine, int prop, const void* src, const void* dst, float epsilon, unsigned flags,
+    void** desc, void* engine, int prop, const void* src, const void* dst, float epsilon, unsigned
+    flags,
     const void* attr);
 int dnnl_batch_normalization_backward_primitive_desc_create(
-    void** desc, void* engine, int prop, const void* diff_src, const void* diff_dst, const void* src, float epsilon,
+    void** desc, void* engine, int prop, const void* diff_src, const void* diff_dst, const void*
+    src, float epsilon,
     unsigned flags, const void* hint, const void* attr);
 int dnnl_reduction_primitive_desc_create(
-    void** desc, void* engine, int kind, const void* src, const void* dst, float p, float epsilon, const void* attr);
+    void** desc, void* engine, int kind, const void* src, const void* dst, float p, float epsilon,
+    const void* attr);
 const void* dnnl_primitive_desc_query_md(const void* desc, int what, int index);
 int dnnl_primitive_desc_query(const void* desc, int what, int index, void* result);
 int dnnl_convolution_forward_primitive_desc_create(
-    void** desc, void* engine, int prop, int kind, const void* src, const void* weights, const void* bias,
-    const void* dst, const int64_t* strides, const int64_t* dilates, const int64_t* before, const int64_t* after,
+    void** desc, void* engine, int prop, int kind, const void* src, const void* weights, const void*
+    bias,
+    const void* dst, const int64_t* strides, const int64_t* dilates, const int64_t* before, const
+    int64_t* after,
     const void* attr);
 int dnnl_convolution_backward_data_primitive_desc_create(
-    void** desc, void* engine, int kind, const void* diff_src, const void* weights, const void* diff_dst,
-    const int64_t* strides, const int64_t* dilates, const int64_t* before, const int64_t* after, const void* hint,
+    void** desc, void* engine, int kind, const void* diff_src, const void* weights, const void*
+    diff_dst,
+    const int64_t* strides, const int64_t* dilates, const int64_t* before, const int64_t* after,
+    const void* hint,
     const void* attr);
 int dnnl_convolution_backward_weights_primitive_desc_create(
-    void** desc, void* engine, int kind, const void* src, const void* diff_weights, const void* diff_bias,
+    void** desc, void* engine, int kind, const void* src, const void* diff_weights, const void*
+    diff_bias,
     const void* diff_dst, const int64_t* strides, const int64_t* dilates, const int64_t* before,
     const int64_t* after, const void* hint, const void* attr);
 int dnnl_pooling_forward_primitive_desc_create(
-    void** desc, void* engine, int prop, int kind, const void* src, const void* dst, const int64_t* strides,
-    const int64_t* kernel, const int64_t* dilation, const int64_t* before, const int64_t* after, const void* attr);
+    void** desc, void* engine, int prop, int kind, const void* src, const void* dst, const int64_t*
+    strides,
+    const int64_t* kernel, const int64_t* dilation, const int64_t* before, const int64_t* after,
+    const void* attr);
 int dnnl_pooling_backward_primitive_desc_create(
-    void** desc, void* engine, int kind, const void* diff_src, const void* diff_dst, const int64_t* strides,
-    const int64_t* kernel, const int64_t* dilation, const int64_t* before, const int64_t* after, const void* hint,
+    void** desc, void* engine, int kind, const void* diff_src, const void* diff_dst, const int64_t*
+    strides,
+    const int64_t* kernel, const int64_t* dilation, const int64_t* before, const int64_t* after,
+    const void* hint,
     const void* attr);
 int dnnl_primitive_desc_destroy(void* desc);
 int dnnl_primitive_create(void** primitive, const void* desc);
-int dnnl_primitive_execute(const void* primitive, void* stream, int count, const dnnl_exec_arg_t* args);
+int dnnl_primitive_execute(const void* primitive, void* stream, int count, const dnnl_exec_arg_t*
+    args);
 int dnnl_primitive_destroy(void* primitive);
 int dnnl_sgemm(
-    char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
-    const float* b, int64_t ldb, float beta, float* c, int64_t ldc);
+    char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
+    const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc);
 """
 
 FLOAT = 3

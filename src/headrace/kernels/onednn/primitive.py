@@ -6,7 +6,8 @@ kept under a key that says everything it was made for (sizes, strides, options).
 bound to an array by each call, therefore every thread has its own.
 
     >>> kept: Cache[tuple[int, int], Call] = Cache(64)
-    >>> call = kept.get((512, 768), make)   # make((512, 768)) -> Call, at most once in this thread while it is kept
+    >>> # make((512, 768)) -> Call, at most once in this thread while it is kept
+    >>> call = kept.get((512, 768), make)
     >>> call(x, y)
 """
 

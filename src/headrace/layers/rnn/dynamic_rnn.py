@@ -75,7 +75,8 @@ def dynamic_rnn(
 
     Example::
 
-        outputs, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(128), x, sequence_length=n, dtype=tf.float32)
+        cell = tf.nn.rnn_cell.LSTMCell(128)
+        outputs, state = tf.nn.dynamic_rnn(cell, x, sequence_length=n, dtype=tf.float32)
     """
     assert_like_rnncell("cell", cell)
     with variable_scope(scope or "rnn") as opened:

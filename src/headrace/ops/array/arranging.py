@@ -18,7 +18,8 @@ from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import const, invalid, one_of, ones, shape, size
+from headrace.ops.array.array_shape import const, invalid, one_of, shape, size
+from headrace.ops.array.filling import ones
 
 __all__ = [
     "batch_to_space",

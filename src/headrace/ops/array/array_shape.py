@@ -1,7 +1,7 @@
 """Shapes of tensors: asking for them and changing them without touching the elements.
 
-What is known while the graph is built is not computed at run time: ``tf.shape(x)`` of a static shape is a constant, and
-``tf.zeros`` of a small one too.
+What is known while the graph is built is not computed at run time: ``tf.shape(x)`` of a static
+shape is a constant, and ``tf.zeros`` of a small one too.
 
     >>> x = tf.placeholder(tf.float32, [None, 4])
     >>> tf.reshape(x, [tf.shape(x)[0], 2, -1]).shape
@@ -16,25 +16,39 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import convert, dtypes, shape_fns, shapes
-from headrace.core.build import apply, apply_list, apply_many, apply_op
+from headrace.core import dtypes, shape_fns, shapes
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor, make_const
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
-from headrace.core.seeds import count_more
-from headrace.core.shapes import Shape, TensorShape
+from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array import autopacking as _autopacking  # noqa: F401  defines lists as tensors
 from headrace.ops.array.reshape_kernel import reshape_kernel
 
 __all__ = [
-    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "conjugate_transpose", "ensure_shape",
-    "expand_dims", "expand_dims_v2", "fill", "guarantee_const", "matrix_transpose", "newaxis", "ones", "ones_like",
-    "ones_like_v2", "rank", "reshape", "shape", "shape_n", "shape_v2", "size", "size_v2", "squeeze", "squeeze_v2",
-    "transpose", "transpose_v2", "zeros", "zeros_like", "zeros_like_v2",
-]  # fmt: skip
+    "conjugate_transpose",
+    "ensure_shape",
+    "expand_dims",
+    "expand_dims_v2",
+    "guarantee_const",
+    "matrix_transpose",
+    "newaxis",
+    "rank",
+    "reshape",
+    "shape",
+    "shape_n",
+    "shape_v2",
+    "size",
+    "size_v2",
+    "squeeze",
+    "squeeze_v2",
+    "transpose",
+    "transpose_v2",
+]
 
 newaxis = None
 
@@ -57,11 +71,12 @@ def const(value: Any, dtype: DType = dtypes.int32, name: str = "Const") -> Tenso
 # asking for shapes ------------------------------------------------------------------------------
 
 SHAPE = define(
-    "Shape", "input: T -> output: out_type; out_type: type(index)=int32",
+    "Shape",
+    "input: T -> output: out_type; out_type: type(index)=int32",
     shape=lambda c: [(c.rank(0),)],
     kernel=lambda xp, x, *, out_type: np.array(x.shape, out_type.np_dtype),
     grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+)
 
 
 def _shape_n_kernel(xp: Any, *inputs: Any, out_type: DType) -> Any:
@@ -70,19 +85,26 @@ def _shape_n_kernel(xp: Any, *inputs: Any, out_type: DType) -> Any:
 
 
 SHAPE_N = define(
-    "ShapeN", "input: N*T -> output: N*out_type; out_type: type(index)=int32",
-    shape=lambda c: [(c.rank(i),) for i in range(c.n_inputs)], kernel=_shape_n_kernel,
+    "ShapeN",
+    "input: N*T -> output: N*out_type; out_type: type(index)=int32",
+    shape=lambda c: [(c.rank(i),) for i in range(c.n_inputs)],
+    kernel=_shape_n_kernel,
     grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+)
 SIZE = define(
-    "Size", "input: T -> output: out_type; out_type: type(index)=int32",
-    shape=shape_fns.scalar, kernel=lambda xp, x, *, out_type: np.array(x.size, out_type.np_dtype),
+    "Size",
+    "input: T -> output: out_type; out_type: type(index)=int32",
+    shape=shape_fns.scalar,
+    kernel=lambda xp, x, *, out_type: np.array(x.size, out_type.np_dtype),
     grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+)
 RANK = define(
-    "Rank", "input: T -> output: int32",
-    shape=shape_fns.scalar, kernel=lambda xp, x: np.array(x.ndim, np.int32), grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "Rank",
+    "input: T -> output: int32",
+    shape=shape_fns.scalar,
+    kernel=lambda xp, x: np.array(x.ndim, np.int32),
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
@@ -137,7 +159,9 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 def _to_input_shape(op: Operation, grad: Any) -> Any:
-    """The gradient of ops that only arrange elements anew: back into the shape of the first input."""
+    """The gradient of ops that only arrange elements anew: back into the shape of the first
+    input.
+    """
     return apply(RESHAPE, grad, shape(op.inputs[0]))
 
 
@@ -157,13 +181,15 @@ def _reshape_shape(c: Inference) -> list[Shape]:
     if not unknown:
         if known != total:
             raise ValueError(
-                f"Cannot reshape a tensor with {total} elements to shape {shapes.show(target)} ({known} elements)"
+                f"Cannot reshape a tensor with {total} elements to shape "
+                f"{shapes.show(target)} ({known} elements)"
             )
         return [target]
     if known == 0:
         if total:
             raise ValueError(
-                f"Cannot reshape a tensor with {total} elements to shape {shapes.show(target)} (0 elements)"
+                f"Cannot reshape a tensor with {total} elements to shape "
+                f"{shapes.show(target)} (0 elements)"
             )
         return [target]
     if total % known:
@@ -174,10 +200,14 @@ def _reshape_shape(c: Inference) -> list[Shape]:
 
 
 RESHAPE = define(
-    "Reshape", "tensor: T, shape: Tshape -> output: T; Tshape: type(index)=int32",
-    shape=_reshape_shape, kernel=reshape_kernel, grad=lambda op, g: [_to_input_shape(op, g), None],
-    view=True, known_inputs=(1,),
-)  # fmt: skip
+    "Reshape",
+    "tensor: T, shape: Tshape -> output: T; Tshape: type(index)=int32",
+    shape=_reshape_shape,
+    kernel=reshape_kernel,
+    grad=lambda op, g: [_to_input_shape(op, g), None],
+    view=True,
+    known_inputs=(1,),
+)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -216,10 +246,14 @@ def _expand_kernel(xp: Any, x: Any, dim: Any) -> Any:
 
 
 EXPAND_DIMS = define(
-    "ExpandDims", "input: T, dim: Tdim -> output: T; Tdim: type(index)=int32",
-    shape=_expand_shape, kernel=_expand_kernel, grad=lambda op, g: [_to_input_shape(op, g), None],
-    view=True, known_inputs=(1,),
-)  # fmt: skip
+    "ExpandDims",
+    "input: T, dim: Tdim -> output: T; Tdim: type(index)=int32",
+    shape=_expand_shape,
+    kernel=_expand_kernel,
+    grad=lambda op, g: [_to_input_shape(op, g), None],
+    view=True,
+    known_inputs=(1,),
+)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
@@ -277,9 +311,13 @@ def _squeeze_kernel(xp: Any, x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
 
 
 SQUEEZE = define(
-    "Squeeze", "input: T -> output: T; squeeze_dims: list(int)=()",
-    shape=_squeeze_shape, kernel=_squeeze_kernel, grad=lambda op, g: [_to_input_shape(op, g)], view=True,
-)  # fmt: skip
+    "Squeeze",
+    "input: T -> output: T; squeeze_dims: list(int)=()",
+    shape=_squeeze_shape,
+    kernel=_squeeze_kernel,
+    grad=lambda op, g: [_to_input_shape(op, g)],
+    view=True,
+)
 
 
 def squeeze(
@@ -330,10 +368,14 @@ def _transpose_kernel(xp: Any, x: Any, perm: Any) -> Any:
     except ValueError:
         order = perm.tolist()
         if len(order) != x.ndim:
-            raise invalid(f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {len(order)}") from None  # fmt: skip
+            raise invalid(
+                f"transpose expects a vector of size {x.ndim}. But input(1) is a vector "
+                f"of size {len(order)}"
+            ) from None
         missing = next((i for i in range(x.ndim) if i not in {p % x.ndim for p in order}), order)
         raise invalid(
-            f"{missing} is missing from {{{','.join(map(str, order))}}}: not a permutation of the dimensions of a tensor "
+            f"{missing} is missing from {{{','.join(map(str, order))}}}: not a "
+            "permutation of the dimensions of a tensor "
             f"of rank {x.ndim}"
         ) from None
 
@@ -346,17 +388,23 @@ def _inverse_perm(perm: Tensor) -> Tensor:
 
 
 TRANSPOSE = define(
-    "Transpose", "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
-    shape=_transpose_shape, kernel=_transpose_kernel,
+    "Transpose",
+    "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
+    shape=_transpose_shape,
+    kernel=_transpose_kernel,
     grad=lambda op, g: [apply_op("Transpose", g, _inverse_perm(op.inputs[1])), None],
-    view=True, known_inputs=(1,),
-)  # fmt: skip
+    view=True,
+    known_inputs=(1,),
+)
 CONJUGATE_TRANSPOSE = define(
-    "ConjugateTranspose", "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
-    shape=_transpose_shape, kernel=lambda xp, x, perm: xp.conjugate(_transpose_kernel(xp, x, perm)),
+    "ConjugateTranspose",
+    "x: T, perm: Tperm -> y: T; Tperm: type(index)=int32",
+    shape=_transpose_shape,
+    kernel=lambda xp, x, perm: xp.conjugate(_transpose_kernel(xp, x, perm)),
     grad=lambda op, g: [apply_op("ConjugateTranspose", g, _inverse_perm(op.inputs[1])), None],
-    view=True, known_inputs=(1,),
-)  # fmt: skip
+    view=True,
+    known_inputs=(1,),
+)
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
@@ -402,304 +450,36 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
         return transpose(a, perm=perm, conjugate=conjugate)
 
 
-# broadcasting -----------------------------------------------------------------------------------
-
-
-def _broadcast_to_shape(c: Inference) -> list[Shape]:
-    c.require_rank(1, 1)
-    source, target = c.shape(0), c.shape_value(1)
-    if source is None or target is None:
-        return [target]
-    if len(source) > len(target):
-        raise ValueError(f"Shape must be at most rank {len(target)} but is rank {len(source)}")
-    for have, want in zip(source[::-1], target[::-1]):
-        if have not in (1, None) and want is not None and have != want:
-            raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
-    lead = len(target) - len(source)
-    known = [h if w is None and h != 1 else w for h, w in zip(source, target[lead:])]
-    return [(*target[:lead], *known)]
-
-
-def _broadcast_to_kernel(xp: Any, x: Any, shape: Any) -> Any:
-    dims = tuple(shape.tolist())
-    if x.shape == dims:
-        return x
-    try:
-        if xp.name == "numpy":  # np.broadcast_to takes ten times as long for small arrays
-            out = np.empty(dims, x.dtype)
-            out[...] = x
-            return out
-        return xp.broadcast_to(x, dims)
-    except ValueError:
-        raise invalid(
-            f"Incompatible shapes: {shapes.show(x.shape)} vs. {shapes.show(dims)}: the input cannot be broadcast to the "
-            "shape that was asked for"
-        ) from None
-
-
-def _broadcast_to_grad(op: Operation, grad: Any) -> list[Any]:
-    x, wanted = op.inputs
-    have, out = shapes.known(x._shape), shapes.known(op.outputs[0]._shape)
-    if have is not None and out is not None:
-        lead = len(out) - len(have)
-        axes: Any = [i for i, d in enumerate(out) if i < lead or (have[i - lead] == 1 and d != 1)]
-        if not axes:
-            return [grad, None]
-        axes = const(axes)
-    else:
-        _, axes = apply_many(
-            lookup("BroadcastGradientArgs"), wanted, shape(x, out_type=wanted._dtype)
-        )
-    summed = apply_op("Sum", grad, axes, keep_dims=True)
-    return [apply(RESHAPE, summed, shape(x, out_type=wanted._dtype)), None]
-
-
-BROADCAST_TO = define(
-    "BroadcastTo", "input: T, shape: Tidx -> output: T; Tidx: type(index)=int32",
-    shape=_broadcast_to_shape, kernel=_broadcast_to_kernel, grad=_broadcast_to_grad, view=True, known_inputs=(1,),
-)  # fmt: skip
-
-
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Repeat along dimensions of size 1, and new leading ones, until the tensor has ``shape``."""
-    return apply(BROADCAST_TO, input, shape, name=name)
-
-
-def _broadcast_args_shape(c: Inference) -> list[Shape]:
-    lengths = [None if s is None or len(s) != 1 else s[0] for s in c.shapes()]
-    return [(None if None in lengths else max(d for d in lengths if d is not None),)]
-
-
-def _broadcast_args_kernel(xp: Any, s0: Any, s1: Any) -> Any:
-    a, b = s0.tolist(), s1.tolist()
-    try:
-        return np.array(shapes.broadcast(tuple(a), tuple(b)), s0.dtype)
-    except ValueError:
-        raise invalid(
-            f"Incompatible shapes: {shapes.show(tuple(a))} vs. {shapes.show(tuple(b))}"
-        ) from None
-
-
-BROADCAST_ARGS = define(
-    "BroadcastArgs", "s0: T, s1: T -> r0: T; T: type(index)=int32",
-    shape=_broadcast_args_shape, kernel=_broadcast_args_kernel, grad=NOT_DIFFERENTIABLE, known_inputs=(0, 1),
-)  # fmt: skip
-
-
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape, as a tensor, of two tensors broadcast against each other."""
-    return apply(BROADCAST_ARGS, shape_x, shape_y)
-
-
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The static shape of two TensorShapes broadcast against each other."""
-    for given in (shape_x, shape_y):
-        if not isinstance(given, TensorShape):
-            raise AttributeError(
-                f"tf.broadcast_static_shape takes a TensorShape, not {given!r}: it has no 'ndims'"
-            )
-    a, b = shapes.to_plain(shape_x), shapes.to_plain(shape_y)
-    try:
-        return shapes.from_plain(shapes.broadcast(a, b))
-    except ValueError:
-        raise ValueError(
-            f"Incompatible shapes for broadcasting: {shapes.from_plain(a)} and {shapes.from_plain(b)}"
-        ) from None
-
-
-# filling ----------------------------------------------------------------------------------------
-
-
-def _fill_shape(c: Inference) -> list[Shape]:
-    c.require_rank(0, 1)
-    c.require_rank(1, 0)
-    value = c.value(0)
-    if value is not None and value.size and value.min() == -1:
-        raise ValueError(f"Fill dimensions must be >= 0, got {value.tolist()}")
-    return [c.shape_value(0)]
-
-
-def _fill_kernel(xp: Any, dims: Any, value: Any) -> Any:
-    if xp.name != "numpy":
-        return xp.full(tuple(dims.tolist()), value, dtype=value.dtype)
-    try:
-        out = np.empty(dims.tolist(), value.dtype)
-    except ValueError:
-        low = next((d for d in dims.reshape(-1).tolist() if d < 0), None)
-        if dims.ndim != 1 or low is None:
-            raise invalid(
-                f"dims must be a vector of int32 or int64, got shape {shapes.show(dims.shape)}"
-            ) from None
-        raise invalid(f"Dimension {low} must be >= 0") from None
-    out[...] = value
-    return out
-
-
-FILL = define(
-    "Fill", "dims: index_type, value: T -> output: T; index_type: type(index)=int32",
-    shape=_fill_shape, kernel=_fill_kernel,
-    grad=lambda op, g: [None, apply_op("Sum", g, _all_axes(g), keep_dims=False)], known_inputs=(0,),
-)  # fmt: skip
-
-
-def _all_axes(x: Any) -> Tensor:
-    n = x._rank()
-    return const(range(n)) if n is not None else apply_op("Range", const(0), rank(x), const(1))
-
-
-def _zeros_like_kernel(xp: Any, x: Any) -> Any:
-    if hasattr(x, "zeros_like"):  # a tensor list
-        return x.zeros_like
-    if x.dtype.kind != "O":
-        return xp.zeros(x.shape, x.dtype)
-    out = np.empty(x.shape, object)
-    out[...] = b""
-    return out
-
-
-ZEROS_LIKE = define(
-    "ZerosLike", "x: T -> y: T",
-    shape=shape_fns.unchanged, kernel=_zeros_like_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
-ONES_LIKE = define(
-    "OnesLike", "x: T -> y: T",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: xp.ones(x.shape, x.dtype), grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
-
-
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of shape ``dims`` filled with one value."""
-    return apply(FILL, dims, value, name=name)
-
-
-def _filled(shape: Any, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
-    dtype = as_dtype(dtype).base_dtype
-    if not isinstance(shape, Tensor):
-        plain = _plain_or_none(shape)
-        if plain is not None:
-            count = shapes.num_elements(plain)
-            if count is not None and count < _SMALL:
-                array = np.full(plain, value, dtype.np_dtype)  # type: ignore[type-var]
-                graph = get_default_graph()
-                return make_const(graph, array, dtype, graph._full_name(name or default))
-    with name_scope(name, default, [shape]) as scope:
-        if not isinstance(shape, Tensor):
-            plain = _plain_or_none(shape)
-            if plain is None and isinstance(shape, (list, tuple)):
-                count_more(get_default_graph(), _ops_to_compare(shape))
-            shape = convert_to_tensor(shape if plain is None else shapes.from_plain(plain))
-        if shape._shape == ():
-            shape = apply(RESHAPE, shape, const([-1]))
-        return apply(FILL, shape, convert_to_tensor(value, dtype), name=scope)
-
-
-def _ops_to_compare(shape: Sequence[Any]) -> int:
-    """TF multiplies the sizes, tensors among them, and compares the product with a limit."""
-    product, *others = [isinstance(d, Tensor) for d in shape]
-    count = 2
-    for other in others:
-        if product or other:
-            count += 1 if product and other else 2
-            product = True
-    return count
-
-
-def _plain_or_none(shape: Any) -> Shape:
-    """The static shape that a Python value is, or None if it has tensors in it."""
-    if isinstance(shape, (list, tuple)) and any(
-        hasattr(d, "_graph_anchor") or isinstance(d, Tensor) for d in shape
-    ):
-        return None
-    if hasattr(shape, "_graph_anchor"):
-        return None
-    plain = shapes.to_plain(shape)
-    if plain is None or None in plain:
-        raise ValueError(
-            f"Cannot convert a partially known TensorShape to a Tensor: {shapes.from_plain(plain)}"
-        )
-    return plain
-
-
-def _zero_and_one(dtype: Any) -> tuple[Any, Any]:
-    base = as_dtype(dtype).base_dtype
-    if base is dtypes.string:
-        return b"", 1  # which is an error: TensorFlow has no string for one
-    return (False, True) if base is dtypes.bool else (0, 1)
-
-
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    return _filled(shape, _zero_and_one(dtype)[0], dtype, name, "zeros")
-
-
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    one = _zero_and_one(dtype)[1]
-    if as_dtype(dtype).base_dtype is dtypes.string:
-        raise TypeError(f"Expected string, got {one} of type 'int' instead.")
-    return _filled(shape, one, dtype, name, "ones")
-
-
-def zeros_like(
-    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
-) -> Tensor:
-    """Zeros (False, empty strings) in the shape of another tensor."""
-    tensor = convert_to_tensor(tensor)
-    same = dtype is None or as_dtype(dtype).base_dtype is tensor._dtype._base
-    wanted = tensor._dtype._base if same else as_dtype(dtype)
-    known = shapes.known(tensor._shape)
-    if optimize and known is not None and wanted is not dtypes.variant:
-        return zeros(known, wanted, name or "zeros_like")
-    if not same:
-        with name_scope(name, "zeros_like", [tensor]) as scope:
-            out = zeros(shape(tensor), wanted, scope)
-        out.set_shape(tensor.shape)
-        return out
-    return apply(ZEROS_LIKE, tensor, name=name or "zeros_like")
-
-
-def ones_like(
-    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
-) -> Tensor:
-    tensor = convert_to_tensor(tensor)
-    wanted = tensor._dtype._base if dtype is None else as_dtype(dtype)
-    known = shapes.known(tensor._shape)
-    if optimize and known is not None:
-        count_more(tensor._op.graph, 2)  # TF fills a shape
-        return ones(known, wanted, name or "ones_like")
-    with name_scope(name, "ones_like", [tensor]) as scope:
-        out = ones(shape(tensor), wanted, scope)
-    out.set_shape(tensor.shape)
-    return out
-
-
-def zeros_like_v2(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    return zeros_like(input, dtype, name)
-
-
-def ones_like_v2(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    return ones_like(input, dtype, name)
-
-
 # checks -----------------------------------------------------------------------------------------
 
 
 def _ensure_shape_kernel(xp: Any, x: Any, *, shape: Shape, node: Any) -> Any:
     if not shapes.compatible(x.shape, shape):
         raise invalid(
-            f"Shape of tensor {node.name} {shapes.show(x.shape)} is not compatible with expected shape "
+            f"Shape of tensor {node.name} {shapes.show(x.shape)} is not compatible with "
+            "expected shape "
             f"{shapes.show(shape)}."
         )
     return x
 
 
 ENSURE_SHAPE = define(
-    "EnsureShape", "input: T -> output: T; shape: shape",
-    shape=lambda c: [shapes.merge(c.shape(0), c.attr("shape"))], kernel=_ensure_shape_kernel,
-    grad=lambda op, g: [g], view=True,
-)  # fmt: skip
+    "EnsureShape",
+    "input: T -> output: T; shape: shape",
+    shape=lambda c: [shapes.merge(c.shape(0), c.attr("shape"))],
+    kernel=_ensure_shape_kernel,
+    grad=lambda op, g: [g],
+    view=True,
+)
 GUARANTEE_CONST = define(
-    "GuaranteeConst", "input: T -> output: T",
-    shape=shape_fns.unchanged, kernel=lambda xp, x: x, grad=lambda op, g: [g], view=True, stateful=True,
-)  # fmt: skip
+    "GuaranteeConst",
+    "input: T -> output: T",
+    shape=shape_fns.unchanged,
+    kernel=lambda xp, x: x,
+    grad=lambda op, g: [g],
+    view=True,
+    stateful=True,
+)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -709,68 +489,3 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     return apply(GUARANTEE_CONST, input, name=name)
-
-
-# lists that contain tensors ---------------------------------------------------------------------
-
-
-def _is_dense(value: Any) -> bool:
-    return isinstance(value, Tensor) or getattr(value, "_as_graph_element", None) is not None
-
-
-def _packed_dtype(values: Any) -> DType | None:
-    """The type of the first tensor anywhere in nested lists."""
-    stack = [values]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, (list, tuple)):
-            stack.extend(reversed(item))
-        elif _is_dense(item):
-            return as_dtype(item.dtype).base_dtype
-    return None
-
-
-def _pack(values: Any, dtype: DType, name: str) -> Tensor:
-    """Nested lists with tensors in them as Pack operations; numbers become constants named by position."""
-    with name_scope(name) as scope:
-        items = [_packable(v, dtype, i) for i, v in enumerate(values)]
-        return apply_op("Pack", items, axis=0, name=scope)
-
-
-def _packable(value: Any, dtype: DType, position: int) -> Tensor:
-    if _is_dense(value):
-        tensor = convert_to_tensor(value)
-        if tensor._dtype._base is not dtype:
-            raise TypeError(
-                f"Cannot convert a list containing a tensor of dtype {tensor._dtype} to {dtype} (Tensor is: {tensor!r})"
-            )
-        return tensor
-    if isinstance(value, (list, tuple)) and _packed_dtype(value) is not None:
-        return _pack(value, dtype, str(position))
-    return convert_to_tensor(value, dtype, str(position))
-
-
-def _cast_tensors(value: Any, dtype: DType) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_cast_tensors(v, dtype) for v in value]
-    if _is_dense(value) and as_dtype(value.dtype).base_dtype is not dtype:
-        return apply_op("Cast", value, DstT=dtype)
-    return value
-
-
-def _autopack(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
-    """Conversion of lists: ``[tf.shape(x)[0], -1]`` is one tensor."""
-    if as_ref:
-        return NotImplemented
-    found = _packed_dtype(value)
-    if found is None:
-        return NotImplemented
-    if dtype is None:
-        dtype = found
-    elif dtype._base is not found:
-        dtype = dtype._base
-        value = _cast_tensors(value, dtype)
-    return _pack(value, dtype, name or "packed")
-
-
-convert.register_tensor_conversion_function((list, tuple), _autopack, 99)

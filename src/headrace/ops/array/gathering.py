@@ -27,7 +27,8 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import _all_axes, const, shape
+from headrace.ops.array.array_shape import const, shape
+from headrace.ops.array.filling import _all_axes
 from headrace.ops.array.index_kernels import (
     gather_kernel,
     gather_nd_kernel,

@@ -17,18 +17,16 @@ from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import _packed_dtype, const, invalid, shape, shape_n
+from headrace.ops.array.array_shape import const, invalid, shape_n
+from headrace.ops.array.autopacking import _packed_dtype
 from headrace.ops.array.concat_offset import concat_offset_kernel
 
-__all__ = [
-    "concat", "mirror_pad", "pack", "pad", "pad_v2", "parallel_stack", "repeat", "repeat_with_axis", "split", "stack",
-    "tile", "unpack", "unstack",
-]  # fmt: skip
+__all__ = ["concat", "pack", "parallel_stack", "split", "stack", "unpack", "unstack"]
 
 
 # Concat -----------------------------------------------------------------------------------------
@@ -63,7 +61,10 @@ def _concat_shape_of(found: Sequence[Shape], axis: Any) -> list[Shape]:
             if s is None or i == at or s[i] is None:
                 continue
             if out[i] is not None and out[i] != s[i]:
-                raise ValueError(f"Dimension {i} in both shapes must be equal, but are {out[i]} and {s[i]}. Shapes are {_all(found)}")  # fmt: skip
+                raise ValueError(
+                    f"Dimension {i} in both shapes must be equal, but are {out[i]} and "
+                    f"{s[i]}. Shapes are {_all(found)}"
+                )
             out[i] = s[i]
     out[at] = total
     return [tuple(out)]
@@ -81,7 +82,8 @@ def concat_arrays(xp: Any, values: Sequence[Any], axis: int) -> Any:
         rank = values[0].ndim
         if not -rank <= axis < rank:
             raise invalid(
-                f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}"
+                f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, "
+                f"{rank}), but got {axis}"
             ) from None
         first = values[0].shape
         for i, v in enumerate(values):
@@ -91,7 +93,8 @@ def concat_arrays(xp: Any, values: Sequence[Any], axis: int) -> Any:
             if not same:
                 word = "Dimensions" if v.ndim == rank else "Ranks"
                 raise invalid(
-                    f"ConcatOp : {word} of inputs should match: shape[0] = {shapes.show(first)} vs. shape[{i}] = "
+                    f"ConcatOp : {word} of inputs should match: shape[0] = "
+                    f"{shapes.show(first)} vs. shape[{i}] = "
                     f"{shapes.show(v.shape)}"
                 ) from None
         raise
@@ -132,21 +135,30 @@ def _concat_v1_grad(op: Operation, grad: Any) -> list[Any]:
 
 
 CONCAT = define(
-    "ConcatV2", "values: N*T, axis: Tidx -> output: T; Tidx: type(index)=int32",
+    "ConcatV2",
+    "values: N*T, axis: Tidx -> output: T; Tidx: type(index)=int32",
     shape=lambda c: _concat_shape_of(c.shapes()[:-1], c.value(c.n_inputs - 1)),
-    kernel=lambda xp, *v: concat_arrays(xp, v[:-1], v[-1].item()), grad=_concat_grad, known_inputs=(-1,),
-)  # fmt: skip
+    kernel=lambda xp, *v: concat_arrays(xp, v[:-1], v[-1].item()),
+    grad=_concat_grad,
+    known_inputs=(-1,),
+)
 CONCAT_V1 = define(
-    "Concat", "concat_dim: int32, values: N*T -> output: T",
+    "Concat",
+    "concat_dim: int32, values: N*T -> output: T",
     shape=lambda c: _concat_shape_of(c.shapes()[1:], c.value(0)),
-    kernel=lambda xp, dim, *v: concat_arrays(xp, v, dim.item()), grad=_concat_v1_grad, known_inputs=(0,),
-)  # fmt: skip
+    kernel=lambda xp, dim, *v: concat_arrays(xp, v, dim.item()),
+    grad=_concat_v1_grad,
+    known_inputs=(0,),
+)
 
 
 CONCAT_OFFSET = define(
-    "ConcatOffset", "concat_dim: int32, shape: N*int32 -> offset: N*int32",
-    shape=lambda c: c.shapes()[1:], kernel=concat_offset_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "ConcatOffset",
+    "concat_dim: int32, shape: N*int32 -> offset: N*int32",
+    shape=lambda c: c.shapes()[1:],
+    kernel=concat_offset_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
@@ -193,7 +205,10 @@ def _merged(a: Shape, b: Shape, i: int) -> Shape:
         at = next(
             j for j, (x, y) in enumerate(zip(a, b)) if x is not None and y is not None and x != y
         )
-        raise ValueError(f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. Shapes are {shapes.show(a)} and {shapes.show(b)}.{end}") from None  # fmt: skip
+        raise ValueError(
+            f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. "
+            f"Shapes are {shapes.show(a)} and {shapes.show(b)}.{end}"
+        ) from None
 
 
 def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
@@ -204,7 +219,8 @@ def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
     for i, v in enumerate(values):
         if v.shape != inner:
             raise invalid(
-                f"Shapes of all inputs must match: values[0].shape = {shapes.show(inner)} != values[{i}].shape = "
+                f"Shapes of all inputs must match: values[0].shape = {shapes.show(inner)} "
+                f"!= values[{i}].shape = "
                 f"{shapes.show(v.shape)}"
             )
     if axis < 0:
@@ -227,9 +243,12 @@ def _pack_grad(op: Operation, grad: Any) -> list[Any]:
 
 
 PACK = define(
-    "Pack", "values: N*T -> output: T; axis: int=0",
-    shape=_pack_shape, kernel=_pack_kernel, grad=_pack_grad,
-)  # fmt: skip
+    "Pack",
+    "values: N*T -> output: T; axis: int=0",
+    shape=_pack_shape,
+    kernel=_pack_kernel,
+    grad=_pack_grad,
+)
 
 
 def _unpack_shape(c: Inference) -> list[Shape]:
@@ -263,10 +282,13 @@ def _with_zeros(op: Operation, grads: Sequence[Any]) -> list[Any]:
 
 
 UNPACK = define(
-    "Unpack", "value: T -> output: num*T; num: int, axis: int=0",
-    shape=_unpack_shape, kernel=_unpack_kernel,
-    grad=lambda op, *g: [apply(PACK, _with_zeros(op, g), axis=op._attrs["axis"])], view=True,
-)  # fmt: skip
+    "Unpack",
+    "value: T -> output: num*T; num: int, axis: int=0",
+    shape=_unpack_shape,
+    kernel=_unpack_kernel,
+    grad=lambda op, *g: [apply(PACK, _with_zeros(op, g), axis=op._attrs["axis"])],
+    view=True,
+)
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
@@ -321,10 +343,12 @@ def _parallel_concat_shape(c: Inference) -> list[Shape]:
 
 
 PARALLEL_CONCAT = define(
-    "ParallelConcat", "values: N*T -> output: T; shape: shape",
-    shape=_parallel_concat_shape, kernel=lambda xp, *v: concat_arrays(xp, v, 0),
+    "ParallelConcat",
+    "values: N*T -> output: T; shape: shape",
+    shape=_parallel_concat_shape,
+    kernel=lambda xp, *v: concat_arrays(xp, v, 0),
     grad=lambda op, g: split(g, len(op.inputs), 0),
-)  # fmt: skip
+)
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
@@ -334,7 +358,10 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
         kinds = [r._dtype._base for r in rows]
         if any(k is not kinds[0] for k in kinds):
             names = ", ".join(k.name for k in kinds)
-            raise TypeError(f"Tensors in list passed to 'values' of 'ParallelConcat' Op have types [{names}] that don't all match.")  # fmt: skip
+            raise TypeError(
+                "Tensors in list passed to 'values' of 'ParallelConcat' Op have types "
+                f"[{names}] that don't all match."
+            )
         known = shapes.known(rows[0]._shape[1:] if rows[0]._shape is not None else None)
         if known is None:
             raise ValueError("tf.parallel_stack needs tensors of known shape")
@@ -348,7 +375,8 @@ def _split_axis(axis: Any, rank: int) -> int:
     at: int = axis.item()
     if not -rank <= at < rank:
         raise ValueError(
-            f"Dimension size, given by scalar input {0}, must be in range [-{rank}, {rank}), got {at}"
+            f"Dimension size, given by scalar input {0}, must be in range [-{rank}, "
+            f"{rank}), got {at}"
         )
     return at % rank
 
@@ -363,7 +391,8 @@ def _split_shape(c: Inference) -> list[Shape]:
     dim = s[at]
     if dim is not None and dim % num:
         raise ValueError(
-            f"Dimension size must be evenly divisible by {num} but is {dim}: number of ways to split should evenly "
+            f"Dimension size must be evenly divisible by {num} but is {dim}: number of "
+            "ways to split should evenly "
             "divide the split dimension"
         )
     return [s[:at] + (None if dim is None else dim // num,) + s[at + 1 :]] * num
@@ -385,17 +414,22 @@ def _split_kernel(xp: Any, axis: Any, x: Any, *, num_split: int) -> Any:
     at %= x.ndim
     if x.shape[at] % num_split:
         raise invalid(
-            f"Number of ways to split should evenly divide the split dimension, but got split_dim {at} (size = "
+            "Number of ways to split should evenly divide the split dimension, but got "
+            f"split_dim {at} (size = "
             f"{x.shape[at]}) and num_split {num_split}"
         )
     return _pieces(x, at, [x.shape[at] // num_split] * num_split)
 
 
 SPLIT = define(
-    "Split", "split_dim: int32, value: T -> output: num_split*T; num_split: int",
-    shape=_split_shape, kernel=_split_kernel,
-    grad=lambda op, *g: [None, concat(_with_zeros(op, g), op.inputs[0])], view=True, known_inputs=(0,),
-)  # fmt: skip
+    "Split",
+    "split_dim: int32, value: T -> output: num_split*T; num_split: int",
+    shape=_split_shape,
+    kernel=_split_kernel,
+    grad=lambda op, *g: [None, concat(_with_zeros(op, g), op.inputs[0])],
+    view=True,
+    known_inputs=(0,),
+)
 
 
 def _split_v_shape(c: Inference) -> list[Shape]:
@@ -423,8 +457,10 @@ def _full_sizes(sizes: Sequence[int], dim: int | None) -> list[int | None]:
     rest = sum(n for n in sizes if n != -1)
     if dim is not None and (rest > dim or (not unknown and rest != dim)):
         raise ValueError(
-            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less "
-            f"than the size of the input along split_dim if not fully specified.  Got: {rest} (size {dim})"
+            "Determined shape must either match input shape along split_dim exactly if "
+            "fully specified, or be less "
+            "than the size of the input along split_dim if not fully specified.  Got: "
+            f"{rest} (size {dim})"
         )
     out: list[int | None] = list(sizes)
     if unknown:
@@ -445,10 +481,15 @@ def _split_v_kernel(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -
 
 
 SPLIT_V = define(
-    "SplitV", "value: T, size_splits: Tlen, split_dim: int32 -> output: num_split*T; num_split: int, Tlen: type(index)=int64",
-    shape=_split_v_shape, kernel=_split_v_kernel,
-    grad=lambda op, *g: [concat(_with_zeros(op, g), op.inputs[2]), None, None], view=True, known_inputs=(1, 2),
-)  # fmt: skip
+    "SplitV",
+    "value: T, size_splits: Tlen, split_dim: int32 -> output: num_split*T; num_split: "
+    "int, Tlen: type(index)=int64",
+    shape=_split_v_shape,
+    kernel=_split_v_kernel,
+    grad=lambda op, *g: [concat(_with_zeros(op, g), op.inputs[2]), None, None],
+    view=True,
+    known_inputs=(1, 2),
+)
 
 
 def split(
@@ -468,314 +509,3 @@ def split(
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
     return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)
-
-
-# Tile -------------------------------------------------------------------------------------------
-
-
-def _tile_shape(c: Inference) -> list[Shape]:
-    s, times = c.shape(0), c.shape_value(1)
-    if s is None:
-        return [None if times is None else (None,) * len(times)]
-    if times is None:
-        return [(None,) * len(s)]
-    if len(times) != len(s):
-        raise ValueError(f"Shape must be rank {len(times)} but is rank {len(s)}")
-    return [
-        tuple(
-            0 if 0 in (d, m) else None if d is None or m is None else d * m
-            for d, m in zip(s, times)
-        )
-    ]
-
-
-def _tile_kernel(xp: Any, x: Any, multiples: Any) -> Any:
-    times = multiples.tolist()
-    dims = x.shape
-    if len(times) != len(dims):
-        raise invalid(
-            f"Expected multiples argument to be a vector of length {len(dims)} but got length {len(times)}"
-        )
-    if not times:
-        return x
-    if min(times) < 0:
-        raise invalid(f"Expected multiples[{times.index(min(times))}] >= 0, but got {min(times)}")
-    full: list[int] = []
-    narrow: list[int] = []
-    for m, d in zip(times, dims):
-        full += (m, d)
-        narrow += (1, d)
-    final = [m * d for m, d in zip(times, dims)]
-    if xp.name != "numpy":
-        return xp.broadcast_to(x.reshape(narrow), full).reshape(final)
-    out = np.empty(full, x.dtype)
-    out[...] = x.reshape(narrow)
-    return out.reshape(final)
-
-
-def _tile_grad(op: Operation, grad: Any) -> list[Any]:
-    """Sum over the copies: (m0*d0, …) seen as (m0, d0, …)."""
-    x, multiples = op.inputs
-    known, times = shapes.known(x._shape), static_value(multiples)
-    rank = x._rank()
-    if known is not None and times is not None:
-        split_shape: Any = const([n for pair in zip(times.tolist(), known) for n in pair])
-        axes: Any = const(range(0, 2 * len(known), 2))
-    else:
-        pairs = apply_op("Pack", [multiples, shape(x, out_type=multiples._dtype)], axis=1)
-        split_shape = apply_op("Reshape", pairs, const([-1]))
-        if rank is not None:
-            axes = const(range(0, 2 * rank, 2))
-        else:
-            axes = apply_op("Range", const(0), apply_op("Size", split_shape), const(2))
-    out = apply_op("Sum", apply_op("Reshape", grad, split_shape), axes, keep_dims=False)
-    out.set_shape(x.shape)
-    return [out, None]
-
-
-TILE = define(
-    "Tile", "input: T, multiples: Tmultiples -> output: T; Tmultiples: type(index)=int32",
-    shape=_tile_shape, kernel=_tile_kernel, grad=_tile_grad, known_inputs=(1,), view=True,
-)  # fmt: skip
-
-
-def _tile_grad_shape(c: Inference) -> list[Shape]:
-    s, times = c.shape(0), c.shape_value(1)
-    if s is None or times is None:
-        return [None if s is None else (None,) * len(s)]
-    return [tuple(None if d is None or not m else d // m for d, m in zip(s, times))]
-
-
-def _tile_grad_kernel(xp: Any, x: Any, multiples: Any) -> Any:
-    full: list[int] = []
-    for m, d in zip(multiples.tolist(), x.shape):
-        full += (m, d // m)
-    return xp.sum(x.reshape(full), axis=tuple(range(0, len(full), 2)), dtype=x.dtype)
-
-
-TILE_GRAD = define(
-    "TileGrad", "input: T, multiples: int32 -> output: T",
-    shape=_tile_grad_shape, kernel=_tile_grad_kernel,
-    grad=lambda op, g: [apply(TILE, g, op.inputs[1]), None], known_inputs=(1,),
-)  # fmt: skip
-
-
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """Repeat the whole tensor so many times along each dimension."""
-    return apply(TILE, input, multiples, name=name)
-
-
-def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Repeat single elements, as ``numpy.repeat``."""
-    if axis is None:
-        input = apply_op("Reshape", input, const([-1]))
-        axis = 0
-    return repeat_with_axis(input, repeats, axis, name)
-
-
-def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None) -> Tensor:
-    """Gather each slice ``repeats[i]`` times: slice i covers the positions below the running sum of repeats."""
-    with name_scope(name, "Repeat", [data, repeats]):
-        return _repeated(convert_to_tensor(data), convert_to_tensor(repeats), axis)
-
-
-def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
-    rank = data._rank()
-    if rank is None:
-        raise ValueError("tf.repeat needs a tensor of known rank")
-    axis = axis % rank if -rank <= axis < rank else axis
-    dims = shape(data, out_type=repeats._dtype)
-    size: Tensor = dims[axis]
-    each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
-    ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
-    total = apply_op("Sum", each, const(0), keep_dims=False)
-    one, zero = const(1, repeats._dtype), const(0, repeats._dtype)
-    places = apply_op("Range", zero, total, one)
-    row = apply_op("ExpandDims", ends, const(0))
-    which = apply_op(
-        "UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32
-    )
-    which = apply_op("Squeeze", which, squeeze_dims=(0,))
-    return apply_op("GatherV2", data, which, const(axis), name="Reshape")
-
-
-# Pad --------------------------------------------------------------------------------------------
-
-
-def _pad_shape(c: Inference) -> list[Shape]:
-    s = c.shape(0)
-    paddings = c.shape(1)
-    if paddings is not None and len(paddings) != 2:
-        raise ValueError(f"Shape must be rank 2 but is rank {len(paddings)}")
-    rows = None if paddings is None else paddings[0]
-    if s is None:
-        return [None if rows is None else (None,) * rows]
-    if rows is not None and rows != len(s):
-        raise ValueError(f"Shape must be rank {rows} but is rank {len(s)}")
-    value = c.value(1)
-    if value is None:
-        return [(None,) * len(s)]
-    if value.size and value.min() < 0:
-        raise ValueError(f"Paddings must be non-negative: {value.tolist()}")
-    return [tuple(None if d is None else d + int(lo) + int(hi) for d, (lo, hi) in zip(s, value))]
-
-
-def checked_paddings(x: Any, paddings: Any) -> list[list[int]]:
-    pairs: list[list[int]] = paddings.tolist()
-    if paddings.shape != (x.ndim, 2):
-        raise invalid(
-            "The first dimension of paddings must be the rank of inputs"
-            f"{shapes.show(paddings.shape)} {shapes.show(x.shape)}"
-        )
-    for lo, hi in pairs:
-        if lo < 0 or hi < 0:
-            raise invalid(f"Paddings must be non-negative: {lo} {hi}")
-    return pairs
-
-
-def _pad_kernel(xp: Any, x: Any, paddings: Any, value: Any = None) -> Any:
-    pairs = checked_paddings(x, paddings)
-    if xp.name != "numpy":
-        return xp.pad(x, pairs, constant_values=0 if value is None else value)
-    dims = [d + lo + hi for d, (lo, hi) in zip(x.shape, pairs)]
-    if value is None and x.dtype.kind != "O":
-        out = np.zeros(dims, x.dtype)
-    else:
-        out = np.empty(dims, x.dtype)
-        out[...] = b"" if value is None else value
-    out[tuple(slice(lo, lo + d) for d, (lo, _) in zip(x.shape, pairs))] = x
-    return out
-
-
-def _inner(op: Operation, grad: Any) -> Tensor:
-    """The part of a padded tensor that came from the input."""
-    x, paddings = op.inputs[:2]
-    value = static_value(paddings)
-    if value is not None:
-        begin: Any = const(value[:, 0], paddings._dtype)
-    else:
-        begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
-    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))
-
-
-def _pad_v2_grad(op: Operation, grad: Any) -> list[Any]:
-    inner = _inner(op, grad)
-    whole = _sum_all(grad)
-    return [inner, None, apply_op("Sub", whole, _sum_all(inner))]
-
-
-def _sum_all(x: Tensor) -> Any:
-    from headrace.ops.array.array_shape import _all_axes
-
-    return apply_op("Sum", x, _all_axes(x), keep_dims=False)
-
-
-PAD = define(
-    "Pad", "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32",
-    shape=_pad_shape, kernel=lambda xp, x, paddings: _pad_kernel(xp, x, paddings),
-    grad=lambda op, g: [_inner(op, g), None], known_inputs=(1,),
-)  # fmt: skip
-PAD_V2 = define(
-    "PadV2", "input: T, paddings: Tpaddings, constant_values: T -> output: T; Tpaddings: type(index)=int32",
-    shape=_pad_shape, kernel=lambda xp, x, paddings, value: _pad_kernel(xp, x, paddings, value),
-    grad=_pad_v2_grad, known_inputs=(1,),
-)  # fmt: skip
-
-
-def _mirror_index(d: int, lo: int, hi: int, offset: int) -> Any:
-    """Positions 0 … d-1 with their mirror images; ``offset`` 1 leaves the border out (REFLECT)."""
-    front = np.arange(lo - 1 + offset, offset - 1, -1)
-    back = np.arange(d - 1 - offset, d - 1 - offset - hi, -1)
-    return np.concatenate([front, np.arange(d), back])
-
-
-def _mirror_offset(mode: str, dims: Sequence[int], pairs: Sequence[Sequence[int]]) -> int:
-    offset = 1 if mode == "REFLECT" else 0
-    for i, (d, (lo, hi)) in enumerate(zip(dims, pairs)):
-        if max(lo, hi) > d - offset:
-            raise invalid(
-                f"paddings must be {'less than' if offset else 'no greater than'} the dimension size: {lo}, {hi} "
-                f"{'not less than' if offset else 'greater than'} {d} (dimension {i})"
-            )
-    return offset
-
-
-def _mirror_kernel(xp: Any, x: Any, paddings: Any, *, mode: str) -> Any:
-    pairs = checked_paddings(x, paddings)
-    offset = _mirror_offset(mode, x.shape, pairs)
-    for axis, (lo, hi) in enumerate(pairs):
-        if lo or hi:
-            x = xp.take(x, _mirror_index(x.shape[axis], lo, hi, offset), axis)
-    return x
-
-
-def _mirror_grad_kernel(xp: Any, x: Any, paddings: Any, *, mode: str) -> Any:
-    """Every mirror image is added to the element that it shows."""
-    offset = 1 if mode == "REFLECT" else 0
-    for axis, (lo, hi) in enumerate(checked_paddings(x, paddings)):
-        if not lo and not hi:
-            continue
-        head = (slice(None),) * axis
-        d = x.shape[axis] - lo - hi
-        core = x[(*head, slice(lo, lo + d))]
-        flipped = (*head, slice(None, None, -1))
-        if lo:
-            at = (*head, slice(offset, offset + lo))
-            core = xp.index_add(core, at, x[(*head, slice(0, lo))][flipped])
-        if hi:
-            at = (*head, slice(d - offset - hi, d - offset))
-            core = xp.index_add(core, at, x[(*head, slice(lo + d, None))][flipped])
-        x = core
-    return x
-
-
-def _mirror_grad_shape(c: Inference) -> list[Shape]:
-    s, value = c.shape(0), c.value(1)
-    if s is None or value is None:
-        return [None if s is None else (None,) * len(s)]
-    return [tuple(None if d is None else d - int(lo) - int(hi) for d, (lo, hi) in zip(s, value))]
-
-
-_MIRROR = "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32, mode: str"
-MIRROR_PAD = define(
-    "MirrorPad", _MIRROR, shape=_pad_shape, kernel=_mirror_kernel,
-    grad=lambda op, g: [apply_op("MirrorPadGrad", g, op.inputs[1], mode=op._attrs["mode"]), None],
-    known_inputs=(1,), view=True,
-)  # fmt: skip
-MIRROR_PAD_GRAD = define(
-    "MirrorPadGrad", _MIRROR, shape=_mirror_grad_shape, kernel=_mirror_grad_kernel,
-    grad=lambda op, g: [apply(MIRROR_PAD, g, op.inputs[1], mode=op._attrs["mode"]), None],
-    known_inputs=(1,), view=True,
-)  # fmt: skip
-
-
-def pad(
-    tensor: Any,
-    paddings: Any,
-    mode: str = "CONSTANT",
-    name: str | None = None,
-    constant_values: Any = 0,
-) -> Tensor:
-    """Add elements at both ends of each dimension: a constant, or the mirror image of what is there."""
-    mode = mode.upper()
-    if mode == "CONSTANT":
-        if type(constant_values) in (int, float) and constant_values == 0:
-            return apply(PAD, tensor, paddings, name=name)
-        return apply(PAD_V2, tensor, paddings, constant_values, name=name)
-    if mode in ("REFLECT", "SYMMETRIC"):
-        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)
-    raise ValueError(f"Unknown padding mode: {mode}")
-
-
-def pad_v2(
-    tensor: Any,
-    paddings: Any,
-    mode: str = "CONSTANT",
-    constant_values: Any = 0,
-    name: str | None = None,
-) -> Tensor:
-    return pad(tensor, paddings, mode, name, constant_values)
-
-
-def mirror_pad(input: Any, paddings: Any, mode: str, name: str | None = None) -> Tensor:
-    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)

@@ -19,7 +19,8 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import _all_axes, const, invalid, shape, zeros_like
+from headrace.ops.array.array_shape import const, invalid, shape
+from headrace.ops.array.filling import _all_axes, zeros_like
 
 __all__ = [
     "argsort",

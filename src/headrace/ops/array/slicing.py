@@ -418,7 +418,7 @@ def strided_slice(
     """Python slices with explicit masks. On a variable the result has ``assign``."""
     if strides is None:
         begin = convert_to_tensor(begin)
-        from headrace.ops.array.array_shape import ones_like
+        from headrace.ops.array.filling import ones_like
 
         strides = ones_like(begin)
     masks = {

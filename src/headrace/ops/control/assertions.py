@@ -25,7 +25,8 @@ from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array import basic
-from headrace.ops.array.array_shape import _all_axes, const, invalid, rank
+from headrace.ops.array.array_shape import const, invalid, rank
+from headrace.ops.array.filling import _all_axes
 from headrace.ops.io.printing import summarize_value
 
 __all__ = [

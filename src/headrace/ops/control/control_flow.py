@@ -238,8 +238,10 @@ def _check_structures(given_t: Any, given_f: Any, in_function: bool) -> None:
             for i, (t, f) in enumerate(zip(nest.flatten(given_t), nest.flatten(given_f))):
                 if type(t) is not type(f):
                     raise TypeError(
-                        f"Cannot reconcile tf.cond {i}-th outputs:\n  outputs from true_fn: {t}\n  outputs from false_fn: "
-                        f"{f}\ntrue_fn and false_fn arguments to tf.cond must have the same structure. {error}"
+                        f"Cannot reconcile tf.cond {i}-th outputs:\n  outputs from "
+                        f"true_fn: {t}\n  outputs from false_fn: "
+                        f"{f}\ntrue_fn and false_fn arguments to tf.cond must have the "
+                        f"same structure. {error}"
                     ) from None
             raise TypeError(
                 "true_fn and false_fn arguments to tf.cond must have the same number, "

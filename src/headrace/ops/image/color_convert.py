@@ -16,10 +16,12 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import expand_dims, ones, rank, reshape, shape
+from headrace.ops.array.array_shape import expand_dims, rank, reshape, shape
 from headrace.ops.array.basic import identity
 from headrace.ops.array.casting import cast, saturate_cast
-from headrace.ops.array.joining import concat, tile
+from headrace.ops.array.filling import ones
+from headrace.ops.array.joining import concat
+from headrace.ops.array.padding import tile
 from headrace.ops.image.image_check import at_least_3d
 from headrace.ops.linalg.contraction import tensordot
 

@@ -2,7 +2,8 @@
 
 Every function takes one image (height x width x channels) or a batch of them.
 
-    >>> image = tf.image.random_flip_left_right(tf.image.resize_image_with_crop_or_pad(image, 40, 40))
+    >>> image = tf.image.resize_image_with_crop_or_pad(image, 40, 40)
+    >>> image = tf.image.random_flip_left_right(image)
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from headrace.core.tensor import Tensor
 from headrace.ops.array.arranging import reverse
 from headrace.ops.array.array_shape import expand_dims, reshape, shape, squeeze, transpose
 from headrace.ops.array.casting import cast
-from headrace.ops.array.joining import pad, stack
+from headrace.ops.array.joining import stack
+from headrace.ops.array.padding import pad
 from headrace.ops.array.slicing import slice as slice_op
 from headrace.ops.control.control_flow import case, cond
 from headrace.ops.image.image_check import at_least_3d, not_empty, require

@@ -14,10 +14,12 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor, require_tensor
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import const, reshape, shape, zeros
+from headrace.ops.array.array_shape import const, reshape, shape
 from headrace.ops.array.basic import identity
 from headrace.ops.array.casting import cast
-from headrace.ops.array.joining import concat, pad, stack
+from headrace.ops.array.filling import zeros
+from headrace.ops.array.joining import concat, stack
+from headrace.ops.array.padding import pad
 from headrace.ops.image.color_convert import convert_image_dtype
 from headrace.ops.math.reductions import reduce_mean, reduce_prod, reduce_sum
 from headrace.ops.math.unary import abs as abs_op

@@ -2,7 +2,8 @@
 
 An empty field takes the column's default; a column whose default is an empty vector must be there.
 
-    >>> decode_csv(["1,2.5,a", "3,,b"], [[0], [0.0], [""]])  # int32 [1, 3], float32 [2.5, 0], string [a, b]
+    >>> decode_csv(["1,2.5,a", "3,,b"], [[0], [0.0], [""]])
+    # int32 [1, 3], float32 [2.5, 0], string [a, b]
 """
 
 from __future__ import annotations

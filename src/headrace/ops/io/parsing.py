@@ -4,7 +4,8 @@ A *dense* feature has one shape in all examples (or any number of first dimensio
 batch); a *sparse* one any number of values. Reading the bytes is
 :mod:`headrace.wire.example_reader`'s work; here the values are checked and arranged.
 
-    >>> out = parse_single_example(record, {"label": FixedLenFeature([], tf.int64)})  # headrace.ops.io.parsing_features
+    >>> out = parse_single_example(record, {"label": FixedLenFeature([], tf.int64)})
+    # FixedLenFeature: headrace.ops.io.parsing_features
 """
 
 from __future__ import annotations
@@ -216,8 +217,7 @@ PARSE_SINGLE_EXAMPLE = define(
 )
 
 
-# a batch
-# --------------------------------------------------------------------------------------------
+# a batch ----------------------------------------------------------------------------------------
 
 
 def _batch_kernel(

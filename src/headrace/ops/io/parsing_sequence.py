@@ -6,7 +6,9 @@ of features: frames of a video, words of a sentence. Feature lists of a batch ar
 longest.
 
     >>> context, sequence = parse_single_sequence_example(
-    ...     record, {"length": FixedLenFeature([], tf.int64)}, {"words": FixedLenSequenceFeature([], tf.string)})
+    ...     record,
+    ...     {"length": FixedLenFeature([], tf.int64)},
+    ...     {"words": FixedLenSequenceFeature([], tf.string)})
 """
 
 from __future__ import annotations
@@ -295,8 +297,7 @@ PARSE_SINGLE_SEQUENCE_EXAMPLE = define(
 )
 
 
-# a batch
-# --------------------------------------------------------------------------------------------
+# a batch ----------------------------------------------------------------------------------------
 
 
 def _batch_kernel(

@@ -16,7 +16,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Dimension, TensorShape
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import ones, zeros
+from headrace.ops.array.filling import ones, zeros
 from headrace.ops.linalg.contraction import einsum, tensordot
 from headrace.ops.math import reductions
 

@@ -23,7 +23,7 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import ones_like
+from headrace.ops.array.filling import ones_like
 from headrace.ops.internal import gradient_helpers as gu
 from headrace.ops.math.binary import true_quotient
 

@@ -240,7 +240,8 @@ def check_windows(c: infer.Inference, rank: int) -> bool:
     padding = c.attr("padding")
     if padding not in ("SAME", "VALID", "EXPLICIT"):
         raise ValueError(
-            f"Attr 'padding' of '{c.op.type}' Op passed string '{padding}' not in: \"SAME\", \"VALID\""
+            f"Attr 'padding' of '{c.op.type}' Op passed string '{padding}' not in: "
+            '"SAME", "VALID"'
         )
     for name in ("strides", "dilations", "ksize"):
         values = c.attr(name)

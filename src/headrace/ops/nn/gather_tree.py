@@ -1,6 +1,7 @@
 """``GatherTree``: the sequences of a beam search, read backward through parents.
 
->>> gather_tree(step_ids, parent_ids, max_sequence_lengths, end_token)  # ids are (time, batch, beam)
+>>> gather_tree(step_ids, parent_ids, max_sequence_lengths, end_token)
+# ids are (time, batch, beam)
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ from typing import Any
 from headrace.core.convert import convert_to_tensor
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Operation, Tensor
-from headrace.ops.array.array_shape import ones_like, rank, squeeze
+from headrace.ops.array.array_shape import rank, squeeze
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import no_op
+from headrace.ops.array.filling import ones_like
 from headrace.ops.control.assertions import Assert
 from headrace.ops.control.control_flow import cond
 from headrace.ops.math.binary import multiply

@@ -29,7 +29,7 @@ from headrace.core.tensor import Operation, Tensor
 from headrace.kernels.numpy import philox
 from headrace.kernels.numpy import rejection_sampling as rejection
 from headrace.ops.array.array_shape import shape as shape_op
-from headrace.ops.array.array_shape import zeros_like
+from headrace.ops.array.filling import zeros_like
 from headrace.ops.random.random_ops import generator, op_seeds, shape_input, shape_of, shape_tensor
 
 __all__ = ["parameterized_truncated_normal", "random_gamma", "random_poisson", "random_poisson_v2"]

@@ -1,22 +1,24 @@
 """The ops behind ``tf.sparse``: coordinates (n, rank), n values and a dense shape as three tensors.
 
-Kernels work on linear positions (coordinates ravelled in row-major order), whose order is TensorFlow's canonical one.
+Kernels work on linear positions (coordinates ravelled in row-major order), whose order is
+TensorFlow's canonical one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace.core import dtypes, shapes
+from headrace.core import shapes
 from headrace.core.build import apply, apply_list, apply_many, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
-from headrace.ops.array.array_shape import _all_axes, const, invalid, shape
+from headrace.ops.array.array_shape import const, invalid
+from headrace.ops.array.filling import _all_axes
 
 __all__: list[str] = []
 
@@ -32,7 +34,8 @@ def linear(indices: Any, dims: Sequence[int]) -> Any:
     if wrong.any():
         first = int(wrong.argmax())
         raise invalid(
-            f"indices[{first}] = {_row(indices[first])} is out of bounds: need 0 <= index < {_row(dims)}"
+            f"indices[{first}] = {_row(indices[first])} is out of bounds: need 0 <= index "
+            f"< {_row(dims)}"
         )
     return (
         np.ravel_multi_index(tuple(indices.T), tuple(dims))
@@ -96,9 +99,13 @@ def _to_dense_grad(op: Operation, grad: Any) -> list[Any]:
 
 SPARSE_TO_DENSE = define(
     "SparseToDense",
-    "sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, default_value: T -> dense: T; validate_indices: bool=True, Tindices: type(index)",
-    shape=lambda c: [c.shape_value(1)], kernel=_to_dense_kernel, grad=_to_dense_grad, known_inputs=(1,),
-)  # fmt: skip
+    "sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, default_value: T "
+    "-> dense: T; validate_indices: bool=True, Tindices: type(index)",
+    shape=lambda c: [c.shape_value(1)],
+    kernel=_to_dense_kernel,
+    grad=_to_dense_grad,
+    known_inputs=(1,),
+)
 
 
 # products ---------------------------------------------------------------------------------------
@@ -135,7 +142,9 @@ def _matmul_kernel(
         if index.size and (index.min() < 0 or index.max() >= limit):
             bad = int(((index < 0) | (index >= limit)).argmax())
             raise invalid(
-                f"{label} ({int(index[bad])}) from index[{bad},{int((label == 'k') != adjoint_a)}] out of bounds (>={limit})"
+                f"{label} ({int(index[bad])}) from "
+                f"index[{bad},{int((label == 'k') != adjoint_a)}] out of bounds "
+                f"(>={limit})"
             )
     if values.size * b.shape[1] > 1 << 14 and values.dtype.char in "fdFDil":
         from scipy.sparse import csr_matrix
@@ -171,9 +180,13 @@ def _matmul_grad(op: Operation, grad: Any) -> list[Any]:
 
 SPARSE_MATMUL = define(
     "SparseTensorDenseMatMul",
-    "a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T; Tindices: type(index)=int64, adjoint_a: bool=False, adjoint_b: bool=False",
-    shape=_matmul_shape, kernel=_matmul_kernel, grad=_matmul_grad, known_inputs=(2,),
-)  # fmt: skip
+    "a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T; Tindices: "
+    "type(index)=int64, adjoint_a: bool=False, adjoint_b: bool=False",
+    shape=_matmul_shape,
+    kernel=_matmul_kernel,
+    grad=_matmul_grad,
+    known_inputs=(2,),
+)
 
 
 # order, shape, slices ---------------------------------------------------------------------------
@@ -185,7 +198,10 @@ def _reorder_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
 
 
 def _reorder_grad(op: Operation, _: Any, grad: Any) -> list[Any]:
-    """Sort the numbers of the entries along; the inverse of that permutation brings the gradient back."""
+    """Sort the numbers of the entries along.
+
+    The inverse of that permutation brings the gradient back.
+    """
     indices, values, dims = op.inputs
     numbers = apply_op("Range", const(0), apply_op("Size", values), const(1))
     _, moved = apply_many(SPARSE_REORDER, indices, numbers, dims)
@@ -194,9 +210,12 @@ def _reorder_grad(op: Operation, _: Any, grad: Any) -> list[Any]:
 
 SPARSE_REORDER = define(
     "SparseReorder",
-    "input_indices: int64, input_values: T, input_shape: int64 -> output_indices: int64, output_values: T",
-    shape=lambda c: [_entries(c, 0), c.require_rank(1, 1)], kernel=_reorder_kernel, grad=_reorder_grad,
-)  # fmt: skip
+    "input_indices: int64, input_values: T, input_shape: int64 -> output_indices: int64, "
+    "output_values: T",
+    shape=lambda c: [_entries(c, 0), c.require_rank(1, 1)],
+    kernel=_reorder_kernel,
+    grad=_reorder_grad,
+)
 
 
 def _reshape_kernel(xp: Any, indices: Any, dims: Any, new_shape: Any) -> Any:
@@ -207,19 +226,29 @@ def _reshape_kernel(xp: Any, indices: Any, dims: Any, new_shape: Any) -> Any:
     if -1 in new:
         rest = int(np.prod([d for d in new if d != -1], dtype=np.int64))
         if not rest or total % rest:
-            raise invalid(f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape requires a multiple of {rest}. input_shape={_row(old)} output_shape={_row(new)}")  # fmt: skip
+            raise invalid(
+                f"Input to reshape is a SparseTensor with {total} dense values, but the "
+                f"requested shape requires a multiple of {rest}. input_shape={_row(old)} "
+                f"output_shape={_row(new)}"
+            )
         new[new.index(-1)] = total // rest
     if int(np.prod(new, dtype=np.int64)) != total:
-        raise invalid(f"Input to reshape is a tensor with {total} dense values, but the requested shape has {int(np.prod(new))}. input_shape={_row(old)} output_shape={_row(new)}")  # fmt: skip
+        raise invalid(
+            f"Input to reshape is a tensor with {total} dense values, but the requested "
+            f"shape has {int(np.prod(new))}. input_shape={_row(old)} "
+            f"output_shape={_row(new)}"
+        )
     return coordinates(linear(indices, old), new), np.array(new, np.int64)
 
 
 SPARSE_RESHAPE = define(
     "SparseReshape",
-    "input_indices: int64, input_shape: int64, new_shape: int64 -> output_indices: int64, output_shape: int64",
+    "input_indices: int64, input_shape: int64, new_shape: int64 -> output_indices: int64, "
+    "output_shape: int64",
     shape=lambda c: [(_entries(c, 0)[0], _rank_of(c, 2)), c.shape(2)],  # type: ignore[index]
-    kernel=_reshape_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    kernel=_reshape_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _slice_kernel(xp: Any, indices: Any, values: Any, dims: Any, start: Any, size: Any) -> Any:
@@ -246,14 +275,19 @@ def _slice_grad(op: Operation, _: Any, grad: Any, __: Any) -> list[Any]:
 
 SPARSE_SLICE = define(
     "SparseSlice",
-    "indices: int64, values: T, shape: int64, start: int64, size: int64 -> output_indices: int64, output_values: T, output_shape: int64",
-    shape=lambda c: [(None, _rank_of(c, 2)), (None,), c.shape(2)], kernel=_slice_kernel, grad=_slice_grad,
+    "indices: int64, values: T, shape: int64, start: int64, size: int64 -> "
+    "output_indices: int64, output_values: T, output_shape: int64",
+    shape=lambda c: [(None, _rank_of(c, 2)), (None,), c.shape(2)],
+    kernel=_slice_kernel,
+    grad=_slice_grad,
     data_dependent_shape=True,
-)  # fmt: skip
+)
 
 
 def _matched(values: Any, given: Any, wanted: Any) -> Any:
-    """For each row of ``wanted`` the value of the same row in ``given``, zero if it is not there."""
+    """For each row of ``wanted`` the value of the same row in ``given``, zero if it is not
+    there.
+    """
     where = {tuple(r): i for i, r in enumerate(given.tolist())}
     out = np.zeros(len(wanted), values.dtype)
     for i, row in enumerate(wanted.tolist()):
@@ -269,10 +303,12 @@ def _slice_grad_kernel(xp: Any, grad: Any, indices: Any, start: Any, out_indices
 
 SPARSE_SLICE_GRAD = define(
     "SparseSliceGrad",
-    "backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: int64 -> val_grad: T",
-    shape=lambda c: [(_entries(c, 1)[0],)], kernel=_slice_grad_kernel,  # type: ignore[index]
+    "backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: "
+    "int64 -> val_grad: T",
+    shape=lambda c: [(_entries(c, 1)[0],)],  # type: ignore[index]
+    kernel=_slice_grad_kernel,
     grad=NO_GRADIENT_YET,
-)  # fmt: skip
+)
 
 
 # sums -------------------------------------------------------------------------------------------
@@ -300,17 +336,22 @@ def _add_grad(op: Operation, _: Any, grad: Any, __: Any) -> list[Any]:
 
 SPARSE_ADD = define(
     "SparseAdd",
-    "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64, thresh: Treal -> "
+    "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, "
+    "b_shape: int64, thresh: Treal -> "
     "sum_indices: int64, sum_values: T, sum_shape: int64; T: type(number), Treal: type(real)",
-    shape=lambda c: [(None, _rank_of(c, 2)), (None,), c.shape(2)], kernel=_add_kernel, grad=_add_grad,
+    shape=lambda c: [(None, _rank_of(c, 2)), (None,), c.shape(2)],
+    kernel=_add_kernel,
+    grad=_add_grad,
     data_dependent_shape=True,
-)  # fmt: skip
+)
 SPARSE_ADD_GRAD = define(
     "SparseAddGrad",
-    "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> a_val_grad: T, b_val_grad: T; T: type(number)",
+    "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> "
+    "a_val_grad: T, b_val_grad: T; T: type(number)",
     shape=lambda c: [(_entries(c, 1)[0],), (_entries(c, 2)[0],)],  # type: ignore[index]
-    kernel=lambda xp, g, a, b, s: (_matched(g, s, a), _matched(g, s, b)), grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    kernel=lambda xp, g, a, b, s: (_matched(g, s, a), _matched(g, s, b)),
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _dense_add_kernel(xp: Any, indices: Any, values: Any, dims: Any, b: Any) -> Any:
@@ -324,250 +365,12 @@ def _dense_add_kernel(xp: Any, indices: Any, values: Any, dims: Any, b: Any) -> 
 
 SPARSE_DENSE_ADD = define(
     "SparseTensorDenseAdd",
-    "a_indices: Tindices, a_values: T, a_shape: Tindices, b: T -> output: T; T: type(number), Tindices: type(index)",
-    shape=lambda c: [c.shape(3)], kernel=_dense_add_kernel,
+    "a_indices: Tindices, a_values: T, a_shape: Tindices, b: T -> output: T; T: "
+    "type(number), Tindices: type(index)",
+    shape=lambda c: [c.shape(3)],
+    kernel=_dense_add_kernel,
     grad=lambda op, g: [None, apply_op("GatherNd", g, op.inputs[0]), None, g],
-)  # fmt: skip
-
-
-def _axes_of(axes: Any, rank: int) -> list[int]:
-    found = axes.reshape(-1).tolist()
-    for a in found:
-        if not -rank <= a < rank:
-            raise invalid(f"Invalid reduction dimension {a}, for input with {rank} dimensions.")
-    return sorted({a % rank for a in found}) if found else list(range(rank))
-
-
-def _reduce(
-    ufunc: Any, indices: Any, values: Any, dims: Any, axes: Any
-) -> tuple[list[int], list[int], Any, Any]:
-    """(reduced axes, kept sizes, linear places in them, reduced values)."""
-    size = dims.tolist()
-    gone = _axes_of(axes, len(size))
-    kept = [i for i in range(len(size)) if i not in gone]
-    sizes = [size[i] for i in kept]
-    linear(indices, size)
-    found, inverse = np.unique(linear(indices[:, kept], sizes), return_inverse=True)
-    if ufunc is np.add:
-        out = np.zeros(found.size, values.dtype)
-    else:
-        low = np.iinfo(values.dtype).min if values.dtype.kind in "iu" else -np.inf
-        out = np.full(found.size, low, values.dtype)
-    ufunc.at(out, inverse, values)
-    return gone, sizes, found, out
-
-
-def _reduce_kernel(ufunc: Any) -> Callable[..., Any]:
-    def kernel(xp: Any, indices: Any, values: Any, dims: Any, axes: Any, *, keep_dims: bool) -> Any:
-        gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
-        out = np.zeros(sizes, values.dtype)
-        out.reshape(-1)[found] = reduced
-        return (
-            out.reshape([1 if i in gone else d for i, d in enumerate(dims.tolist())])
-            if keep_dims
-            else out
-        )
-
-    return kernel
-
-
-def _reduce_sparse_kernel(ufunc: Any) -> Callable[..., Any]:
-    def kernel(xp: Any, indices: Any, values: Any, dims: Any, axes: Any, *, keep_dims: bool) -> Any:
-        gone, sizes, found, reduced = _reduce(ufunc, indices, values, dims, axes)
-        if keep_dims:
-            sizes = [1 if i in gone else d for i, d in enumerate(dims.tolist())]
-        if not sizes:  # everything was reduced: one entry without coordinates, or none
-            return np.zeros((len(reduced), 0), np.int64), reduced, np.zeros(0, np.int64)
-        return coordinates(found, sizes), reduced, np.array(sizes, np.int64)
-
-    return kernel
-
-
-def _reduce_shape(c: Inference) -> list[Shape]:
-    dims, axes = c.shape_value(2), c.value(3)
-    if dims is None or axes is None:
-        return [None]
-    gone = _axes_of(axes, len(dims))
-    if c.attr("keep_dims"):
-        return [tuple(1 if i in gone else d for i, d in enumerate(dims))]
-    return [tuple(d for i, d in enumerate(dims) if i not in gone)]
-
-
-def _reduce_sum_grad(op: Operation, grad: Any) -> list[Any]:
-    """Each entry gets the gradient of the cell that it was added to: its coordinates with the reduced ones at 0."""
-    indices, _, dims, axes = op.inputs
-    rank = apply_op("Size", dims)
-    axes = apply_op("FloorMod", apply_op("Add", apply_op("Reshape", axes, const([-1])), rank), rank)
-    every = apply_op("Range", const(0), rank, const(1))
-    ones = apply_op("Fill", shape(axes), const(1, dtypes.int64))
-    kept = apply_op("DynamicStitch", [every, axes], [dims, ones])
-    scale = apply_op("FloorDiv", dims, kept)
-    whole = apply_op("Reshape", grad, kept)
-    return [None, apply_op("GatherNd", whole, apply_op("FloorDiv", indices, scale)), None, None]
-
-
-_REDUCE = "input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32 -> "
-_ONE, _THREE = "output: T", "output_indices: int64, output_values: T, output_shape: int64"
-SPARSE_REDUCE_SUM = define(
-    "SparseReduceSum", f"{_REDUCE}{_ONE}; keep_dims: bool=False, T: type(number)",
-    shape=_reduce_shape, kernel=_reduce_kernel(np.add), grad=_reduce_sum_grad, known_inputs=(2, 3),
-)  # fmt: skip
-SPARSE_REDUCE_MAX = define(
-    "SparseReduceMax", f"{_REDUCE}{_ONE}; keep_dims: bool=False, T: type(real)",
-    shape=_reduce_shape, kernel=_reduce_kernel(np.maximum), grad=NO_GRADIENT_YET, known_inputs=(2, 3),
-)  # fmt: skip
-SPARSE_REDUCE_SUM_SPARSE = define(
-    "SparseReduceSumSparse", f"{_REDUCE}{_THREE}; keep_dims: bool=False, T: type(number)",
-    shape=lambda c: [_ENTRIES, (None,), (None,)], kernel=_reduce_sparse_kernel(np.add), grad=NO_GRADIENT_YET,
-    data_dependent_shape=True,
-)  # fmt: skip
-SPARSE_REDUCE_MAX_SPARSE = define(
-    "SparseReduceMaxSparse", f"{_REDUCE}{_THREE}; keep_dims: bool=False, T: type(real)",
-    shape=lambda c: [_ENTRIES, (None,), (None,)], kernel=_reduce_sparse_kernel(np.maximum), grad=NO_GRADIENT_YET,
-    data_dependent_shape=True,
-)  # fmt: skip
-
-
-# softmax ----------------------------------------------------------------------------------------
-
-
-def _softmax_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
-    """Over the entries of each row (all dimensions but the last)."""
-    rows = linear(indices[:, :-1], dims.tolist()[:-1])
-    _, row = np.unique(rows, return_inverse=True)
-    top = np.full(row.max(initial=-1) + 1, -np.inf, values.dtype)
-    np.maximum.at(top, row, values)
-    powers = np.exp(values - top[row])
-    sums = np.zeros_like(top)
-    np.add.at(sums, row, powers)
-    return powers / sums[row]
-
-
-def _softmax_grad(op: Operation, grad: Any) -> list[Any]:
-    """y * (g - sum of g*y over the row)."""
-    indices, _, dims = op.inputs
-    y = op.outputs[0]
-    product = apply_op("Mul", y, grad)
-    sums = apply(SPARSE_REDUCE_SUM, indices, product, dims, const([-1]), keep_dims=True)
-    inner = apply(SPARSE_DENSE_CWISE_ADD, indices, grad, dims, apply_op("Neg", sums))
-    return [None, apply_op("Mul", inner, y), None]
-
-
-SPARSE_SOFTMAX = define(
-    "SparseSoftmax", "sp_indices: int64, sp_values: T, sp_shape: int64 -> output: T; T: type(float)",
-    shape=lambda c: [c.require_rank(1, 1)], kernel=_softmax_kernel, grad=_softmax_grad,
-)  # fmt: skip
-
-
-# element-wise with a dense tensor ---------------------------------------------------------------
-
-
-def _at_entries(indices: Any, dims: Any, dense: Any) -> Any:
-    """The elements of a dense tensor, broadcast to the sparse shape, at the sparse entries."""
-    size = dims.tolist()
-    if dense.ndim > len(size):
-        raise invalid(
-            f"Broadcasts only from dense to sparse: dense {shapes.show(dense.shape)}, sparse {_row(size)}"
-        )
-    linear(indices, size)
-    lead = len(size) - dense.ndim
-    for d, s in zip(dense.shape, size[lead:]):
-        if d not in (1, s):
-            raise invalid(f"SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: {_row(size)} vs. {_row(dense.shape)}")  # fmt: skip
-    index = tuple(indices[:, lead + i] if d != 1 else 0 for i, d in enumerate(dense.shape))
-    return dense[index] if index else dense
-
-
-def _cwise(op: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    def kernel(xp: Any, indices: Any, values: Any, dims: Any, dense: Any) -> Any:
-        return op(xp, values, _at_entries(indices, dims, dense))
-
-    return kernel
-
-
-def _picked(op: Operation) -> Any:
-    """The dense operand at the entries, as an expression that can be differentiated."""
-    indices, _, dims, dense = op.inputs
-    full = apply_op("BroadcastTo", dense, dims)
-    return apply_op("GatherNd", full, indices)
-
-
-def _scattered(op: Operation, values: Any) -> Any:
-    """Gradients of entries summed into the shape of the dense operand."""
-    indices, _, dims, dense = op.inputs
-    full = apply_op("ScatterNd", indices, values, dims)
-    size = shape(dense, out_type=dtypes.int64)
-    _, axes = apply_many(lookup("BroadcastGradientArgs"), dims, size)
-    return apply_op("Reshape", apply_op("Sum", full, axes, keep_dims=False), size)
-
-
-def _mul_grad(op: Operation, grad: Any) -> list[Any]:
-    values = op.inputs[1]
-    return [
-        None,
-        apply_op("Mul", grad, _picked(op)),
-        None,
-        _scattered(op, apply_op("Mul", grad, values)),
-    ]
-
-
-def _div_grad(op: Operation, grad: Any) -> list[Any]:
-    dense = _picked(op)
-    first = apply_op("RealDiv", grad, dense)
-    second = apply_op("Neg", apply_op("Mul", first, apply_op("RealDiv", op.inputs[1], dense)))
-    return [None, first, None, _scattered(op, second)]
-
-
-def _divide(xp: Any, a: Any, b: Any) -> Any:
-    if a.dtype.kind in "iu":  # towards zero, as in C
-        return (xp.sign(a) * xp.sign(b) * (xp.abs(a) // xp.abs(b))).astype(a.dtype)
-    return a / b
-
-
-_CWISE = "sp_indices: int64, sp_values: T, sp_shape: int64, dense: T -> output: T; T: type(number)"
-SPARSE_DENSE_CWISE_ADD = define(
-    "SparseDenseCwiseAdd", _CWISE, shape=lambda c: [c.shape(1)], kernel=_cwise(lambda xp, a, b: a + b),
-    grad=lambda op, g: [None, g, None, _scattered(op, g)],
-)  # fmt: skip
-SPARSE_DENSE_CWISE_MUL = define(
-    "SparseDenseCwiseMul", _CWISE, shape=lambda c: [c.shape(1)], kernel=_cwise(lambda xp, a, b: a * b), grad=_mul_grad,
-)  # fmt: skip
-SPARSE_DENSE_CWISE_DIV = define(
-    "SparseDenseCwiseDiv", _CWISE, shape=lambda c: [c.shape(1)], kernel=_cwise(_divide), grad=_div_grad,
-)  # fmt: skip
-
-
-def _extreme_kernel(name: str) -> Callable[..., Any]:
-    def kernel(xp: Any, ai: Any, av: Any, adims: Any, bi: Any, bv: Any, bdims: Any) -> Any:
-        dims = adims.tolist()
-        if len(dims) != len(bdims):
-            raise invalid(
-                f"Operands do not have the same ranks: got {_row(adims)} and {_row(bdims)}"
-            )
-        if dims != bdims.tolist():
-            raise invalid(f"Operands' shapes do not match: got {_row(adims)} and {_row(bdims)}")
-        a, b = linear(ai, dims), linear(bi, dims)
-        found = np.unique(np.concatenate([a, b]))
-        left, right = np.zeros(found.size, av.dtype), np.zeros(found.size, av.dtype)
-        left[np.searchsorted(found, a)] = av
-        right[np.searchsorted(found, b)] = bv
-        return coordinates(found, dims), getattr(xp, name)(left, right)
-
-    return kernel
-
-
-_EXTREME = (
-    "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64 -> "
-    "output_indices: int64, output_values: T; T: type(real)"
 )
-SPARSE_SPARSE_MAXIMUM = define(
-    "SparseSparseMaximum", _EXTREME, shape=lambda c: [_ENTRIES, (None,)], kernel=_extreme_kernel("maximum"),
-    grad=NO_GRADIENT_YET, data_dependent_shape=True,
-)  # fmt: skip
-SPARSE_SPARSE_MINIMUM = define(
-    "SparseSparseMinimum", _EXTREME, shape=lambda c: [_ENTRIES, (None,)], kernel=_extreme_kernel("minimum"),
-    grad=NO_GRADIENT_YET, data_dependent_shape=True,
-)  # fmt: skip
 
 
 # concatenating and splitting --------------------------------------------------------------------
@@ -613,9 +416,12 @@ def _first_known(*sizes: int | None) -> int | None:
 
 SPARSE_CONCAT = define(
     "SparseConcat",
-    "indices: N*int64, values: N*T, shapes: N*int64 -> output_indices: int64, output_values: T, output_shape: int64; concat_dim: int",
-    shape=_concat_shape, kernel=_concat_kernel, grad=NOT_DIFFERENTIABLE,
-)  # fmt: skip
+    "indices: N*int64, values: N*T, shapes: N*int64 -> output_indices: int64, "
+    "output_values: T, output_shape: int64; concat_dim: int",
+    shape=_concat_shape,
+    kernel=_concat_kernel,
+    grad=NOT_DIFFERENTIABLE,
+)
 
 
 def _split_kernel(
@@ -626,7 +432,10 @@ def _split_kernel(
     if not 0 <= at < len(size):
         raise invalid(f"Input split_dim should be between 0 and rank ({len(size)}), got {at}")
     if not 1 <= num_split <= size[at]:
-        raise invalid(f"Input num_split should be between 1 and the splitting dimension size ({size[at]}), got {num_split}")  # fmt: skip
+        raise invalid(
+            "Input num_split should be between 1 and the splitting dimension size "
+            f"({size[at]}), got {num_split}"
+        )
     each, extra = divmod(size[at], num_split)
     found: list[list[Any]] = [[], [], []]
     start = 0
@@ -653,8 +462,11 @@ SPARSE_SPLIT = define(
     "SparseSplit",
     "split_dim: int64, indices: int64, values: T, shape: int64 -> output_indices: num_split*int64, "
     "output_values: num_split*T, output_shape: num_split*int64; num_split: int",
-    shape=_split_shape, kernel=_split_kernel, grad=NO_GRADIENT_YET, data_dependent_shape=True,
-)  # fmt: skip
+    shape=_split_shape,
+    kernel=_split_kernel,
+    grad=NO_GRADIENT_YET,
+    data_dependent_shape=True,
+)
 
 
 # empty rows -------------------------------------------------------------------------------------
@@ -692,10 +504,14 @@ def _fill_rows_shape(c: Inference) -> list[Shape]:
 
 SPARSE_FILL_EMPTY_ROWS = define(
     "SparseFillEmptyRows",
-    "indices: int64, values: T, dense_shape: int64, default_value: T -> output_indices: int64, output_values: T, "
+    "indices: int64, values: T, dense_shape: int64, default_value: T -> output_indices: "
+    "int64, output_values: T, "
     "empty_row_indicator: bool, reverse_index_map: int64",
-    shape=_fill_rows_shape, kernel=_fill_rows_kernel, grad=_fill_rows_grad, data_dependent_shape=True,
-)  # fmt: skip
+    shape=_fill_rows_shape,
+    kernel=_fill_rows_kernel,
+    grad=_fill_rows_grad,
+    data_dependent_shape=True,
+)
 
 
 def _fill_rows_grad_kernel(xp: Any, back: Any, grad: Any) -> Any:
@@ -705,6 +521,9 @@ def _fill_rows_grad_kernel(xp: Any, back: Any, grad: Any) -> Any:
 
 
 SPARSE_FILL_EMPTY_ROWS_GRAD = define(
-    "SparseFillEmptyRowsGrad", "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
-    shape=lambda c: [c.shape(0), ()], kernel=_fill_rows_grad_kernel, grad=NO_GRADIENT_YET,
-)  # fmt: skip
+    "SparseFillEmptyRowsGrad",
+    "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
+    shape=lambda c: [c.shape(0), ()],
+    kernel=_fill_rows_grad_kernel,
+    grad=NO_GRADIENT_YET,
+)

@@ -30,8 +30,6 @@ __all__ = [
     "SparseTensor",
     "SparseTensorValue",
     "convert_to_tensor_or_sparse_tensor",
-    "sparse_add",
-    "sparse_add_v2",
     "sparse_concat",
     "sparse_concat_v2",
     "sparse_expand_dims",
@@ -40,20 +38,13 @@ __all__ = [
     "sparse_from_dense",
     "sparse_map_values",
     "sparse_mask",
-    "sparse_maximum",
     "sparse_merge",
-    "sparse_minimum",
     "sparse_placeholder",
-    "sparse_reduce_max",
-    "sparse_reduce_max_sparse",
-    "sparse_reduce_sum",
-    "sparse_reduce_sum_sparse",
     "sparse_reorder",
     "sparse_reset_shape",
     "sparse_reshape",
     "sparse_retain",
     "sparse_slice",
-    "sparse_softmax",
     "sparse_split",
     "sparse_split_v2",
     "sparse_tensor_dense_matmul",
@@ -584,165 +575,6 @@ def sparse_split_v2(
     sp_input: Any, num_split: int, axis: Any, name: str | None = None
 ) -> list[SparseTensor]:
     return sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
-
-
-# arithmetic -------------------------------------------------------------------------------------
-
-
-def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
-    """The sum of two tensors of which at least one is sparse.
-
-    Small sums of two sparse ones may be dropped.
-    """
-    threshold = one_of("threshold", threshold, "thresh", thresh)
-    if threshold is None:
-        threshold = 0
-    kinds = (SparseTensor, SparseTensorValue)
-    if not isinstance(a, kinds) and not isinstance(b, kinds):
-        raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
-    if isinstance(a, kinds) and isinstance(b, kinds):
-        left, right = _sparse(a), _sparse(b)
-        limit = convert_to_tensor(threshold, left.dtype.real_dtype.base_dtype, "thresh")
-        sizes = left.dense_shape, right.dense_shape
-        return SparseTensor(
-            *apply_many(
-                ops.SPARSE_ADD,
-                left.indices,
-                left.values,
-                sizes[0],
-                right.indices,
-                right.values,
-                sizes[1],
-                limit,
-            )
-        )
-    sparse, dense = (a, b) if isinstance(a, kinds) else (b, a)
-    sp = _sparse(sparse)
-    return apply(ops.SPARSE_DENSE_ADD, sp.indices, sp.values, sp.dense_shape, dense)
-
-
-def sparse_add_v2(a: Any, b: Any, threshold: Any = 0) -> Any:
-    return sparse_add(a, b, threshold)
-
-
-def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """Softmax over the entries of each row."""
-    sp = _sparse(sp_input)
-    with name_scope(name, "SparseSoftmax", [sp.indices, sp.values]) as scope:
-        values = apply(
-            ops.SPARSE_SOFTMAX, sp.indices, sp.values, sp.dense_shape, name=scope + "SparseSoftmax/"
-        )
-    return SparseTensor(sp.indices, values, sp.dense_shape)
-
-
-def _axes_or_all(sp: SparseTensor, axis: Any) -> Any:
-    if axis is not None:
-        return axis
-    rank = sp.shape.ndims
-    return (
-        const(range(rank))
-        if rank is not None
-        else apply_op("Range", const(0), apply_op("Size", sp.dense_shape), const(1))
-    )
-
-
-def _reduced(
-    op: Any,
-    sp_input: Any,
-    axis: Any,
-    keepdims: Any,
-    reduction_axes: Any,
-    keep_dims: Any,
-    name: str | None = None,
-) -> Any:
-    sp = _sparse(sp_input)
-    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
-    axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
-    return apply_any(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
-
-
-def sparse_reduce_sum(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
-    reduction_axes: Any = None,
-    keep_dims: Any = None,
-) -> Tensor:
-    return _reduced(ops.SPARSE_REDUCE_SUM, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
-
-
-def sparse_reduce_max(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
-    reduction_axes: Any = None,
-    keep_dims: Any = None,
-) -> Tensor:
-    return _reduced(ops.SPARSE_REDUCE_MAX, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
-
-
-def sparse_reduce_sum_sparse(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
-    reduction_axes: Any = None,
-    keep_dims: Any = None,
-) -> SparseTensor:
-    return SparseTensor(
-        *_reduced(ops.SPARSE_REDUCE_SUM_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims)
-    )
-
-
-def sparse_reduce_max_sparse(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
-    reduction_axes: Any = None,
-    keep_dims: Any = None,
-) -> SparseTensor:
-    return SparseTensor(
-        *_reduced(ops.SPARSE_REDUCE_MAX_SPARSE, sp_input, axis, keepdims, reduction_axes, keep_dims)
-    )
-
-
-def sparse_reduce_max_v2(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    output_is_sparse: bool = False,
-    name: str | None = None,
-) -> Any:
-    op = ops.SPARSE_REDUCE_MAX_SPARSE if output_is_sparse else ops.SPARSE_REDUCE_MAX
-    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
-    return SparseTensor(*found) if output_is_sparse else found
-
-
-def sparse_reduce_sum_v2(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    output_is_sparse: bool = False,
-    name: str | None = None,
-) -> Any:
-    op = ops.SPARSE_REDUCE_SUM_SPARSE if output_is_sparse else ops.SPARSE_REDUCE_SUM
-    found = _reduced(op, sp_input, axis, keepdims, None, None, name)
-    return SparseTensor(*found) if output_is_sparse else found
-
-
-def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
-    a, b = _sparse(sp_a), _sparse(sp_b)
-    indices, values = apply_many(
-        op, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name
-    )
-    return SparseTensor(indices, values, a.dense_shape)
-
-
-def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    return _extreme(ops.SPARSE_SPARSE_MAXIMUM, sp_a, sp_b, name)
-
-
-def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    return _extreme(ops.SPARSE_SPARSE_MINIMUM, sp_a, sp_b, name)
 
 
 def sparse_fill_empty_rows(

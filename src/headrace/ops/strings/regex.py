@@ -27,7 +27,9 @@ _NONE = (-1, -1)
 #: What may be in a pattern that Python's ``re`` matches as RE2 does: literals, escaped punctuation,
 #: simple groups and classes.
 _PLAIN = re.compile(
-    rb"(?:[A-Za-z0-9 _,;:=<>@#%&~'\"/!\t-]|\\[.^$*+?()\[\]{}|\\/-]|\\d|\((?!\?)|\)|\||\[\^?[A-Za-z0-9 _,;.]+\])*"
+    rb"(?:[A-Za-z0-9 "
+    rb"_,;:=<>@#%&~'\"/!\t-]|\\[.^$*+?()\[\]{}|\\/-]|\\d|\((?!\?)|\)|\||\[\^?[A-Za-z0-9 "
+    rb"_,;.]+\])*"
 )
 
 

@@ -1,6 +1,8 @@
 """String tensors: arrays of Python ``bytes`` (NumPy dtype object).
 
->>> tf.string_join(["a", names], separator="/"); tf.string_split(["a b"]).values; tf.as_string(3.5, precision=2)
+>>> tf.string_join(["a", names], separator="/")
+>>> tf.string_split(["a b"]).values
+>>> tf.as_string(3.5, precision=2)
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ in names that mean one length throughout the run (of values made outside of all 
 handle goes anywhere else than to the operations on lists is not known; neither is one that somebody
 writes to later in the program than it is read.
 
-    a = tf.TensorArray(tf.float32, n).unstack(x)     # x: [n, batch, 8]; in a loop a.read(i) has (Dim(x, 1), 8)
+    a = tf.TensorArray(tf.float32, n).unstack(x)     # x: [n, batch, 8]
+    a.read(i)                                        # in a loop: (Dim(x, 1), 8)
 
 ``Stores`` finds the writes of a program once. The rules for shapes here join those of dims.py.
 """

@@ -1,6 +1,7 @@
 """``tf.train.batch`` and ``shuffle_batch``: batches of what threads produce one by one.
 
->>> images, labels = tf.train.shuffle_batch([image, label], batch_size=32, capacity=2000, min_after_dequeue=1000)
+>>> images, labels = tf.train.shuffle_batch(
+...     [image, label], batch_size=32, capacity=2000, min_after_dequeue=1000)
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from headrace.ops.array.array_shape import expand_dims, rank, reshape, transpose
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.basic import constant, identity
 from headrace.ops.array.casting import cast
-from headrace.ops.array.joining import stack, tile
+from headrace.ops.array.joining import stack
+from headrace.ops.array.padding import tile
 from headrace.ops.array.selecting import where
 from headrace.ops.control.assertions import (
     assert_greater_equal,

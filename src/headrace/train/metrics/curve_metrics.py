@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.ops.array.array_shape import ones_like
 from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import ones_like
 from headrace.ops.array.selecting import where
 from headrace.ops.math.binary import div, div_no_nan, maximum, minimum, multiply
 from headrace.ops.math.comparison import equal, logical_and

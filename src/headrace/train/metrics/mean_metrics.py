@@ -6,8 +6,9 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.scopes import control_dependencies
-from headrace.ops.array.array_shape import ones, ones_like, reshape, size, zeros_like
+from headrace.ops.array.array_shape import reshape, size
 from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import ones, ones_like, zeros_like
 from headrace.ops.array.ranges import confusion_matrix
 from headrace.ops.array.selecting import where
 from headrace.ops.linalg.diagonals import diag_part

@@ -17,8 +17,9 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.scopes import add_to_collections
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import expand_dims, rank, squeeze, zeros
+from headrace.ops.array.array_shape import expand_dims, rank, squeeze
 from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import zeros
 from headrace.ops.control.control_flow import cond
 from headrace.ops.math.comparison import equal
 from headrace.ops.nn.weights_broadcasting import remove_squeezable_dimensions

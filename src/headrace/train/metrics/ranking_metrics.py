@@ -9,18 +9,12 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.scopes import control_dependencies, name_scope
-from headrace.ops.array.array_shape import (
-    expand_dims,
-    fill,
-    ones_like,
-    rank,
-    reshape,
-    size,
-    zeros_like,
-)
+from headrace.ops.array.array_shape import expand_dims, rank, reshape, size
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.casting import cast
-from headrace.ops.array.joining import concat, tile
+from headrace.ops.array.filling import fill, ones_like, zeros_like
+from headrace.ops.array.joining import concat
+from headrace.ops.array.padding import tile
 from headrace.ops.array.selecting import top_k, where_v2
 from headrace.ops.array.slicing import slice as slice_of
 from headrace.ops.control.control_flow import cond

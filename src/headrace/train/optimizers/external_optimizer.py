@@ -17,8 +17,9 @@ import numpy as np
 from headrace.autodiff.gradients import gradients
 from headrace.core.scopes import get_default_session
 from headrace.core.tensor import Tensor
-from headrace.ops.array.array_shape import reshape, zeros_like
+from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.basic import placeholder
+from headrace.ops.array.filling import zeros_like
 from headrace.ops.array.joining import concat
 from headrace.variables.variable_lists import trainable_variables
 

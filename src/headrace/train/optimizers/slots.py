@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.core.scopes import colocate_with
 from headrace.core.tensor import Tensor
-from headrace.ops.array import array_shape
+from headrace.ops.array import array_shape, filling
 from headrace.train.tensor_helpers import op_of
 from headrace.variables.initializers import zeros_initializer
 from headrace.variables.variable import Variable
@@ -52,7 +52,7 @@ def create_zeros_slot(
             primary, zeros_initializer(), shape, dtype, name, colocate_with_primary
         )
     source = primary if isinstance(primary, Tensor) else primary.initialized_value()
-    zeros = array_shape.zeros(array_shape.shape(source), dtype=dtype.base_dtype)
+    zeros = filling.zeros(array_shape.shape(source), dtype=dtype.base_dtype)
     return create_slot(primary, zeros, name, colocate_with_primary)
 
 

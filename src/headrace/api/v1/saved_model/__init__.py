@@ -7,7 +7,8 @@ from headrace.api.missing import late, module_getattr
 LAZY_MODULES = {
     name: f"headrace.api.v1.saved_model.{name}"
     for name in (
-        "builder", "constants", "experimental", "loader", "main_op", "signature_constants", "signature_def_utils",
+        "builder", "constants", "experimental", "loader", "main_op", "signature_constants",
+        "signature_def_utils",
         "tag_constants", "utils",
     )
 }

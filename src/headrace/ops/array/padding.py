@@ -1,0 +1,364 @@
+"""Padding with a constant or by mirroring, and repeating: ``tf.pad``, ``tf.tile``, ``tf.repeat``.
+
+>>> tf.pad(x, [[0, 0], [1, 1]]); tf.tile(x, [1, 2]); tf.repeat(x, 2, axis=0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, shapes
+from headrace.core.build import apply, apply_list, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import Inference, static_value
+from headrace.core.opdef import define, lookup
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.array_shape import const, invalid, shape
+
+__all__ = ["mirror_pad", "pad", "pad_v2", "repeat", "repeat_with_axis", "tile"]
+
+
+# Tile -------------------------------------------------------------------------------------------
+
+
+def _tile_shape(c: Inference) -> list[Shape]:
+    s, times = c.shape(0), c.shape_value(1)
+    if s is None:
+        return [None if times is None else (None,) * len(times)]
+    if times is None:
+        return [(None,) * len(s)]
+    if len(times) != len(s):
+        raise ValueError(f"Shape must be rank {len(times)} but is rank {len(s)}")
+    return [
+        tuple(
+            0 if 0 in (d, m) else None if d is None or m is None else d * m
+            for d, m in zip(s, times)
+        )
+    ]
+
+
+def _tile_kernel(xp: Any, x: Any, multiples: Any) -> Any:
+    times = multiples.tolist()
+    dims = x.shape
+    if len(times) != len(dims):
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {len(dims)} but got "
+            f"length {len(times)}"
+        )
+    if not times:
+        return x
+    if min(times) < 0:
+        raise invalid(f"Expected multiples[{times.index(min(times))}] >= 0, but got {min(times)}")
+    full: list[int] = []
+    narrow: list[int] = []
+    for m, d in zip(times, dims):
+        full += (m, d)
+        narrow += (1, d)
+    final = [m * d for m, d in zip(times, dims)]
+    if xp.name != "numpy":
+        return xp.broadcast_to(x.reshape(narrow), full).reshape(final)
+    out = np.empty(full, x.dtype)
+    out[...] = x.reshape(narrow)
+    return out.reshape(final)
+
+
+def _tile_grad(op: Operation, grad: Any) -> list[Any]:
+    """Sum over the copies: (m0*d0, …) seen as (m0, d0, …)."""
+    x, multiples = op.inputs
+    known, times = shapes.known(x._shape), static_value(multiples)
+    rank = x._rank()
+    if known is not None and times is not None:
+        split_shape: Any = const([n for pair in zip(times.tolist(), known) for n in pair])
+        axes: Any = const(range(0, 2 * len(known), 2))
+    else:
+        pairs = apply_op("Pack", [multiples, shape(x, out_type=multiples._dtype)], axis=1)
+        split_shape = apply_op("Reshape", pairs, const([-1]))
+        if rank is not None:
+            axes = const(range(0, 2 * rank, 2))
+        else:
+            axes = apply_op("Range", const(0), apply_op("Size", split_shape), const(2))
+    out = apply_op("Sum", apply_op("Reshape", grad, split_shape), axes, keep_dims=False)
+    out.set_shape(x.shape)
+    return [out, None]
+
+
+TILE = define(
+    "Tile",
+    "input: T, multiples: Tmultiples -> output: T; Tmultiples: type(index)=int32",
+    shape=_tile_shape,
+    kernel=_tile_kernel,
+    grad=_tile_grad,
+    known_inputs=(1,),
+    view=True,
+)
+
+
+def _tile_grad_shape(c: Inference) -> list[Shape]:
+    s, times = c.shape(0), c.shape_value(1)
+    if s is None or times is None:
+        return [None if s is None else (None,) * len(s)]
+    return [tuple(None if d is None or not m else d // m for d, m in zip(s, times))]
+
+
+def _tile_grad_kernel(xp: Any, x: Any, multiples: Any) -> Any:
+    full: list[int] = []
+    for m, d in zip(multiples.tolist(), x.shape):
+        full += (m, d // m)
+    return xp.sum(x.reshape(full), axis=tuple(range(0, len(full), 2)), dtype=x.dtype)
+
+
+TILE_GRAD = define(
+    "TileGrad",
+    "input: T, multiples: int32 -> output: T",
+    shape=_tile_grad_shape,
+    kernel=_tile_grad_kernel,
+    grad=lambda op, g: [apply(TILE, g, op.inputs[1]), None],
+    known_inputs=(1,),
+)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Repeat the whole tensor so many times along each dimension."""
+    return apply(TILE, input, multiples, name=name)
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Repeat single elements, as ``numpy.repeat``."""
+    if axis is None:
+        input = apply_op("Reshape", input, const([-1]))
+        axis = 0
+    return repeat_with_axis(input, repeats, axis, name)
+
+
+def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None) -> Tensor:
+    """Gather each slice ``repeats[i]`` times.
+
+    Slice i covers the positions below the running sum of repeats.
+    """
+    with name_scope(name, "Repeat", [data, repeats]):
+        return _repeated(convert_to_tensor(data), convert_to_tensor(repeats), axis)
+
+
+def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
+    rank = data._rank()
+    if rank is None:
+        raise ValueError("tf.repeat needs a tensor of known rank")
+    axis = axis % rank if -rank <= axis < rank else axis
+    dims = shape(data, out_type=repeats._dtype)
+    size: Tensor = dims[axis]
+    each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
+    ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
+    total = apply_op("Sum", each, const(0), keep_dims=False)
+    one, zero = const(1, repeats._dtype), const(0, repeats._dtype)
+    places = apply_op("Range", zero, total, one)
+    row = apply_op("ExpandDims", ends, const(0))
+    which = apply_op(
+        "UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32
+    )
+    which = apply_op("Squeeze", which, squeeze_dims=(0,))
+    return apply_op("GatherV2", data, which, const(axis), name="Reshape")
+
+
+# Pad --------------------------------------------------------------------------------------------
+
+
+def _pad_shape(c: Inference) -> list[Shape]:
+    s = c.shape(0)
+    paddings = c.shape(1)
+    if paddings is not None and len(paddings) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(paddings)}")
+    rows = None if paddings is None else paddings[0]
+    if s is None:
+        return [None if rows is None else (None,) * rows]
+    if rows is not None and rows != len(s):
+        raise ValueError(f"Shape must be rank {rows} but is rank {len(s)}")
+    value = c.value(1)
+    if value is None:
+        return [(None,) * len(s)]
+    if value.size and value.min() < 0:
+        raise ValueError(f"Paddings must be non-negative: {value.tolist()}")
+    return [tuple(None if d is None else d + int(lo) + int(hi) for d, (lo, hi) in zip(s, value))]
+
+
+def checked_paddings(x: Any, paddings: Any) -> list[list[int]]:
+    pairs: list[list[int]] = paddings.tolist()
+    if paddings.shape != (x.ndim, 2):
+        raise invalid(
+            "The first dimension of paddings must be the rank of inputs"
+            f"{shapes.show(paddings.shape)} {shapes.show(x.shape)}"
+        )
+    for lo, hi in pairs:
+        if lo < 0 or hi < 0:
+            raise invalid(f"Paddings must be non-negative: {lo} {hi}")
+    return pairs
+
+
+def _pad_kernel(xp: Any, x: Any, paddings: Any, value: Any = None) -> Any:
+    pairs = checked_paddings(x, paddings)
+    if xp.name != "numpy":
+        return xp.pad(x, pairs, constant_values=0 if value is None else value)
+    dims = [d + lo + hi for d, (lo, hi) in zip(x.shape, pairs)]
+    if value is None and x.dtype.kind != "O":
+        out = np.zeros(dims, x.dtype)
+    else:
+        out = np.empty(dims, x.dtype)
+        out[...] = b"" if value is None else value
+    out[tuple(slice(lo, lo + d) for d, (lo, _) in zip(x.shape, pairs))] = x
+    return out
+
+
+def _inner(op: Operation, grad: Any) -> Tensor:
+    """The part of a padded tensor that came from the input."""
+    x, paddings = op.inputs[:2]
+    value = static_value(paddings)
+    if value is not None:
+        begin: Any = const(value[:, 0], paddings._dtype)
+    else:
+        begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
+    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))
+
+
+def _pad_v2_grad(op: Operation, grad: Any) -> list[Any]:
+    inner = _inner(op, grad)
+    whole = _sum_all(grad)
+    return [inner, None, apply_op("Sub", whole, _sum_all(inner))]
+
+
+def _sum_all(x: Tensor) -> Any:
+    from headrace.ops.array.filling import _all_axes
+
+    return apply_op("Sum", x, _all_axes(x), keep_dims=False)
+
+
+PAD = define(
+    "Pad",
+    "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32",
+    shape=_pad_shape,
+    kernel=lambda xp, x, paddings: _pad_kernel(xp, x, paddings),
+    grad=lambda op, g: [_inner(op, g), None],
+    known_inputs=(1,),
+)
+PAD_V2 = define(
+    "PadV2",
+    "input: T, paddings: Tpaddings, constant_values: T -> output: T; Tpaddings: type(index)=int32",
+    shape=_pad_shape,
+    kernel=lambda xp, x, paddings, value: _pad_kernel(xp, x, paddings, value),
+    grad=_pad_v2_grad,
+    known_inputs=(1,),
+)
+
+
+def _mirror_index(d: int, lo: int, hi: int, offset: int) -> Any:
+    """Positions 0 … d-1 with their mirror images; ``offset`` 1 leaves the border out (REFLECT)."""
+    front = np.arange(lo - 1 + offset, offset - 1, -1)
+    back = np.arange(d - 1 - offset, d - 1 - offset - hi, -1)
+    return np.concatenate([front, np.arange(d), back])
+
+
+def _mirror_offset(mode: str, dims: Sequence[int], pairs: Sequence[Sequence[int]]) -> int:
+    offset = 1 if mode == "REFLECT" else 0
+    for i, (d, (lo, hi)) in enumerate(zip(dims, pairs)):
+        if max(lo, hi) > d - offset:
+            raise invalid(
+                f"paddings must be {'less than' if offset else 'no greater than'} the "
+                f"dimension size: {lo}, {hi} "
+                f"{'not less than' if offset else 'greater than'} {d} (dimension {i})"
+            )
+    return offset
+
+
+def _mirror_kernel(xp: Any, x: Any, paddings: Any, *, mode: str) -> Any:
+    pairs = checked_paddings(x, paddings)
+    offset = _mirror_offset(mode, x.shape, pairs)
+    for axis, (lo, hi) in enumerate(pairs):
+        if lo or hi:
+            x = xp.take(x, _mirror_index(x.shape[axis], lo, hi, offset), axis)
+    return x
+
+
+def _mirror_grad_kernel(xp: Any, x: Any, paddings: Any, *, mode: str) -> Any:
+    """Every mirror image is added to the element that it shows."""
+    offset = 1 if mode == "REFLECT" else 0
+    for axis, (lo, hi) in enumerate(checked_paddings(x, paddings)):
+        if not lo and not hi:
+            continue
+        head = (slice(None),) * axis
+        d = x.shape[axis] - lo - hi
+        core = x[(*head, slice(lo, lo + d))]
+        flipped = (*head, slice(None, None, -1))
+        if lo:
+            at = (*head, slice(offset, offset + lo))
+            core = xp.index_add(core, at, x[(*head, slice(0, lo))][flipped])
+        if hi:
+            at = (*head, slice(d - offset - hi, d - offset))
+            core = xp.index_add(core, at, x[(*head, slice(lo + d, None))][flipped])
+        x = core
+    return x
+
+
+def _mirror_grad_shape(c: Inference) -> list[Shape]:
+    s, value = c.shape(0), c.value(1)
+    if s is None or value is None:
+        return [None if s is None else (None,) * len(s)]
+    return [tuple(None if d is None else d - int(lo) - int(hi) for d, (lo, hi) in zip(s, value))]
+
+
+_MIRROR = "input: T, paddings: Tpaddings -> output: T; Tpaddings: type(index)=int32, mode: str"
+MIRROR_PAD = define(
+    "MirrorPad",
+    _MIRROR,
+    shape=_pad_shape,
+    kernel=_mirror_kernel,
+    grad=lambda op, g: [apply_op("MirrorPadGrad", g, op.inputs[1], mode=op._attrs["mode"]), None],
+    known_inputs=(1,),
+    view=True,
+)
+MIRROR_PAD_GRAD = define(
+    "MirrorPadGrad",
+    _MIRROR,
+    shape=_mirror_grad_shape,
+    kernel=_mirror_grad_kernel,
+    grad=lambda op, g: [apply(MIRROR_PAD, g, op.inputs[1], mode=op._attrs["mode"]), None],
+    known_inputs=(1,),
+    view=True,
+)
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
+) -> Tensor:
+    """Add elements at both ends of each dimension.
+
+    A constant, or the mirror image of what is there.
+    """
+    mode = mode.upper()
+    if mode == "CONSTANT":
+        if type(constant_values) in (int, float) and constant_values == 0:
+            return apply(PAD, tensor, paddings, name=name)
+        return apply(PAD_V2, tensor, paddings, constant_values, name=name)
+    if mode in ("REFLECT", "SYMMETRIC"):
+        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)
+    raise ValueError(f"Unknown padding mode: {mode}")
+
+
+def pad_v2(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    constant_values: Any = 0,
+    name: str | None = None,
+) -> Tensor:
+    return pad(tensor, paddings, mode, name, constant_values)
+
+
+def mirror_pad(input: Any, paddings: Any, mode: str, name: str | None = None) -> Tensor:
+    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)
