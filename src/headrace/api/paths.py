@@ -457,8 +457,10 @@ class Facade(ModuleType):
         for provider in self._providers:
             try:
                 value = getattr(provider, name)
-            except AttributeError:
-                continue
+            except AttributeError as e:
+                if e.name == name:
+                    continue
+                raise  # the name is there, and making it failed
             if not isinstance(provider, ModuleType) or not name.startswith("_"):
                 self.__dict__[name] = value
             return value
@@ -508,7 +510,7 @@ class _Generated:
         try:
             return generated(name)
         except KeyError:
-            raise AttributeError(name) from None
+            raise AttributeError(name, name=name) from None
 
 
 def _provider(text: str) -> Any:

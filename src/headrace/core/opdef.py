@@ -17,10 +17,10 @@ Signature grammar: ``inputs -> outputs; attributes``.
   (a list of N tensors of one type), ``*Tlist`` (a list of tensors, one type each) and may be
   preceded by ``&`` (reference).
 * an attribute is ``name: kind`` or ``name: kind=default``; kind is bool, int, float, str, shape,
-  tensor, type, ``type(GROUP)`` or list(kind). Type attributes and N that inputs determine need not
-  be listed. GROUPs: any, number, real, float, inexact, int, index. What a group cannot say
-  (TensorFlow's exact types, types without a kernel, least values, allowed strings) is in
-  op_limits.txt.
+  tensor (a default is ``uint8[255, 0]``), type, ``type(GROUP)`` or list(kind). Type attributes
+  and N that inputs determine need not be listed. GROUPs: any, number, real, float, inexact, int,
+  index. What a group cannot say (TensorFlow's exact types, types without a kernel, least values,
+  allowed strings) is in op_limits.txt.
 
 A kernel is ``kernel(xp, *inputs, **attrs)``: it is given the keyword-only parameters that it names,
 from the attributes, and ``rt`` (the :class:`Runtime` of the session) or ``node`` (the
@@ -49,6 +49,8 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from headrace.core import dtypes, op_limits
 from headrace.core.dtypes import DType
@@ -158,7 +160,7 @@ class Traits(NamedTuple):
     calls_user: bool = (
         False  # calls a Python function, which may wait for another operation of the run
     )
-    blocking: bool = False  # may wait for another run
+    blocking: bool = False  # may wait for another run, or for another operation of the same run
 
 
 class OpDef:
@@ -441,6 +443,10 @@ def _parse_attr(text: str) -> Attr:
     value: Any
     if kind == "type":
         value = _DTYPE_NAMES[default.strip()]
+    elif kind == "tensor":  # uint8[255, 0]
+        dtype, _, values = default.partition("[")
+        value = np.array(ast.literal_eval(f"[{values}"), _DTYPE_NAMES[dtype].as_numpy_dtype)
+        value.flags.writeable = False
     else:
         value = ast.literal_eval(default.strip())
         if kind == "shape" and value is not None:

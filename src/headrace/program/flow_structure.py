@@ -219,9 +219,9 @@ class _Finder:
             found = self._chosen_by(places[0], places[1])
             if found is not None:
                 place, pred, is_swapped = found
-                op.__dict__["_cond_pred"] = pred
+                op._cond_pred = pred
                 if is_swapped:
-                    op.__dict__["_merge_swapped"] = True
+                    op._merge_swapped = True
                 controls = [self.places.get(c, _TOP) for c in op._control_inputs]
                 return self._joined([place, *controls], op) if controls else place
         raise ValueError(

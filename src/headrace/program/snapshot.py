@@ -406,12 +406,10 @@ class _Builder:
     def _merge(self, op: Operation, target: list[Statement]) -> None:
         if op._outputs[0] in self.refs or op._outputs[0] in self.value_of:
             return  # a loop variable (given by the loop) or a reference
-        pred = op.__dict__.get("_cond_pred")
+        pred = op._cond_pred
         if pred is None:
             raise ValueError(f"Merge '{op.name}' does not belong to a tf.cond")
-        order = (
-            (1, 0) if "_merge_swapped" in op.__dict__ else (0, 1)
-        )  # the value for false comes first
+        order = (1, 0) if op._merge_swapped else (0, 1)  # the value for false comes first
         inputs = (self.value_of[pred], *(self._input(op, i) for i in order))
         outputs = tuple(self._new(t._dtype._base, t._shape, t) for t in op._outputs)
         for t, value in zip(op._outputs, outputs):
@@ -509,7 +507,7 @@ class _Builder:
 def _predicates(needed: set[Operation]) -> set[Tensor]:
     contexts = {op._context for op in needed}
     found = {guard.pred for context in contexts for guard in guards_of(context)}
-    found.update(op.__dict__["_cond_pred"] for op in needed if "_cond_pred" in op.__dict__)
+    found.update(op._cond_pred for op in needed if op._cond_pred is not None)
     return found
 
 

@@ -324,11 +324,14 @@ class BaseSession:
                 return
 
     # preparing ----------------------------------------------------------------------------------
-    def _prepare(self, fetches: Any, feed_dict: dict[Any, Any]) -> Callable[[Any], Any]:
+    def _prepare(
+        self, fetches: Any, feed_dict: dict[Any, Any], executable: Executable | None = None
+    ) -> Callable[[Any], Any]:
         elements, rebuild = plan_fetches(self._graph, fetches)
         feeds = expand_feeds(self._graph, feed_dict) if feed_dict else []
         self._placement.check(self._graph, elements, [t for t, _ in feeds])
-        executable = self._executable(elements, [t for t, _ in feeds])
+        if executable is None:
+            executable = self._executable(elements, [t for t, _ in feeds])
         converters = [make_converter(t) for t, _ in feeds]
         if type(fetches) is Operation:
             rebuild = _nothing
@@ -352,7 +355,7 @@ class BaseSession:
             cache.forget()
         key = (tuple(elements), tuple(feeds), self._options)
         found = cache.get(key)
-        if found is not None and (shared or "template" not in found.details):
+        if found is not None and (shared or not found.details.is_shared):
             EVENTS.plan_hits += 1
             return found
         start = time.perf_counter()
@@ -416,14 +419,19 @@ class BaseSession:
         self._check_open()
         return run(self, handle, fetches, self._plain_feeds(feed_dict))
 
-    def explain(self, fetches: Any, feed_dict: Any = None) -> Any:
+    def explain(
+        self, fetches: Any, feed_dict: Any = None, times: bool = False, runs: int = 20
+    ) -> Any:
         """What a run would do, as data.
 
-        Printing it gives text. ``feed_dict`` may be just the keys.
+        Printing it gives text. ``feed_dict`` may be just the keys. With ``times`` the run is done
+        ``runs`` times (a training step trains so often) and the time of every step is shown.
         """
         from headrace.session.explain import explain
 
         self._check_open()
+        if times:
+            return self._explain_times(fetches, feed_dict, runs)
         if isinstance(feed_dict, Tensor):
             feed_dict = [feed_dict]
         keys = (
@@ -436,6 +444,22 @@ class BaseSession:
         return explain(
             self, self._executable(elements, [t for t, _ in feeds], shared=False), elements
         )
+
+    def _explain_times(self, fetches: Any, feed_dict: Any, runs: int) -> Any:
+        from headrace.session.explain import explain
+        from headrace.session.step_times import measure
+
+        if feed_dict is not None and not isinstance(feed_dict, dict):
+            raise TypeError(
+                "explain(times=True) runs the step: feed_dict must be a dict with the values."
+            )
+        feed_dict = self._plain_feeds(feed_dict)
+        elements, _ = plan_fetches(self._graph, fetches)
+        feeds = [t for t, _ in expand_feeds(self._graph, feed_dict)]
+        executable = self._executable(elements, feeds, shared=False)
+        call = self._prepare(fetches, feed_dict, executable)
+        found = measure(lambda: call(feed_dict), executable, self._state, runs)
+        return explain(self, executable, elements, found)
 
 
 def _structure_key(fetches: Any) -> Any:

@@ -204,6 +204,7 @@ LAZY_MODULES = {
     "sparse": "headrace.api.v1.sparse",
     "spectral": "headrace.api.v1.spectral",
     "strings": "headrace.api.v1.strings",
+    "audio": "headrace.api.v1.audio",
     "summary": "headrace.api.v1.summary",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.platform.test",
@@ -413,6 +414,7 @@ if _TYPE_CHECKING:
     from headrace.api.platform.sysconfig import CXX11_ABI_FLAG as CXX11_ABI_FLAG
     from headrace.api.platform.sysconfig import MONOLITHIC_BUILD as MONOLITHIC_BUILD
     from headrace.api.platform.tf_logging import get_logger as get_logger
+    from headrace.api.v1 import audio as audio
     from headrace.api.v1 import bitwise as bitwise
     from headrace.api.v1 import compat as compat
     from headrace.api.v1 import config as config
@@ -637,7 +639,7 @@ if _TYPE_CHECKING:
         "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
         "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
         "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
-        "assert_scalar", "assert_type", "autograph", "betainc", "bitwise", "cholesky",
+        "assert_scalar", "assert_type", "audio", "autograph", "betainc", "bitwise", "cholesky",
         "cholesky_solve", "compat", "config", "contrib", "convert_to_tensor_or_sparse_tensor",
         "create_partitioned_variables", "data", "debugging", "decode_base64", "decode_compressed",
         "decode_csv", "decode_raw", "digamma", "dtypes", "encode_base64", "erf", "erfc", "fft",

@@ -357,6 +357,7 @@ def pad_v2(
     constant_values: Any = 0,
     name: str | None = None,
 ) -> Tensor:
+    """As ``tf.pad``, with ``constant_values`` before ``name``."""
     return pad(tensor, paddings, mode, name, constant_values)
 
 

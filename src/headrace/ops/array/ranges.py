@@ -434,6 +434,11 @@ def confusion_matrix_v2(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Any:
+    """How often each class (row) was predicted as each class (column), [classes, classes].
+
+    Without ``num_classes`` it is one more than the largest label or prediction. ``weights`` counts
+    each example with its weight.
+    """
     with name_scope(name, "confusion_matrix", [labels, predictions]):
         columns = [_class_indices(labels, "labels"), _class_indices(predictions, "predictions")]
         if num_classes is None:

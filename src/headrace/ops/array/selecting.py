@@ -326,4 +326,5 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
 
 def in_top_k_v2(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """As ``tf.nn.in_top_k``, with ``targets`` first."""
     return in_top_k(predictions, targets, k, name)

@@ -274,7 +274,7 @@ def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
 def merge_on(if_false: Tensor, if_true: Tensor, pred: Tensor) -> Tensor:
     """A Merge that is known to choose by ``pred``."""
     out: Tensor = apply_many(MERGE, [if_false, if_true], name="Merge")[0]
-    out._op.__dict__["_cond_pred"] = pred
+    out._op._cond_pred = pred
     return out
 
 

@@ -196,14 +196,14 @@ def resize_bilinear(
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Images of a batch to one size, mixing the four nearest pixels; float32."""
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         RESIZE_BILINEAR,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )
+    )  # type: ignore[no-any-return]
 
 
 def resize_bicubic(
@@ -213,14 +213,15 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    return apply(
+    """Pictures [batch, height, width, channels] resized by bicubic interpolation, float32."""
+    return apply(  # type: ignore[no-any-return]
         RESIZE_BICUBIC,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )
+    )  # type: ignore[no-any-return]
 
 
 def resize_nearest_neighbor(
@@ -231,18 +232,18 @@ def resize_nearest_neighbor(
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """The nearest pixel; the images' type."""
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         RESIZE_NEAREST_NEIGHBOR,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )
+    )  # type: ignore[no-any-return]
 
 
 def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean over the area that an output pixel covers; float32."""
-    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)
+    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)  # type: ignore[no-any-return]

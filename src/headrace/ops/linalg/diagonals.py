@@ -263,6 +263,7 @@ def diag(diagonal: Any, name: str | None = None) -> Any:
 
 
 def diag_part(input: Any, name: str | None = None) -> Any:
+    """The diagonal of a tensor of even rank [a, b, a, b] as [a, b]; the inverse of ``tf.diag``."""
     return apply(DIAG_PART, input, name=name)
 
 
@@ -299,6 +300,10 @@ def matrix_diag_part(
 
 
 def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k: Any = 0) -> Any:
+    """Matrices [..., m, n] with the main diagonal replaced by ``diagonal`` [..., min(m, n)].
+
+    Other diagonals (``k``) are refused.
+    """
     _main_only(k)
     return apply(MATRIX_SET_DIAG, input, diagonal, name=name or "set_diag")
 

@@ -398,14 +398,17 @@ ACCUMULATE_N = define(
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x + y`` element by element, broadcast; strings are joined."""
     return apply(ADD, x, y, name=name)
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x - y`` element by element, broadcast."""
     return apply(SUB, x, y, name=name)
 
 
 def multiply(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x * y`` element by element, broadcast; ``tf.matmul`` is the matrix product."""
     return apply(MUL, x, y, name=name)
 
 
@@ -476,14 +479,20 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y`` of floating or complex numbers, element by element, broadcast."""
     return apply(REAL_DIV, x, y, name=name)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y`` rounded down, element by element; the type stays that of ``x``.
+
+    As Python's ``//``: towards minus infinity for negative quotients.
+    """
     return apply(FLOOR_DIV, x, y, name=name or "floordiv")
 
 
 def floor_div(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y`` rounded down, element by element; see ``tf.floordiv``."""
     return apply(FLOOR_DIV, x, y, name=name)
 
 
@@ -535,14 +544,20 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x`` to the power ``y``, element by element, broadcast.
+
+    A negative integer exponent of an integer is an error.
+    """
     return apply(POW, x, y, name=name)
 
 
 def maximum(x: Any, y: Any, name: str | None = None) -> Any:
+    """The larger of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MAXIMUM, x, y, name=name)
 
 
 def minimum(x: Any, y: Any, name: str | None = None) -> Any:
+    """The smaller of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MINIMUM, x, y, name=name)
 
 

@@ -74,12 +74,14 @@ def _raised_cosine(
 def hann_window(
     window_length: Any, periodic: bool = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Any:
+    """A raised cosine from 0 to 1 and back; ``periodic=False`` makes it symmetric, for filters."""
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
 def hamming_window(
     window_length: Any, periodic: bool = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Any:
+    """A raised cosine from 0.08 to 1 and back; ``periodic=False`` makes it symmetric."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 
@@ -211,6 +213,10 @@ def inverse_stft(
     window_fn: Any = hann_window,
     name: str | None = None,
 ) -> Any:
+    """The signal whose ``stft`` is given, by overlapping and adding the frames.
+
+    With ``inverse_stft_window_fn(frame_step)`` as ``window_fn`` the result is exact.
+    """
     with name_scope(name, "inverse_stft", [stfts]):
         length = _required(frame_length, "frame_length")
         size = (
@@ -340,6 +346,7 @@ def linear_to_mel_weight_matrix(
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Any:
+    """Mel-frequency cepstral coefficients of [..., frames, mel bins], as many as bins."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         x = convert.convert(log_mel_spectrograms)
         bins = _required(None if x._shape is None else x._shape[-1], "The number of mel bins")

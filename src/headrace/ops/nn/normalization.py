@@ -491,6 +491,11 @@ def batch_norm_with_global_normalization(
     mean: Any = None,
     variance: Any = None,
 ) -> Tensor:
+    """Batch normalization as of TensorFlow's beginning; see ``batch_normalization``.
+
+    ``gamma`` is used if ``scale_after_normalization``; ``input``, ``mean`` and ``variance`` are the
+    newer names of ``t``, ``m`` and ``v``.
+    """
     t = deprecated("input", input, "t", t)
     m = deprecated("mean", mean, "m", m)
     v = deprecated("variance", variance, "v", v)
@@ -509,6 +514,7 @@ def batch_norm_with_global_normalization_v2(
     scale_after_normalization: Any,
     name: str | None = None,
 ) -> Tensor:
+    """``batch_normalization``, with ``gamma`` if ``scale_after_normalization``."""
     return batch_normalization(
         input,
         mean,
@@ -530,6 +536,7 @@ def l2_normalize(
 def l2_normalize_v2(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
+    """``x`` divided by its length along ``axis``; ``epsilon`` is the least squared length."""
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         total = reduce_sum(apply_op("Square", x), axis, keepdims=True)

@@ -265,6 +265,10 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
+    """The dense tensor, with ``default_value`` (0) where there is no entry.
+
+    ``validate_indices`` checks that the coordinates are in order and occur once.
+    """
     sp = _sparse(sp_input)
     if default_value is None:
         default_value = {"s": "", "b": False}.get(sp.dtype.base_dtype._kind, 0)
@@ -351,6 +355,7 @@ def sparse_eye(
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The same entries in row-major order of their coordinates, which most functions expect."""
     sp = _sparse(sp_input)
     indices, values = apply_many(
         ops.SPARSE_REORDER, sp.indices, sp.values, sp.dense_shape, name=name
@@ -359,6 +364,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    """The same entries in another dense shape; one dimension may be -1."""
     sp = _sparse(sp_input)
     wanted = convert_to_tensor(shape, None if isinstance(shape, Tensor) else dtypes.int64)
     if wanted._dtype._base is not dtypes.int64:
@@ -368,6 +374,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
 
 
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """The block of ``size`` elements from ``start`` on; entries outside of it are left out."""
     sp = _sparse(sp_input)
     bounds = [convert_to_tensor(v, dtypes.int64) for v in (start, size)]
     with name_scope(name, "SparseSlice", [sp]) as scope:
@@ -379,6 +386,7 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+    """The sparse tensor with its dimensions permuted; without ``perm`` reversed."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseTranspose", [sp]):
         if perm is None:
@@ -394,6 +402,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
 
 
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+    """The sparse tensor with a dimension of size 1 inserted at ``axis`` (the end by default)."""
     sp = _sparse(sp_input)
     rank = sp.shape.ndims
     if rank is None:
