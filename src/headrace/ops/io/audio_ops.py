@@ -105,10 +105,11 @@ def decode_wav(
       desired_samples: how many frames to give; missing ones are zero. -1: as in the file.
       name: of the operation.
     """
-    return apply_many(  # type: ignore[no-any-return]
+    audio, sample_rate = apply_many(
         DECODE_WAV,
         contents,
         desired_channels=desired_channels,
         desired_samples=desired_samples,
         name=name,
     )
+    return audio, sample_rate
