@@ -518,6 +518,11 @@ class Tape:
         What the branch gives if it is taken, else zero.
         """
         branch = 1 if out_grads[1] is not None else 0
+        if None not in out_grads:
+            raise LookupError(
+                f"No gradient defined for operation '{op.name}' (op type: Switch) whose two "
+                "outputs are both used: give each branch a Switch of its own, as tf.cond does"
+            )
         inner = op.__dict__.get("_cond_context")
         if inner is None:
             raise LookupError(

@@ -124,6 +124,9 @@ class Graph:
         self._indexed = 0
         self._plans: Any = None  # the session layer keeps its plan cache here
         self._py_funcs: list[Any] = []
+        #: Switch and Merge operations that the program made itself, and what lies between them.
+        self._flat_flow: list[Operation] = []
+        self._flat_placed: dict[Operation, None] = {}
 
     # building -----------------------------------------------------------------------------------
     def _add_op(
@@ -171,10 +174,10 @@ class Graph:
             op._control_inputs = ()
         if context is not None:
             op._control_inputs = context.control_inputs_for(op, op._control_inputs)
-        if self._colocation_stack:
-            self._colocate(op)
         if self._scope_attrs:
             attrs.update(self._scope_attrs)
+        if self._colocation_stack:
+            self._colocate(op)
         if self._gradient_overrides and opdef.name in self._gradient_overrides:
             attrs["_gradient_op_type"] = self._gradient_overrides[opdef.name]
         op._outputs = infer_shapes(op)
@@ -248,7 +251,7 @@ class Graph:
         return _canonical_device(device)
 
     def _colocate(self, op: Operation) -> None:
-        groups = set(op._attrs.get("_class", ()))
+        groups: set[bytes] = set()
         for other in self._colocation_stack:
             groups.update(other.colocation_groups())
             op._device = other._device

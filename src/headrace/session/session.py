@@ -35,7 +35,7 @@ from headrace.runtime.float_errors import restore, silence
 from headrace.session.deadlines import check_metadata, run_within, timeout_of
 from headrace.session.events import EVENTS
 from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
-from headrace.session.fetches import plan_fetches
+from headrace.session.fetches import plan_fetches, with_dead_check
 from headrace.session.placement import Placement, check_target
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
@@ -330,6 +330,8 @@ class BaseSession:
         elements, rebuild = plan_fetches(self._graph, fetches)
         feeds = expand_feeds(self._graph, feed_dict) if feed_dict else []
         self._placement.check(self._graph, elements, [t for t, _ in feeds])
+        if self._graph._flat_flow:
+            elements, rebuild = with_dead_check(self._graph, elements, rebuild)
         if executable is None:
             executable = self._executable(elements, [t for t, _ in feeds])
         converters = [make_converter(t) for t, _ in feeds]
@@ -339,6 +341,7 @@ class BaseSession:
             type(fetches) is list
             and all(type(f) in _LEAVES for f in fetches)
             and len(elements) == len(fetches)
+            and not self._graph._flat_flow
         ):
             rebuild = list
         direct = len(feeds) == len(feed_dict) and all(k is t for k, (t, _) in zip(feed_dict, feeds))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -292,7 +293,9 @@ def _nd_shape(rule: Any) -> Any:
             raise ValueError(f"block_shape must be positive, got {block.tolist()}")
         if s is None:
             return [None]
-        if count is not None and len(s) < count + 1:
+        if count is None:
+            raise ValueError("block_shape must have known size.")
+        if len(s) < count + 1:
             raise ValueError(f"Shape must be at least rank {count + 1} but is rank {len(s)}")
         if block is None or pads is None:
             return [_partly_known(rule, s, count, block)]
@@ -643,6 +646,9 @@ def _patches_kernel(xp: Any, x: Any, *, ksizes: Any, strides: Any, rates: Any, p
 
     Numbers outside the image read a border of zeros.
     """
+    for what, given in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
+        if given[0] != 1 or given[3] != 1:
+            raise errors.UnimplementedError(None, None, f"Only support {what} across space.")
     b, h, w, c = x.shape
     (kh, kw), (sh, sw), (rh, rw) = ksizes[1:3], strides[1:3], rates[1:3]
     (oh, top), (ow, left) = _window(h, kh, sh, rh, padding), _window(w, kw, sw, rw, padding)

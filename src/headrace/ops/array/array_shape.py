@@ -352,6 +352,9 @@ def _transpose_shape(c: Inference) -> list[Shape]:
         known = None if length is None or len(length) != 1 else length[0]
         return [None if known is None else (None,) * known]
     if perm is None:
+        length = c.shape(1)
+        if shape is not None and length is not None and length[0] not in (len(shape), None):
+            raise ValueError(f"Dimension must be {len(shape)} but is {length[0]}")
         return [(None,) * len(shape)]  # type: ignore[arg-type]
     order = [int(p) for p in perm]
     if shape is None:

@@ -510,7 +510,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
                 f"Shapes {shapes.from_plain(dims[at : at + n])} and {mask.shape} are incompatible"
             )
         if n == 1:
-            flat = tensor
+            flat = apply_op("Reshape", tensor, shape(tensor))  # makes the gather's gradient dense
+            flat.set_shape(dims)
         else:
             full: Any = shape(tensor)
             lead = apply_op("Prod", full[at : at + n], const([0]), keep_dims=False)

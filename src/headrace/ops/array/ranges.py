@@ -105,7 +105,7 @@ def _linspace_kernel(xp: Any, start: Any, stop: Any, num: Any) -> Any:
         return xp.reshape(start, (1,)).copy()
     step = (stop - start) / dtype.type(n - 1)
     out = (start + step * np.arange(n).astype(dtype)).astype(dtype)
-    out[-1] = stop  # whatever the rounding of the step
+    out[0], out[-1] = start, stop  # whatever the rounding of the step, or where it is no number
     return out
 
 
@@ -357,11 +357,10 @@ def bincount(
             size = apply_op("Maximum", convert.convert(minlength, dtypes.int32, "minlength"), size)
         if maxlength is not None:
             size = apply_op("Minimum", convert.convert(maxlength, dtypes.int32, "maxlength"), size)
-        if weights is None:
-            weights = np.zeros(0, dtypes.as_dtype(dtype).np_dtype)
-        elif maxlength is None:  # the same sum, by an op that has a gradient
+        if weights is not None:  # the same sum, by an op that has a gradient
             return apply_op("UnsortedSegmentSum", weights, arr, size)
-        return apply(BINCOUNT, arr, size, weights)
+        nothing = np.zeros(0, dtypes.as_dtype(dtype).np_dtype)
+        return apply(BINCOUNT, arr, size, nothing)
 
 
 def _bincount_size(arr: Tensor) -> Any:

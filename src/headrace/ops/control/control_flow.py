@@ -6,11 +6,12 @@ user's own graph, so that names inside branches and bodies exist and GraphDefs a
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_any, apply_many, apply_op
+from headrace.core.build import apply_many, apply_op
 from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
@@ -25,21 +26,47 @@ from headrace.ops.control.control_flow_eager import eager_cond
 from headrace.ops.control.control_flow_ops import MERGE, SWITCH
 from headrace.ops.control.dependencies import with_dependencies
 
-__all__ = ["cond", "merge", "switch"]
+__all__ = ["cond", "merge", "note_flat", "switch"]
 
 
 def switch(
     data: Any, pred: Any, dtype: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(output_false, output_true)."""
+    """(output_false, output_true): ``data`` on the side that ``pred`` names, nothing on the other.
+
+    What lies between a Switch and a Merge gets its place when a session runs it
+    (program/flow_structure.py).
+    """
+    if isinstance(data, IndexedSlices):
+        sides = [switch(part, pred) for part in (data.values, data.indices)]
+        return tuple(IndexedSlices(*side) for side in zip(*sides))  # type: ignore[return-value]
     data = convert_to_tensor(data, dtype)
-    made: tuple[Tensor, Tensor] = apply_any(SWITCH, data, pred, name=name or "Switch")
-    return made
+    sides = apply_many(SWITCH, data, pred, name=name or "Switch")
+    note_flat(sides[0])
+    return sides  # type: ignore[no-any-return]
+
+
+Merged = collections.namedtuple("Merged", ["output", "value_index"])
 
 
 def merge(inputs: Any, name: str | None = None) -> Any:
     """The one of the inputs that is there, and its index."""
-    return apply_many(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
+    if any(i is None for i in inputs):
+        raise ValueError(f"At least one of the merge inputs is None: {inputs}")
+    if all(isinstance(i, IndexedSlices) for i in inputs):
+        values, index = merge([i.values for i in inputs], name)
+        indices, _ = merge([i.indices for i in inputs])
+        return Merged(IndexedSlices(values, indices), index)
+    merged = apply_many(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
+    note_flat(merged[0])
+    return Merged(*merged)
+
+
+def note_flat(tensor: Tensor) -> None:
+    """Remember a Switch or Merge that no ``tf.cond`` made: a session finds its place."""
+    graph = tensor._op.graph
+    if not graph._is_eager and graph._context is None:
+        graph._flat_flow.append(tensor._op)
 
 
 # cond -------------------------------------------------------------------------------------------

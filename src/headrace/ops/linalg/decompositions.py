@@ -495,6 +495,10 @@ def matrix_solve_ls(
 def expm(input: Any, name: str | None = None) -> Any:
     """The matrix exponential."""
     with name_scope(name or "matrix_exponential"):
+        input = convert.convert(input)
+        kind = input.dtype.base_dtype
+        if not (kind.is_floating or kind.is_complex):
+            raise ValueError(f"tf.linalg.expm does not support matrices of type {kind!r}")
         return apply(MATRIX_EXPONENTIAL, input, name="Reshape_1")
 
 

@@ -495,7 +495,11 @@ def reduce_variance(
     """The mean squared distance from the mean along ``axis``, divided by n, not n - 1."""
     with name_scope(name or "reduce_variance"):
         x: Any = convert.convert(input_tensor)
-        squares = apply_op("Square", x - reduce_mean(x, axis, True))
+        mean = reduce_mean(x, axis, True)
+        if x._dtype._base.is_complex:  # the squared distance, a real number
+            squares = apply_op("SquaredDifference", x, mean)
+        else:
+            squares = apply_op("Square", x - mean)
         return reduce_mean(squares, axis, keepdims)
 
 

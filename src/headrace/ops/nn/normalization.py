@@ -28,7 +28,6 @@ from headrace.ops.nn.nn_common import (
     cast,
     deprecated,
     mul,
-    neg,
     reduce_mean,
     reduce_sum,
     sub,
@@ -466,16 +465,12 @@ def batch_normalization(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
-        x = convert_to_tensor(x)
-        inv = apply_op("Rsqrt", add(variance, variance_epsilon))
+        inv = apply_op("Rsqrt", variance + variance_epsilon)  # (arrays add up without an op)
         if scale is not None:
-            inv = mul(inv, scale)
-        scaled = mul(x, cast(inv, x._dtype))
-        if offset is not None:
-            shift = sub(offset, mul(mean, inv))
-        else:
-            shift = mul(neg(mean), inv)
-        return add(scaled, cast(shift, x._dtype))
+            inv = inv * scale
+        scaled = x * cast(inv, x.dtype)
+        shift = offset - mean * inv if offset is not None else -mean * inv
+        return scaled + cast(shift, x.dtype)  # type: ignore[no-any-return]
 
 
 def batch_norm_with_global_normalization(

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply, apply_any, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
-from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
@@ -251,7 +252,7 @@ def sparse_to_dense(
     size = convert_to_tensor(
         output_shape, indices._dtype._base if not isinstance(output_shape, Tensor) else None
     )
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         ops.SPARSE_TO_DENSE,
         indices,
         size,
@@ -324,7 +325,7 @@ def sparse_tensor_dense_matmul(
     sp = _sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
         b = convert_to_tensor(b, name="b")
-        return apply(
+        return apply(  # type: ignore[no-any-return]
             ops.SPARSE_MATMUL,
             sp.indices,
             sp.values,
@@ -332,7 +333,7 @@ def sparse_tensor_dense_matmul(
             b,
             adjoint_a=adjoint_a,
             adjoint_b=adjoint_b,
-        )
+        )  # type: ignore[no-any-return]
 
 
 def sparse_eye(
@@ -369,8 +370,22 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     wanted = convert_to_tensor(shape, None if isinstance(shape, Tensor) else dtypes.int64)
     if wanted._dtype._base is not dtypes.int64:
         wanted = apply_op("Cast", wanted, DstT=dtypes.int64)
+    _check_elements(sp, wanted)
     indices, size = apply_many(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
     return SparseTensor(indices, sp.values, size)
+
+
+def _check_elements(sp: SparseTensor, wanted: Tensor) -> None:
+    """Refuse a reshape whose sizes are known and differ."""
+    have, want = sp.shape.num_elements(), static_value(wanted)
+    if have is None or want is None or (want < 0).any():
+        return
+    count = int(want.prod(dtype=np.int64))
+    if count != have:
+        raise ValueError(
+            f"Cannot reshape a tensor with {have} elements to shape {want.tolist()} "
+            f"({count} elements)."
+        )
 
 
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
@@ -396,6 +411,8 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
             else:
                 last: Any = apply_op("Rank", sp.values) * 0 + apply_op("Size", sp.dense_shape) - 1
                 perm = apply_op("Range", last, const(-1), const(-1))
+        elif np.ndim(perm) == 0 and not isinstance(perm, Tensor):
+            raise TypeError("iteration over a 0-d array: perm must be a list of axes")
         indices = apply_op("GatherV2", sp.indices, perm, const(1))
         size = apply_op("GatherV2", sp.dense_shape, perm, const(0))
         return sparse_reorder(SparseTensor(indices, sp.values, size))
@@ -452,7 +469,7 @@ def _checked_size(have: Tensor, want: Tensor) -> Tensor:
     with control_dependencies([assert_equal(apply_op("Shape", have), apply_op("Shape", want))]):
         want = apply_op("Identity", want)
     with control_dependencies([assert_less_equal(have, want)]):
-        return apply_op("Identity", want)
+        return apply_op("Identity", want)  # type: ignore[no-any-return]
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
@@ -468,7 +485,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """IndexedSlices without the rows in ``mask_indices``."""
     with name_scope(name, "sparse_mask", [a.values, mask_indices]) as scope:
-        _, places = apply_many(lookup("ListDiff"), a.indices, mask_indices)
+        _, places = apply_op("ListDiff", a.indices, mask_indices)
         values = apply_op("GatherV2", a.values, places, const(0), name=scope)
         return IndexedSlices(
             values, apply_op("GatherV2", a.indices, places, const(0)), a.dense_shape
@@ -524,6 +541,9 @@ def sparse_concat(
     items = [_sparse(s) for s in sp_inputs]
     if len(items) == 1:
         return items[0]
+    rank = items[0].shape.ndims
+    if rank is not None and isinstance(axis, int) and not -rank <= axis < rank:
+        raise IndexError(f"index {axis} is out of bounds for axis 0 with size {rank}")
     with name_scope(name, "SparseConcat", [s.values for s in items]) as scope:
         sizes: list[Any] = [s.dense_shape for s in items]
         if expand_nonconcat_dims or expand_nonconcat_dim:

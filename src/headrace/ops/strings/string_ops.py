@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -244,7 +245,11 @@ def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separato
     gone = []
     for a in axes.reshape(-1).tolist():
         if not -x.ndim <= a < x.ndim:
-            raise invalid(f"Invalid reduction dimension {a} for input with {x.ndim} dimension(s)")
+            raise errors.OutOfRangeError(
+                None,
+                None,
+                f"Invalid reduction dimension {a} for input with {x.ndim} dimension(s)",
+            )
         gone.append(a % x.ndim)
     if len(set(gone)) != len(gone):
         raise invalid(f"Duplicate reduction dimension {gone}")
