@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_many, apply_op
+from headrace.core.build import apply_any, apply_many, apply_op
 from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
@@ -41,9 +41,9 @@ def switch(
         sides = [switch(part, pred) for part in (data.values, data.indices)]
         return tuple(IndexedSlices(*side) for side in zip(*sides))  # type: ignore[return-value]
     data = convert_to_tensor(data, dtype)
-    sides = apply_many(SWITCH, data, pred, name=name or "Switch")
-    note_flat(sides[0])
-    return sides  # type: ignore[no-any-return]
+    made: tuple[Tensor, Tensor] = apply_any(SWITCH, data, pred, name=name or "Switch")
+    note_flat(made[0])
+    return made
 
 
 Merged = collections.namedtuple("Merged", ["output", "value_index"])
