@@ -287,7 +287,8 @@ def _source_of() -> str:
 
 
 def _gradient_array(handle: Tensor, flow: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    return apply_many(GRAD, handle, flow, source=_source_of())  # type: ignore[no-any-return]
+    made, new_flow = apply_many(GRAD, handle, flow, source=_source_of())
+    return made, new_flow
 
 
 def _read_grad(op: Operation, grad: Tensor) -> list[Any]:
