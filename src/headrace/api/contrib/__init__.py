@@ -6,7 +6,7 @@ __all__: list[str] = []
 
 _MODULES = (
     "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "learn", "legacy_seq2seq", "lookup",
-    "opt", "rnn", "seq2seq", "slim", "summary",
+    "opt", "rnn", "seq2seq", "slim", "summary", "util",
 )  # fmt: skip
 
 __getattr__ = module_getattr(
