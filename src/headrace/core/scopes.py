@@ -93,7 +93,6 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 def control_dependencies(control_inputs: Any) -> Any:
     """Operations made inside the ``with`` block run after the given ones.
 
-
         with tf.control_dependencies([update]):
             loss = tf.identity(loss)        # computed after update
 

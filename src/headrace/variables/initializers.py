@@ -152,7 +152,7 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Numbers in [minval, maxval)."""
+    """Numbers uniform in [minval, maxval), from the stream of ``seed``."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normal numbers."""
+    """Normal numbers of ``mean`` and ``stddev``, from the stream of ``seed``."""
 
     def __init__(
         self,

@@ -61,7 +61,10 @@ def model_variables(scope: str | None = None) -> list[Any]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Variables that optimizers train."""
+    """The variables that optimizers train by default, of a scope if one is given.
+
+    Those made with ``trainable=False`` are not among them.
+    """
     return _collected(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 

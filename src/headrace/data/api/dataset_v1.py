@@ -26,7 +26,13 @@ __all__ = [
 
 
 class DatasetV1(DatasetV2):
-    """A dataset with TensorFlow 1's methods."""
+    """A sequence of elements with TF 1's methods: iterators for sessions come from it.
+
+        dataset = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(1000).batch(32)
+        x, y = dataset.make_one_shot_iterator().get_next()
+
+    At the end a run that reads ``x`` raises ``tf.errors.OutOfRangeError``.
+    """
 
     _own_seeds = True
     _keeps_cardinality = False

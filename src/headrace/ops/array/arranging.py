@@ -593,7 +593,10 @@ DEPTH_TO_SPACE = define(
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Blocks of space as channels."""
+    """Blocks of height and width moved into channels: [n, h, w, c] to [n, h/b, w/b, c*b*b].
+
+    ``block_size`` b must divide height and width. ``depth_to_space`` is the inverse.
+    """
     return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
 
 

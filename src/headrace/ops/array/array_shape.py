@@ -130,7 +130,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The number of elements."""
+    """The number of elements as a scalar (int32, or ``out_type``); of a known shape a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         dims = apply_op("Cast", sparse, DstT=out_type)
@@ -148,7 +148,7 @@ def size_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions."""
+    """The number of dimensions as an int32 scalar; of a known rank it is a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         return size(sparse, name=name)
@@ -442,7 +442,7 @@ def conjugate_transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Exchange the last two dimensions."""
+    """The last two dimensions exchanged; leading ones are a batch."""
     with name_scope(name, values=[a]):
         a = convert_to_tensor(a, name="a")
         n = a._rank()

@@ -110,7 +110,14 @@ infer.kernel_binder = _bind
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value is given with every run."""
+    """A tensor whose value is given with every run, in ``feed_dict``.
+
+    ``shape`` may have None where sizes vary; without a shape anything may be fed. Running what
+    depends on a placeholder without feeding it is an InvalidArgumentError.
+
+        x = tf.placeholder(tf.float32, [None, 784])
+        sess.run(y, {x: batch})
+    """
     if get_default_graph()._is_eager:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]

@@ -162,7 +162,10 @@ CONCAT_OFFSET = define(
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Join tensors along an existing dimension."""
+    """Join tensors along an existing dimension: [2, 3] and [2, 5] along axis 1 give [2, 8].
+
+    All other sizes must be equal. ``axis`` may be negative, and a tensor.
+    """
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
@@ -292,7 +295,10 @@ UNPACK = define(
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Join tensors along a new dimension."""
+    """Join tensors of one shape along a new dimension: three of [4] give [3, 4].
+
+    ``axis`` says where the new dimension stands in the result; -1 is the last.
+    """
     if axis == 0 and (not isinstance(values, (list, tuple)) or _mixed(values)):
         return convert_to_tensor(values, name=name)  # constants become one constant
     kind = next((v._dtype._base for v in values if isinstance(v, Tensor)), None)
@@ -361,7 +367,7 @@ PARALLEL_CONCAT = define(
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """``stack`` of tensors whose shapes are known."""
+    """``stack`` along the first dimension, of tensors whose shapes are known."""
     with name_scope(name, "parallel_stack", list(values)):
         rows = [apply_op("ExpandDims", v, const(0)) for v in values]
         kinds = [r._dtype._base for r in rows]

@@ -128,7 +128,10 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Repeat single elements, as ``numpy.repeat``."""
+    """Each element repeated, as ``numpy.repeat``; without ``axis`` of the flattened tensor.
+
+    ``repeats`` is one number or one per element: ``tf.repeat([3, 4], [2, 1])`` is [3, 3, 4].
+    """
     if axis is None:
         input = apply_op("Reshape", input, const([-1]))
         axis = 0

@@ -409,7 +409,7 @@ def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Any:
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Any:
-    """The cross product over the last axis."""
+    """The cross product of vectors of three elements along the last dimension."""
     return apply(CROSS, a, b, name=name)
 
 
@@ -421,7 +421,10 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Any:
-    """Row: true class, column: predicted class."""
+    """How often each class (row) was predicted as each class (column).
+
+    Without ``num_classes`` it is one more than the largest number that occurs.
+    """
     return confusion_matrix_v2(labels, predictions, num_classes, weights, dtype, name)
 
 

@@ -134,7 +134,10 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """``where`` with NumPy's broadcasting."""
+    """``x`` where the condition is True, ``y`` elsewhere, broadcast against each other.
+
+    Without ``x`` and ``y`` the coordinates of the True elements, [n, rank].
+    """
     if x is None and y is None:
         return apply(WHERE, condition, name=name or "Where")  # type: ignore[no-any-return]
     if x is None or y is None:

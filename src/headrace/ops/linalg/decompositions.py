@@ -493,7 +493,7 @@ def matrix_solve_ls(
 
 
 def expm(input: Any, name: str | None = None) -> Any:
-    """The matrix exponential."""
+    """The matrix exponential of square matrices [..., n, n]."""
     with name_scope(name or "matrix_exponential"):
         input = convert.convert(input)
         kind = input.dtype.base_dtype

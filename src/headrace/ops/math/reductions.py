@@ -370,7 +370,13 @@ def reduce_sum(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
-    """The sum over some axes, or over all."""
+    """The sum along ``axis``: one dimension, a list of them, or None for all.
+
+    Summed dimensions go unless ``keepdims``, which leaves them with size 1. ``reduction_indices``
+    and ``keep_dims`` are the old names of ``axis`` and ``keepdims``.
+
+        tf.reduce_sum([[1, 2], [3, 4]], axis=0)     # [4, 6]
+    """
     return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -474,7 +480,7 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
-    """log(sum(exp(x))), without overflow."""
+    """``log(sum(exp(x)))`` along ``axis`` (None: of all), without overflow."""
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     given = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     keep = False if given is None else given
@@ -600,7 +606,10 @@ def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
-    """Running sums along an axis."""
+    """Running sums along ``axis``: [a, b, c] to [a, a + b, a + b + c].
+
+    ``exclusive`` leaves the element itself out ([0, a, a + b]), ``reverse`` begins at the end.
+    """
     return apply(CUMSUM, x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 

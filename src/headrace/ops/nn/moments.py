@@ -48,7 +48,10 @@ def moments(
     keep_dims: Any = None,
     keepdims: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance over the axes."""
+    """Mean and variance over ``axes``: ``moments(x, [0])`` per column, ``[0, 1, 2]`` per channel.
+
+    The variance is divided by n. ``shift`` is not used, as in TensorFlow.
+    """
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "moments", [x]):
         x = convert_to_tensor(x)
@@ -90,7 +93,10 @@ def weighted_moments(
     keep_dims: Any = None,
     keepdims: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance with a weight per element."""
+    """Mean and variance over ``axes`` with a weight per element.
+
+    ``frequency_weights`` is broadcast against ``x``.
+    """
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "weighted_moments", [x, frequency_weights]):
         x = convert_to_tensor(x, name="x")

@@ -79,7 +79,11 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The largest element of each window."""
+    """The largest element of each window of a batch of pictures.
+
+    ``ksize`` and ``strides`` are [1, height, width, 1] for NHWC. Padding "SAME" gives ceil(size /
+    stride), "VALID" only windows that lie inside.
+    """
     value = deprecated("input", input, "value", value)
     return _pool_nd(MAX_POOL, 2, value, ksize, strides, padding, data_format or "NHWC", name)
 
@@ -224,7 +228,7 @@ def max_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """1-D, 2-D or 3-D by the rank of the input."""
+    """The largest element of each window: 1-D, 2-D or 3-D by the rank of the input."""
     function, input = _by_rank((max_pool1d, max_pool, max_pool3d), input, data_format)
     return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
 

@@ -349,7 +349,10 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers."""
+    """Normally distributed numbers of a shape, drawn anew in every run.
+
+    With a ``seed`` (or ``tf.set_random_seed``) a session begins the same sequence each time.
+    """
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
         return _scaled(
             RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtypes.as_dtype(dtype), seed, scope
@@ -380,7 +383,7 @@ def _scaled(
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The rows of ``value`` in random order."""
+    """The rows of ``value`` in a random order, drawn anew in every run."""
     return apply(RANDOM_SHUFFLE, value, name=name, **op_seeds(seed))  # type: ignore[no-any-return]
 
 

@@ -321,7 +321,10 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
-    """Sparse matrix times dense matrix."""
+    """A sparse matrix times a dense one: [m, n] and [n, k] give [m, k].
+
+    ``adjoint_a`` and ``adjoint_b`` use the conjugate transposes.
+    """
     sp = _sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
         b = convert_to_tensor(b, name="b")
@@ -469,7 +472,7 @@ def _checked_size(have: Tensor, want: Tensor) -> Tensor:
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Only the entries whose flag is True."""
+    """Only the entries whose flag in ``to_retain`` is True."""
     sp = _sparse(sp_input)
     keep = convert_to_tensor(to_retain)
     sp.values.shape.dims[0].merge_with(keep.shape.with_rank(1).dims[0])  # type: ignore[index]
