@@ -117,7 +117,7 @@ def test_clusters() -> None:
     assert [v.device for v in made] == [f"/job:ps/task:{i}" for i in (0, 1, 0)]
     assert total.device == "/job:worker"
     server = tf.train.Server(cluster, "ps", 0)
-    with pytest.raises(tf.errors.UnimplementedError, match="/job:ps/task:1, .* one process"):
+    with pytest.raises(tf.errors.UnimplementedError, match=r"/job:ps/task:1, .* one process"):
         tf.Session(server.target)
     with pytest.raises(tf.errors.UnimplementedError, match="one process"):
         server.join()
