@@ -33,6 +33,7 @@ from headrace.lower.emit import EXPRESSIONS, INTO, UPDATES, inverse_of, number_o
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.grouped_updates import GroupWriter
 from headrace.lower.growing import Growing
+from headrace.lower.native_groups import NativeStep
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
 from headrace.lower.session_state import SMALL, RunContext, Writer
@@ -712,8 +713,13 @@ class _Generator:
         if own is not None:
             self.n_reused += 1
         function = fused_steps.make_fused(step, self.program, own)
-        name = self.param(f"k{len(self.params)}", function)
-        self.emit(f"{self.new(step.output)} = {name}({', '.join(args)})", step)
+        if step.reduces:
+            name = self.param(f"k{len(self.params)}", function)
+            self.emit(f"{self.new(step.output)} = {name}({', '.join(args)})", step)
+            return
+        native = NativeStep(step, self.program, own, function)
+        name = self.param(f"k{len(self.params)}", native)
+        self.emit(f"{self.new(step.output)} = {name}(S, {', '.join(args)})", step)
 
     def release(self, s: Node | Fused | Grouped) -> None:
         """Let go of large values after their last use, and of views: one of a variable keeps it
