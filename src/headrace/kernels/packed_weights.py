@@ -19,10 +19,12 @@ from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 from headrace.kernels.numpy.openblas import hold_blas
 
-__all__ = ["INSIDE", "Held", "WeightsWay", "product"]
+__all__ = ["INSIDE", "Held", "WeightsWay", "product", "product_key"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
+#: Uses from which packing weights has paid.
+PAYS = 4
 #: Rows from which packed weights are faster.
 MIN_ROWS = 16
 _FLOAT32 = np.dtype(np.float32)
@@ -54,16 +56,33 @@ class WeightsWay:
 
 
 class Held:
-    """Packed forms of one layer's weights, by what they were packed for."""
+    """Packed forms of one layer's weights, by all that they depend on beside the weights' values.
 
-    __slots__ = ("forms",)
+    A layer and its gradient share one: the key has to tell a matrix from its transpose, which may
+    have the same shape.
+
+    Packing costs about as much as a product. Weights that are written again before they were used
+    ``PAYS`` times (another program trains them in turn with this one) are packed later from then
+    on: ``follow`` tells a new holder of the one before it.
+    """
+
+    __slots__ = ("forms", "uses", "wait")
 
     def __init__(self) -> None:
         self.forms: dict[Hashable, Any] = {}
+        self.uses = 0
+        self.wait = 0  # uses before the weights are packed
 
-    def get(self, key: Hashable, pack: Callable[[], Any]) -> Any:
+    def follow(self, before: Held) -> None:
+        """The weights were written since ``before`` was made."""
+        self.wait = PAYS if before.uses < PAYS else 0
+
+    def get(self, key: Hashable, pack: Callable[[], Any], at_once: bool = False) -> Any:
+        self.uses += 1
         found = self.forms.get(key)
         if found is None:
+            if self.uses <= self.wait and not at_once:
+                return None
             if len(self.forms) >= MAX_KEPT:
                 self.forms.clear()
             found = pack()
@@ -73,6 +92,11 @@ class Held:
     @property
     def nbytes(self) -> int:
         return sum(int(getattr(f, "nbytes", 0)) for f in list(self.forms.values()))
+
+
+def product_key(y: Any, kind: str = "float32") -> Hashable:
+    """Of the packed form of a matrix as the right factor of a product."""
+    return kind, y.shape, y.strides
 
 
 def product(
@@ -109,7 +133,11 @@ def _packed_product(
     if found is None or not hold_blas():
         return None
     rows = x.shape[0]
-    packed = held.get(kind, lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True))
+    packed = held.get(
+        product_key(y, kind),
+        lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True),
+        at_once=kind != "float32",  # a type that was asked for
+    )
     if packed is None:
         return None
     inside = None if activation is None else INSIDE.get(activation)

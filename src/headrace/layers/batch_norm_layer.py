@@ -35,8 +35,9 @@ from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.reductions import reduce_mean
 from headrace.ops.math.unary import sqrt
 from headrace.ops.nn.activations import relu
+from headrace.ops.nn.moments import moments
 from headrace.ops.nn.normalization import batch_normalization as nn_batch_normalization
-from headrace.ops.nn.normalization import fused_batch_norm, moments
+from headrace.ops.nn.normalization import fused_batch_norm
 from headrace.ops.state.ref_state import assign, assign_sub
 from headrace.variables.initializers import ones_initializer, zeros_initializer
 from headrace.variables.variable import VariableAggregation, VariableSynchronization
@@ -458,7 +459,16 @@ def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tup
 
 
 class BatchNormalization(BatchNormalizationCore, Layer):
-    """``tf.layers.BatchNormalization``."""
+    """Batch normalization over the ``axis`` of channels (-1, the last, by default).
+
+    With ``training=True`` the batch's own mean and variance are used and the moving averages get
+    updates in ``tf.GraphKeys.UPDATE_OPS``: run them with the training step. Otherwise the moving
+    averages are used.
+
+        update = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+        with tf.control_dependencies(update):
+            train = optimizer.minimize(loss)
+    """
 
     def __init__(
         self,

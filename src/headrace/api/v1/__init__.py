@@ -85,18 +85,21 @@ from headrace.ops.math.comparison import (
 )
 from headrace.ops.linalg.contraction import einsum, tensordot
 from headrace.ops.control.dependencies import group, tuple
-from headrace.ops.control.control_flow import case, cond, switch_case, while_loop
+from headrace.ops.control.control_flow import (cond)
+from headrace.ops.control.case_branches import (case, switch_case)
+from headrace.ops.control.while_loops import (while_loop)
 from headrace.ops.linalg.diagonals import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
 )
 from headrace.ops.control.functional import foldl, foldr, map_fn, scan
 from headrace.ops.array.gathering import (
-    batch_gather, boolean_mask, dynamic_partition, dynamic_stitch, gather, gather_nd,
-    invert_permutation, one_hot, scatter_nd, sequence_mask, tensor_scatter_add,
-    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub,
-    tensor_scatter_sub as tensor_scatter_nd_sub, tensor_scatter_update,
-    tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
-)
+    batch_gather, boolean_mask, gather, gather_nd, invert_permutation, scatter_nd, sequence_mask,
+    tensor_scatter_add, tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub,
+    tensor_scatter_sub as tensor_scatter_nd_sub, tensor_scatter_update, tensor_scatter_update as
+    tensor_scatter_nd_update, unravel_index,
+)  # fmt: skip
+from headrace.ops.array.one_hot import (one_hot)
+from headrace.ops.array.partitioning import (dynamic_partition, dynamic_stitch)
 from headrace.variables.initializers import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
     ones_initializer, orthogonal_initializer, random_normal_initializer,
@@ -135,10 +138,12 @@ from headrace.ops.math.segments import (
     sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean,
     unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n, unsorted_segment_sum,
 )
-from headrace.ops.array.selecting import (
-    argsort, edit_distance, is_non_decreasing, is_strictly_increasing, searchsorted, setdiff1d,
-    sort, unique, unique_with_counts, where, where as select, where_v2,
-)
+from headrace.ops.array.selecting import (where, where as select, where_v2)
+from headrace.ops.array.edit_distances import (edit_distance)
+from headrace.ops.array.sorting import (
+    argsort, is_non_decreasing, is_strictly_increasing, searchsorted, sort,
+)  # fmt: skip
+from headrace.ops.array.uniques import (setdiff1d, unique, unique_with_counts)
 from headrace.ops.array.slicing import slice, strided_slice
 from headrace.ops.state.ref_state import (
     assign, assign_add, assign_sub, batch_scatter_update, count_up_to, scatter_add, scatter_div,
@@ -171,6 +176,8 @@ LAZY_MODULES = {
     "contrib": "headrace.api.contrib",
     "data": "headrace.api.v1.data",
     "debugging": "headrace.api.v1.debugging",
+    "distribute": "headrace.api.v1.distribute",
+    "distributions": "headrace.api.v1.distributions",
     "dtypes": "headrace.api.v1.dtypes",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
@@ -199,6 +206,7 @@ LAZY_MODULES = {
     "sparse": "headrace.api.v1.sparse",
     "spectral": "headrace.api.v1.spectral",
     "strings": "headrace.api.v1.strings",
+    "audio": "headrace.api.v1.audio",
     "summary": "headrace.api.v1.summary",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.platform.test",
@@ -214,6 +222,7 @@ LAZY_NAMES = late({
         "WholeFileReader"
     ),
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
+    "headrace.api.platform.op_libraries": "load_file_system_library load_library load_op_library",
     "headrace.api.platform.tf_logging": "get_logger",
     "headrace.core.specs": "IndexedSlicesSpec SparseTensorSpec TensorSpec TypeSpec",
     "headrace.eager.eager_custom_gradient": "recompute_grad",
@@ -405,14 +414,22 @@ if _TYPE_CHECKING:
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform import test as test
     from headrace.api.platform import tf_logging as logging
+    from headrace.api.platform.op_libraries import (
+        load_file_system_library as load_file_system_library,
+    )
+    from headrace.api.platform.op_libraries import load_library as load_library
+    from headrace.api.platform.op_libraries import load_op_library as load_op_library
     from headrace.api.platform.sysconfig import CXX11_ABI_FLAG as CXX11_ABI_FLAG
     from headrace.api.platform.sysconfig import MONOLITHIC_BUILD as MONOLITHIC_BUILD
     from headrace.api.platform.tf_logging import get_logger as get_logger
+    from headrace.api.v1 import audio as audio
     from headrace.api.v1 import bitwise as bitwise
     from headrace.api.v1 import compat as compat
     from headrace.api.v1 import config as config
     from headrace.api.v1 import data as data
     from headrace.api.v1 import debugging as debugging
+    from headrace.api.v1 import distribute as distribute
+    from headrace.api.v1 import distributions as distributions
     from headrace.api.v1 import dtypes as dtypes
     from headrace.api.v1 import graph_util as graph_util
     from headrace.api.v1 import image as image
@@ -632,15 +649,16 @@ if _TYPE_CHECKING:
         "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
         "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
         "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
-        "assert_scalar", "assert_type", "autograph", "betainc", "bitwise", "cholesky",
+        "assert_scalar", "assert_type", "audio", "autograph", "betainc", "bitwise", "cholesky",
         "cholesky_solve", "compat", "config", "contrib", "convert_to_tensor_or_sparse_tensor",
         "create_partitioned_variables", "data", "debugging", "decode_base64", "decode_compressed",
-        "decode_csv", "decode_raw", "digamma", "dtypes", "encode_base64", "erf", "erfc", "fft",
-        "fft2d", "fft3d", "fixed_size_partitioner", "flags", "function", "get_logger", "gfile",
-        "graph_util", "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "image", "import_graph_def",
-        "initializers", "io", "is_numeric_tensor", "layers", "lbeta", "lgamma", "linalg", "logging",
-        "lookup", "losses", "make_ndarray", "make_template", "make_tensor_proto", "manip",
-        "matching_files", "math", "matrix_determinant", "matrix_inverse", "matrix_solve",
+        "decode_csv", "decode_raw", "digamma", "distribute", "distributions", "dtypes",
+        "encode_base64", "erf", "erfc", "fft", "fft2d", "fft3d", "fixed_size_partitioner", "flags",
+        "function", "get_logger", "gfile", "graph_util", "ifft", "ifft2d", "ifft3d", "igamma",
+        "igammac", "image", "import_graph_def", "initializers", "io", "is_numeric_tensor", "layers",
+        "lbeta", "lgamma", "linalg", "load_file_system_library", "load_library", "load_op_library",
+        "logging", "lookup", "losses", "make_ndarray", "make_template", "make_tensor_proto",
+        "manip", "matching_files", "math", "matrix_determinant", "matrix_inverse", "matrix_solve",
         "matrix_solve_ls", "matrix_triangular_solve", "metrics", "min_max_variable_partitioner",
         "nest", "nn", "numpy_function", "parse_example", "parse_single_example",
         "parse_single_sequence_example", "parse_tensor", "polygamma", "print", "py_func",

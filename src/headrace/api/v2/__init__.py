@@ -75,14 +75,15 @@ from headrace.ops.math.comparison import (
 )
 from headrace.ops.linalg.contraction import einsum, tensordot
 from headrace.ops.control.dependencies import group
-from headrace.ops.control.control_flow import switch_case
+from headrace.ops.control.case_branches import (switch_case)
 from headrace.ops.control.functional import foldl, foldr, scan
 from headrace.ops.array.gathering import (
-    boolean_mask_v2 as boolean_mask, dynamic_partition, dynamic_stitch, gather_nd_v2 as gather_nd,
-    gather_v2 as gather, one_hot, scatter_nd, sequence_mask,
-    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub as tensor_scatter_nd_sub,
-    tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
-)
+    boolean_mask_v2 as boolean_mask, gather_nd_v2 as gather_nd, gather_v2 as gather, scatter_nd,
+    sequence_mask, tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub as
+    tensor_scatter_nd_sub, tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
+)  # fmt: skip
+from headrace.ops.array.one_hot import (one_hot)
+from headrace.ops.array.partitioning import (dynamic_partition, dynamic_stitch)
 from headrace.variables.initializers import (
     Constant as constant_initializer, Ones as ones_initializer, Zeros as zeros_initializer,
 )
@@ -106,9 +107,10 @@ from headrace.ops.math.reductions import (
     argmax_v2 as argmax, argmin_v2 as argmin, cumsum, reduce_all, reduce_any, reduce_logsumexp,
     reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
-from headrace.ops.array.selecting import (
-    argsort, edit_distance, searchsorted, sort, unique, unique_with_counts, where_v2 as where,
-)
+from headrace.ops.array.selecting import (where_v2 as where)
+from headrace.ops.array.edit_distances import (edit_distance)
+from headrace.ops.array.sorting import (argsort, searchsorted, sort)
+from headrace.ops.array.uniques import (unique, unique_with_counts)
 from headrace.ops.array.slicing import slice, strided_slice
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.strings.string_ops import as_string
@@ -134,6 +136,8 @@ LAZY_MODULES = {
     "optimizers": "headrace.api.v2.optimizers",
     "raw_ops": "headrace.api.raw_ops",
     "saved_model": "headrace.api.v2.saved_model",
+    "audio": "headrace.api.v1.audio",
+    "summary": "headrace.api.v2.summary",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.v2.test",
     "train": "headrace.api.v2.train",
@@ -146,7 +150,6 @@ LAZY_NAMES = {
     "make_ndarray": "headrace.formats.tensor_proto",
     "make_tensor_proto": "headrace.formats.tensor_proto",
     "py_function": "headrace.eager.py_function",
-    "summary": "headrace.api.v1:summary",
 }
 
 __version__ = "2.15.0"
@@ -200,7 +203,7 @@ if _TYPE_CHECKING:
     from headrace.api import version as version
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform.tf_logging import get_logger as get_logger
-    from headrace.api.v1 import summary as summary
+    from headrace.api.v1 import audio as audio
     from headrace.api.v2 import autodiff as autodiff
     from headrace.api.v2 import compat as compat
     from headrace.api.v2 import config as config
@@ -213,6 +216,7 @@ if _TYPE_CHECKING:
     from headrace.api.v2 import keras as keras
     from headrace.api.v2 import optimizers as optimizers
     from headrace.api.v2 import saved_model as saved_model
+    from headrace.api.v2 import summary as summary
     from headrace.api.v2 import test as test
     from headrace.api.v2 import train as train
     from headrace.core import nest as nest
@@ -221,7 +225,7 @@ if _TYPE_CHECKING:
     from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
     from headrace.functions.function import function as function
     __all__ += [
-        "autodiff", "autograph", "compat", "config", "data", "experimental", "function",
+        "audio", "autodiff", "autograph", "compat", "config", "data", "experimental", "function",
         "get_logger", "graph_util", "image", "initializers", "io", "keras", "make_ndarray",
         "make_tensor_proto", "nest", "optimizers", "py_function", "raw_ops", "saved_model",
         "summary", "sysconfig", "test", "train", "version",

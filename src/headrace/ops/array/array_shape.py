@@ -1,7 +1,7 @@
 """Shapes of tensors: asking for them and changing them without touching the elements.
 
 What is known while the graph is built is not computed at run time: ``tf.shape(x)`` of a static
-shape is a constant, and ``tf.zeros`` of a small one too.
+shape is a constant. (filling.py, broadcast_shapes.py)
 
     >>> x = tf.placeholder(tf.float32, [None, 4])
     >>> tf.reshape(x, [tf.shape(x)[0], 2, -1]).shape
@@ -120,15 +120,17 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
 
 
 def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The shape of a tensor as an int32 (or int64) vector; see ``tf.shape``."""
     return shape(input, name, out_type)
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of several tensors, as a list of vectors."""
     return apply(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The number of elements."""
+    """The number of elements as a scalar (int32, or ``out_type``); of a known shape a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         dims = apply_op("Cast", sparse, DstT=out_type)
@@ -141,11 +143,12 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 
 
 def size_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The number of elements of a tensor; see ``tf.size``."""
     return size(input, name, out_type)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions."""
+    """The number of dimensions as an int32 scalar; of a known rank it is a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         return size(sparse, name=name)
@@ -265,6 +268,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 def expand_dims_v2(input: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor with a dimension of size 1 inserted before ``axis`` (negative: from the end)."""
     return expand_dims(input, axis, name)
 
 
@@ -333,6 +337,7 @@ def squeeze(
 
 
 def squeeze_v2(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """The tensor without its dimensions of size 1, or without those in ``axis``."""
     return squeeze(input, axis, name)
 
 
@@ -347,6 +352,9 @@ def _transpose_shape(c: Inference) -> list[Shape]:
         known = None if length is None or len(length) != 1 else length[0]
         return [None if known is None else (None,) * known]
     if perm is None:
+        length = c.shape(1)
+        if shape is not None and length is not None and length[0] not in (len(shape), None):
+            raise ValueError(f"Dimension must be {len(shape)} but is {length[0]}")
         return [(None,) * len(shape)]  # type: ignore[arg-type]
     order = [int(p) for p in perm]
     if shape is None:
@@ -425,6 +433,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
 def transpose_v2(
     a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose"
 ) -> Tensor:
+    """The tensor with its dimensions permuted; without ``perm`` reversed."""
     return transpose(a, perm, name, conjugate)
 
 
@@ -433,7 +442,7 @@ def conjugate_transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Exchange the last two dimensions."""
+    """The last two dimensions exchanged; leading ones are a batch."""
     with name_scope(name, values=[a]):
         a = convert_to_tensor(a, name="a")
         n = a._rank()
@@ -488,4 +497,5 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """The tensor, with the promise that it is the same in every run."""
     return apply(GUARANTEE_CONST, input, name=name)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Reading and writing by index: gather, scatter, partition, stitch.
+"""Reading and writing by index: gather, scatter, masks. (partitioning.py, one_hot.py)
 
 Indices are checked as TensorFlow's CPU kernels check them: below zero or past the end is an
 InvalidArgumentError with the first offending index. The gradient of a gather is an IndexedSlices,
@@ -15,10 +15,8 @@ from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import (
     convert_to_tensor,
-    make_ndarray,
     register_tensor_conversion_function,
 )
-from headrace.core.dtypes import DType
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference, static_value
@@ -34,11 +32,8 @@ from headrace.ops.array.index_kernels import (
     gather_nd_kernel,
     gather_v2_kernel,
     invert_kernel,
-    one_hot_kernel,
-    partition_kernel,
     scatter_kernel,
     scatter_nd_kernel,
-    stitch_kernel,
     unravel_kernel,
 )
 
@@ -46,15 +41,11 @@ __all__ = [
     "batch_gather",
     "boolean_mask",
     "boolean_mask_v2",
-    "dynamic_partition",
-    "dynamic_stitch",
     "gather",
     "gather_nd",
     "gather_nd_v2",
     "gather_v2",
     "invert_permutation",
-    "one_hot",
-    "parallel_dynamic_stitch",
     "scatter_nd",
     "scatter_nd_non_aliasing_add",
     "sequence_mask",
@@ -244,6 +235,7 @@ def gather_v2(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
+    """Slices of ``params`` along ``axis``, chosen by ``indices``; see ``tf.gather``."""
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
@@ -338,6 +330,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
 
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    """Slices of ``params`` chosen by the index vectors in ``indices``; see ``tf.gather_nd``."""
     return gather_nd(params, indices, name, batch_dims)
 
 
@@ -431,14 +424,23 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 def tensor_scatter_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
+    """A copy of ``tensor`` with the slices at ``indices`` replaced by ``updates``.
+
+    The last dimension of ``indices`` is an index vector. Where one occurs twice the last update
+    holds.
+
+        tf.tensor_scatter_update([0, 0, 0], [[2], [0]], [7, 8])    # [8, 0, 7]
+    """
     return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """A copy of ``tensor`` with ``updates`` added at ``indices``; repeated indices add up."""
     return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """A copy of ``tensor`` with ``updates`` subtracted at ``indices``, repeated ones too."""
     return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
@@ -446,202 +448,6 @@ def scatter_nd_non_aliasing_add(
     input: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
     return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)  # type: ignore[no-any-return]
-
-
-# partition and stitch ---------------------------------------------------------------------------
-
-
-def _partition_shape(c: Inference) -> list[Shape]:
-    data, partitions, n = c.shape(0), c.shape(1), c.attr("num_partitions")
-    if data is None or partitions is None:
-        return [None] * n
-    if not shapes.compatible(data[: len(partitions)], partitions):
-        raise ValueError(
-            f"data.shape must start with partitions.shape: {shapes.show(data)} and "
-            f"{shapes.show(partitions)}"
-        )
-    return [(None, *data[len(partitions) :])] * n
-
-
-def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
-    """Number the rows, partition the numbers as the data was, and stitch the gradients back by
-    number.
-    """
-    data, partitions = op.inputs
-    n = op._attrs["num_partitions"]
-    prefix = shape(partitions)
-    count = apply_op("Size", partitions)
-    numbers = apply_op("Reshape", apply_op("Range", const(0), count, const(1)), prefix)
-    places = apply(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
-    given = [
-        apply_op("ZerosLike", o) if g is None else convert_to_tensor(g)
-        for g, o in zip(grads, op.outputs)
-    ]
-    whole = apply(DYNAMIC_STITCH, list(places), given)
-    return [apply_op("Reshape", whole, shape(data)), None]
-
-
-DYNAMIC_PARTITION = define(
-    "DynamicPartition",
-    "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int",
-    shape=_partition_shape,
-    kernel=partition_kernel,
-    grad=_partition_grad,
-    data_dependent_shape=True,
-)
-
-
-def _stitch_shape(c: Inference) -> list[Shape]:
-    n = c.n_inputs // 2
-    inner: Shape = None
-    size: int | None = 0
-    for i in range(n):
-        index, data, value = c.shape(i), c.shape(n + i), c.value(i)
-        if index is not None and data is not None:
-            shapes.merge(index, data[: len(index)])
-            inner = shapes.merge(inner, data[len(index) :])
-        if value is None:
-            size = None
-        elif size is not None and value.size:
-            size = max(size, int(value.max()) + 1)
-    return [None if inner is None else (size, *inner)]
-
-
-def _stitch_grad(op: Operation, grad: Any) -> list[Any]:
-    n = op._attrs["N"]
-    grads = [apply(GATHER_V2, grad, ix, const(0)) for ix in op.inputs[:n]]
-    return [None] * n + grads
-
-
-_STITCH = "indices: N*int32, data: N*T -> merged: T"
-DYNAMIC_STITCH = define(
-    "DynamicStitch",
-    _STITCH,
-    shape=_stitch_shape,
-    kernel=stitch_kernel,
-    grad=_stitch_grad,
-    data_dependent_shape=True,
-)
-PARALLEL_DYNAMIC_STITCH = define(
-    "ParallelDynamicStitch",
-    _STITCH,
-    shape=_stitch_shape,
-    kernel=stitch_kernel,
-    grad=_stitch_grad,
-    data_dependent_shape=True,
-)
-
-
-def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
-) -> list[Tensor]:
-    """Row i goes into the list entry ``partitions[i]``."""
-    return apply(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
-
-
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """``merged[indices[m][i]] = data[m][i]``; later entries win."""
-    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
-
-
-def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
-
-
-# masks and one-hot ------------------------------------------------------------------------------
-
-
-def _one_hot_shape(c: Inference) -> list[Shape]:
-    indices, depth, axis = c.shape(0), c.value(1), c.attr("axis")
-    if indices is None:
-        return [None]
-    if not -1 <= axis <= len(indices):
-        raise ValueError(f"axis must be >= -1 and <= {len(indices)}, but got {axis}")
-    if depth is not None and depth.item() < 0:
-        raise ValueError(f"depth must be non-negative, got {depth.item()}")
-    at = len(indices) if axis == -1 else axis
-    return [indices[:at] + (None if depth is None else depth.item(),) + indices[at:]]
-
-
-def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
-    """on and off each receive the gradient of the places that they fill."""
-    ones = apply_op(
-        "OneHot",
-        op.inputs[0],
-        op.inputs[1],
-        const(1, grad._dtype),
-        const(0, grad._dtype),
-        axis=op._attrs["axis"],
-    )
-    on = apply_op("Mul", grad, ones)
-    axes = _all_axes(grad)
-    total = apply_op("Sum", grad, axes, keep_dims=False)
-    lit = apply_op("Sum", on, axes, keep_dims=False)
-    return [None, None, lit, apply_op("Sub", total, lit)]
-
-
-ONE_HOT = define(
-    "OneHot",
-    "indices: TI, depth: int32, on_value: T, off_value: T -> output: T; axis: int=-1, TI: "
-    "type(int)=int64",
-    shape=_one_hot_shape,
-    kernel=one_hot_kernel,
-    grad=_one_hot_grad,
-    known_inputs=(1,),
-)
-
-
-def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: int | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """``on_value`` at the positions given, ``off_value`` elsewhere.
-
-    An index outside [0, depth) gives no ``on_value``.
-    """
-    wanted = _one_hot_dtype(on_value, off_value, dtype)
-    given = sum(v is not None and not isinstance(v, Tensor) for v in (on_value, off_value))
-    if given:
-        count_more(get_default_graph(), given)  # TF makes tensors of them twice
-    on = _with_dtype(1 if on_value is None else on_value, wanted)
-    off = _with_dtype(0 if off_value is None else off_value, wanted)
-    at = -1 if axis is None else axis
-    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")  # type: ignore[no-any-return]
-
-
-def _with_dtype(value: Any, dtype: DType) -> Any:
-    """A tensor as it is, a number as an array (which becomes a constant below the op)."""
-    return value if hasattr(value, "dtype") and hasattr(value, "op") else make_ndarray(value, dtype)
-
-
-def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
-    found = [_dtype_of(v) for v in (on, off) if v is not None]
-    if dtype is None:
-        if len(found) == 2 and found[0] is not found[1]:
-            raise TypeError(
-                f"dtype {found[0]} of on_value does not match dtype {found[1]} of off_value"
-            )
-        return found[0] if found else dtypes.float32
-    wanted = dtypes.as_dtype(dtype).base_dtype
-    for label, value in (("on_value", on), ("off_value", off)):
-        if value is not None and _dtype_of(value) is not wanted:
-            raise TypeError(
-                f"dtype {_dtype_of(value)} of {label} does not match dtype parameter {wanted}"
-            )
-    if wanted._kind in "sb" and (on is None or off is None):
-        raise TypeError(f"on_value and off_value must be given for a one_hot of type {wanted.name}")
-    return wanted
-
-
-def _dtype_of(value: Any) -> DType:
-    if hasattr(value, "dtype"):
-        return dtypes.as_dtype(value.dtype).base_dtype
-    return dtypes.FROM_NUMPY[make_ndarray(value, None).dtype]
 
 
 INVERT_PERMUTATION = define(
@@ -654,7 +460,7 @@ INVERT_PERMUTATION = define(
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """``y[x[i]] = i``."""
+    """The inverse of a permutation of 0 … n - 1: ``y[x[i]] = i``."""
     return apply(INVERT_PERMUTATION, x, name=name)  # type: ignore[no-any-return]
 
 
@@ -681,7 +487,10 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
-    """The slices whose mask is True, in order."""
+    """The slices whose mask is True, in order: [n, ...] with a mask [n] gives [k, ...].
+
+    ``mask`` may have several dimensions; its shape must be that of ``tensor`` from ``axis`` on.
+    """
     with name_scope(name, "boolean_mask", [tensor, mask]):
         tensor, mask = (
             convert_to_tensor(tensor, name="tensor"),
@@ -704,7 +513,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
                 f"Shapes {shapes.from_plain(dims[at : at + n])} and {mask.shape} are incompatible"
             )
         if n == 1:
-            flat = tensor
+            flat = apply_op("Reshape", tensor, shape(tensor))  # makes the gather's gradient dense
+            flat.set_shape(dims)
         else:
             full: Any = shape(tensor)
             lead = apply_op("Prod", full[at : at + n], const([0]), keep_dims=False)
@@ -725,6 +535,10 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
 
 
 def boolean_mask_v2(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+    """The elements of ``tensor`` for which ``mask`` is True, along ``axis`` on.
+
+    See ``tf.boolean_mask``.
+    """
     return boolean_mask(tensor, mask, name, axis)
 
 

@@ -1,6 +1,6 @@
-"""Putting tensors together, taking them apart, repeating and padding them.
+"""Putting tensors together and taking them apart: concat, stack, split. (padding.py)
 
-    >>> tf.concat([a, b], axis=-1); tf.split(x, [3, -1], axis=1); tf.pad(x, [[0, 0], [1, 1]])
+    >>> tf.concat([a, b], axis=-1); tf.split(x, [3, -1], axis=1)
 
 Kernels allocate the result once and assign the parts; pieces that a split gives are views.
 """
@@ -162,7 +162,10 @@ CONCAT_OFFSET = define(
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Join tensors along an existing dimension."""
+    """Join tensors along an existing dimension: [2, 3] and [2, 5] along axis 1 give [2, 8].
+
+    All other sizes must be equal. ``axis`` may be negative, and a tensor.
+    """
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
@@ -292,18 +295,21 @@ UNPACK = define(
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Join tensors along a new dimension."""
+    """Join tensors of one shape along a new dimension: three of [4] give [3, 4].
+
+    ``axis`` says where the new dimension stands in the result; -1 is the last.
+    """
     if axis == 0 and (not isinstance(values, (list, tuple)) or _mixed(values)):
         return convert_to_tensor(values, name=name)  # constants become one constant
-    first = convert_to_tensor(values[0])
+    kind = next((v._dtype._base for v in values if isinstance(v, Tensor)), None)
+    first = convert_to_tensor(values[0], name=name)  # for its shape
     if first._shape is not None:
         rank = len(first._shape) + 1
         if not -rank <= axis < rank:
             raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
-    rest = [
-        v if isinstance(v, Tensor) else convert_to_tensor(v, first._dtype._base) for v in values[1:]
-    ]
-    return apply(PACK, [first, *rest], axis=axis, name=name or "stack")  # type: ignore[no-any-return]
+    kind = kind or first._dtype._base
+    tensors = [v if isinstance(v, Tensor) else convert_to_tensor(v, kind) for v in values]
+    return apply(PACK, tensors, axis=axis, name=name or "stack")  # type: ignore[no-any-return]
 
 
 def _mixed(values: Sequence[Any]) -> bool:
@@ -339,7 +345,16 @@ def unpack(value: Any, num: int | None = None, axis: int = 0, name: str = "unpac
 
 
 def _parallel_concat_shape(c: Inference) -> list[Shape]:
-    return [c.attr("shape")]
+    """The inputs are slices of one shape along the first axis, each of size 1."""
+    out: Shape = c.attr("shape")
+    merged: Shape = None
+    for i, s in enumerate(c.shapes()):
+        if s is not None and (not s or s[0] not in (1, None)):
+            raise ValueError(
+                f"Size of first dimension must be 1, but input {i} is {shapes.show(s)}"
+            )
+        merged = shapes.merge(merged, s)
+    return [out]
 
 
 PARALLEL_CONCAT = define(
@@ -352,7 +367,7 @@ PARALLEL_CONCAT = define(
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """``stack`` of tensors whose shapes are known."""
+    """``stack`` along the first dimension, of tensors whose shapes are known."""
     with name_scope(name, "parallel_stack", list(values)):
         rows = [apply_op("ExpandDims", v, const(0)) for v in values]
         kinds = [r._dtype._base for r in rows]

@@ -13,8 +13,8 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
-from headrace.ops.control.control_flow import while_loop
 from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.control.while_loops import while_loop
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
@@ -152,7 +152,10 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``fn(…fn(fn(init, e0), e1)…)``."""
+    """The elements of the first dimension reduced from the left: ``fn(fn(fn(init, e0), e1), e2)``.
+
+    Without ``initializer`` the first element begins. ``elems`` may be a structure of tensors.
+    """
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop}
     return _fold(fn, elems, initializer, name, "foldl", False, options)
 

@@ -128,14 +128,9 @@ def _png_kernel(xp: Any, image: Any, *, compression: int) -> Any:
         )
     if not -1 <= compression <= 9:
         raise invalid(f"compression should be in [-1,9], got {compression}")
-    if image.dtype == np.uint16:
-        from headrace.ops.image.png import write_png
+    from headrace.ops.image.png import write_png
 
-        return _string(write_png(image, compression))
-    buffer = io.BytesIO()
-    more = {} if compression < 0 else {"compress_level": compression}
-    _picture(image).save(buffer, "PNG", **more)
-    return _string(buffer.getvalue())
+    return _string(write_png(image, compression))
 
 
 def _encode_shape(c: Inference) -> list[Shape]:
@@ -266,6 +261,10 @@ def decode_and_crop_jpeg(
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
 ) -> Tensor:
+    """The pixels of a PNG file, [height, width, channels], uint8 or uint16.
+
+    ``channels`` is 1, 3 or 4; 0 means those of the file.
+    """
     return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)  # type: ignore[no-any-return]
 
 
@@ -275,6 +274,10 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+    """The pixels of a BMP file, [height, width, channels], uint8.
+
+    ``channels`` is 3 or 4; 0 means those of the file.
+    """
     return apply(DECODE_BMP, contents, channels=channels or 0, name=name)  # type: ignore[no-any-return]
 
 

@@ -130,7 +130,7 @@ MATCHING_FILES = define(
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """The contents of a file."""
+    """The whole contents of a file, as a string tensor; the file is read in every run."""
     return apply(READ_FILE, filename, name=name)  # type: ignore[no-any-return]
 
 

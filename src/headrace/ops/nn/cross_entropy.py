@@ -403,7 +403,10 @@ BIAS_ADD_GRAD = define(
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds a vector to the channels of ``value``."""
+    """``bias`` [channels] added to the channels of ``value``.
+
+    Channels are the last dimension, or the second with ``data_format="NCHW"``.
+    """
     if data_format is None or (data_format[0] == "N" and data_format[-1] == "C"):
         data_format = "NHWC"
     elif data_format.startswith("NC"):
@@ -427,21 +430,21 @@ def _matmul(x: Any, weights: Any) -> Any:
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """matmul(x, weights) + biases."""
+    """``matmul(x, weights) + biases``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
         return bias_add(_matmul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """relu(matmul(x, weights) + biases)."""
+    """``relu(matmul(x, weights) + biases)``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
         return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)  # type: ignore[no-any-return]
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """sum(t ** 2) / 2."""
+    """``sum(t ** 2) / 2`` as a scalar: the usual weight decay term."""
     return apply_op("L2Loss", t, name=name)  # type: ignore[no-any-return]
 
 
@@ -600,6 +603,10 @@ def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tenso
 def sparse_softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, name: str | None = None
 ) -> Tensor:
+    """The loss of class numbers; arguments may be given by position.
+
+    See ``tf.nn.sparse_softmax_cross_entropy_with_logits``.
+    """
     return sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
@@ -632,6 +639,10 @@ def sigmoid_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits_v2(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
+    """The loss of independent yes-or-no labels; arguments by position.
+
+    See ``tf.nn.sigmoid_cross_entropy_with_logits``.
+    """
     return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
@@ -650,6 +661,10 @@ def weighted_cross_entropy_with_logits(
 def weighted_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
 ) -> Tensor:
+    """As ``sigmoid_cross_entropy_with_logits``, positive labels weighted.
+
+    ``pos_weight`` above 1 makes missed positives more expensive.
+    """
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")

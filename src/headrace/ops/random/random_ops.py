@@ -224,6 +224,7 @@ RANDOM_UNIFORM = define(
     stateful=True,
     random=True,
     known_inputs=(0,),
+    shape_input=0,
 )
 RANDOM_STANDARD_NORMAL = define(
     "RandomStandardNormal",
@@ -234,6 +235,7 @@ RANDOM_STANDARD_NORMAL = define(
     stateful=True,
     random=True,
     known_inputs=(0,),
+    shape_input=0,
 )
 TRUNCATED_NORMAL = define(
     "TruncatedNormal",
@@ -244,6 +246,7 @@ TRUNCATED_NORMAL = define(
     stateful=True,
     random=True,
     known_inputs=(0,),
+    shape_input=0,
 )
 RANDOM_UNIFORM_INT = define(
     "RandomUniformInt",
@@ -255,6 +258,7 @@ RANDOM_UNIFORM_INT = define(
     stateful=True,
     random=True,
     known_inputs=(0,),
+    shape_input=0,
 )
 RANDOM_SHUFFLE = define(
     "RandomShuffle",
@@ -345,7 +349,10 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers."""
+    """Normally distributed numbers of a shape, drawn anew in every run.
+
+    With a ``seed`` (or ``tf.set_random_seed``) a session begins the same sequence each time.
+    """
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
         return _scaled(
             RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtypes.as_dtype(dtype), seed, scope
@@ -376,7 +383,7 @@ def _scaled(
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The rows of ``value`` in random order."""
+    """The rows of ``value`` in a random order, drawn anew in every run."""
     return apply(RANDOM_SHUFFLE, value, name=name, **op_seeds(seed))  # type: ignore[no-any-return]
 
 
