@@ -7,7 +7,7 @@ import pytest
 import headrace as tf
 
 
-@pytest.mark.parametrize("text", [",", "(", "1,,", "(2,", "i4,", "no", ":", "\0"])
+@pytest.mark.parametrize("text", [",", "(", "1,,", "(2,", "i4,", "no", ":"])
 def test_text_that_numpy_cannot_parse_is_a_type_error(text: str) -> None:
     with pytest.raises(TypeError, match="Cannot convert value"):
         tf.as_dtype(text)
