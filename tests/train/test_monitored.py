@@ -120,3 +120,15 @@ def test_clusters() -> None:
         tf.train.Server(cluster, "ps", 0)
     with tf.Session(tf.train.Server.create_local_server().target) as sess:
         assert sess.run(tf.constant(3)) == 3
+
+
+def test_a_servers_config_is_its_sessions_default() -> None:
+    config = tf.ConfigProto(operation_timeout_in_ms=50)
+    server = tf.train.Server({"local": ["localhost:2222"]}, config=config, start=False)
+    with tf.Graph().as_default():
+        with pytest.raises(tf.errors.NotFoundError, match="has started"):
+            tf.Session(server.target)
+        server.start()
+        taken = tf.FIFOQueue(1, tf.float32).dequeue()
+        with tf.Session(server.target) as sess, pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run(taken)

@@ -445,6 +445,7 @@ def _yield_up_to(
 def yield_flattened_up_to(
     shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> Iterator[Any]:
+    """The parts of ``input_tree`` that stand where ``shallow_tree`` has its leaves, in order."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     for _, subtree in _yield_up_to(shallow_tree, input_tree, expand_composites, ()):
         yield subtree
@@ -469,6 +470,10 @@ def map_structure_up_to(
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
+    """``func(path, *parts)`` for each leaf of ``shallow_tree``, in its structure.
+
+    ``path`` is a tuple of keys and positions; the parts are what the inputs hold at that place.
+    """
     if not inputs:
         raise ValueError("Cannot map over no sequences")
     check_types, composites = _map_options(kwargs)

@@ -35,7 +35,8 @@ written variable; the executor stores and forwards. ``inplace``, if given, is a 
 the same parameters (without ``xp``) that overwrites the arrays of the written inputs and returns
 nothing; the NumPy executor takes it when nobody else can see those arrays. ``trusting`` is the
 kernel without its checks of shapes, taken where all static shapes are known and were checked when
-the operation was made.
+the operation was made. ``native(uses, …)``, beside ``inplace``, is a compiled version of it: it is
+told how often the variable was overwritten in this session, and answers whether it did the work.
 
 A gradient is ``grad(op, *output_grads)`` and returns one gradient (Tensor, IndexedSlices or None)
 per input.
@@ -160,7 +161,7 @@ class Traits(NamedTuple):
     calls_user: bool = (
         False  # calls a Python function, which may wait for another operation of the run
     )
-    blocking: bool = False  # may wait for another run
+    blocking: bool = False  # may wait for another run, or for another operation of the same run
 
 
 class OpDef:
@@ -193,6 +194,7 @@ class OpDef:
         traits: Traits,
         inplace: Callable[..., None] | None,
         trusting: Callable[..., Any] | None,
+        native: Callable[..., bool] | None = None,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -202,6 +204,7 @@ class OpDef:
         self.traits = traits
         self.inplace = inplace
         self.trusting = trusting
+        self.native = native
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute not in _READ_LATER:
@@ -299,6 +302,7 @@ def define(
     grad: Any,
     inplace: Callable[..., None] | None = None,
     trusting: Callable[..., Any] | None = None,
+    native: Callable[..., bool] | None = None,
     **traits: Any,
 ) -> OpDef:
     """Declare an op.
@@ -317,7 +321,7 @@ def define(
         if flags.ufunc is None:
             raise TypeError(f"op {name}: no kernel")
         kernel = ufunc_kernel(flags.ufunc)
-    opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace, trusting)
+    opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace, trusting, native)
     ALL_OPS[name] = opdef
     return opdef
 

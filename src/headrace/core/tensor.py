@@ -267,6 +267,9 @@ class Operation:
     #: Inputs whose gradient nobody wants: known on tapes (eager/tape_record.py), not in graphs,
     #: where planning drops them.
     _skip: frozenset[int] = frozenset()
+    #: Of a Merge: what chooses its input, and whether the value for false comes second.
+    _cond_pred: Tensor | None = None
+    _merge_swapped: bool = False
 
     __slots__ = (
         "__dict__",

@@ -13,6 +13,7 @@ from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node, Program, walk
+from headrace.session.step_times import StepTimes
 
 __all__ = ["Binding", "Explanation", "Step", "explain"]
 
@@ -64,10 +65,13 @@ class Explanation:
         str
     ]  # operations that run again only when a variable that they depend on was written
     may_settle: bool  # whether runs are bound to the shapes of their feeds
+    unbound: str | None  # why they are not
     settled: list[Binding]  # what this session has bound so far
+    refused: list[tuple[list[tuple[int, ...]], str]]  # shapes that it could not bind, and why
     kernel_library: str
     weights: WeightsWay | None  # how weights of another type than float32 are used, and why
     source: str = field(repr=False, default="")
+    times: StepTimes | None = None  # how long each step took, if that was asked for
 
     def as_dict(self) -> dict[str, Any]:
         import dataclasses
@@ -78,7 +82,9 @@ class Explanation:
         return "\n".join(_text(self))
 
 
-def explain(session: Any, executable: Executable, elements: list[Any]) -> Explanation:
+def explain(
+    session: Any, executable: Executable, elements: list[Any], times: StepTimes | None = None
+) -> Explanation:
     plan = executable.plan
     program = plan.program
     fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
@@ -99,17 +105,20 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
         shared=notes.get("common subexpression", 0),
         fused=[[n.op.name for n in f.nodes] for f in fused],
         steps=steps,
-        variables_read=_variables_read(program, executable.details.get("kept")),
+        variables_read=_variables_read(program, executable.details.kept),
         variables_written=[v.name for v in program.variables if v.written],
         constants=len(program.constants),
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
-        buffers_reused=int(executable.details.get("reused buffers", 0)),
-        kept=_kept(executable.details.get("kept")),
+        buffers_reused=executable.details.reused_buffers,
+        kept=_kept(executable.details.kept),
         may_settle=isinstance(executable.run, SettledRuns),
+        unbound=executable.details.unbound,
         settled=_settled(session, executable.run),
+        refused=_refused(session, executable.run),
         kernel_library=accel.status(),
         weights=program.weights_way,
-        source=str(executable.details.get("source", "")),
+        source=executable.details.source,
+        times=times,
     )
 
 
@@ -125,6 +134,10 @@ def _settled(session: Any, run: Any) -> list[Binding]:
         others = notes["lines"] - notes["primitives"]
         found.append(Binding(shapes_of_feeds, notes["primitives"], others))
     return found
+
+
+def _refused(session: Any, run: Any) -> list[tuple[list[tuple[int, ...]], str]]:
+    return run.refused(session._state) if isinstance(run, SettledRuns) else []
 
 
 def _variables_read(program: Program, kept: Executable | None) -> list[str]:
@@ -205,7 +218,7 @@ def _line(node: Node) -> str:
 
 def _settled_text(e: Explanation) -> str:
     if not e.may_settle:
-        return "no: nothing to bind to the shapes of the feeds"
+        return f"no: {e.unbound or 'this executor does not bind runs to shapes'}"
     bound = [
         f"{' '.join(map(shapes.show, b.shapes)) or 'no feeds'} ({b.primitives} "
         f"primitives, {b.other_lines} other lines)"
@@ -226,6 +239,10 @@ def _text(e: Explanation) -> list[str]:
         f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when "
         "one was written" + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
         f"  settled    {_settled_text(e)}",
+        *[
+            f"             not for {' '.join(map(shapes.show, given)) or 'no feeds'}: {why}"
+            for given, why in e.refused
+        ],
         f"  constants  {e.constants} ({e.constant_bytes} bytes)",
         f"  variables  reads {', '.join(e.variables_read) or 'none'}; writes "
         f"{', '.join(e.variables_written) or 'none'}",
@@ -237,6 +254,8 @@ def _text(e: Explanation) -> list[str]:
             f"  weights    {w.asked} was asked for: {w.way} ({w.reason})",
             f"             error of a result: up to {w.error_bound}",
         ]
+    if e.times is not None:
+        lines += e.times.lines()
     width = max([len(s.op_type) for s in e.steps] or [0])
     width = min(width, 40)
     for i, s in enumerate(e.steps):

@@ -21,8 +21,8 @@ from headrace.session.devices import CPU
 
 __all__ = ["LOCAL_TARGETS", "Placement", "check_target"]
 
-#: Targets of the servers (``tf.train.Server``) of this process, with the ConfigProto of sessions
-#: that bring none.
+#: Targets of the servers (``tf.train.Server``) of this process that have started, with the
+#: ConfigProto of sessions that bring none.
 LOCAL_TARGETS: dict[str, Any] = {}
 
 
@@ -42,7 +42,8 @@ def check_target(target: Any) -> Any:
             None,
             f"No session factory registered for the given session options: {{target: "
             f'"{text}"}} Registered factories are '
-            "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out.",
+            "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out, or give "
+            "the target of a tf.train.Server of this process that has started.",
         )
     return None
 

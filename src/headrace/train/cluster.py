@@ -116,7 +116,9 @@ _local_ports = itertools.count(40001)
 class Server:
     """A server of a cluster that is this process alone.
 
-    ``join`` waits for ever, as a parameter server does.
+    ``config`` is what sessions at this target get that have none of their own. With
+    ``start=False`` no session finds the server before ``start`` is called. ``join`` waits for ever,
+    as a parameter server does.
     """
 
     def __init__(
@@ -152,8 +154,8 @@ class Server:
         self._cluster, self._job, self._task = cluster, job_name, task_index
         self._config = config
         self._target = f"{protocol or 'grpc'}://{address}"
-        LOCAL_TARGETS[self._target] = config
-        self._started = start
+        if start:
+            self.start()
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
@@ -162,7 +164,8 @@ class Server:
         return Server({"local": [address]}, protocol="grpc", config=config, start=start)
 
     def start(self) -> None:
-        self._started = True
+        """Let sessions connect."""
+        LOCAL_TARGETS[self._target] = self._config
 
     def join(self) -> None:
         """Wait until the process is ended."""

@@ -92,6 +92,7 @@ def initialize_variables(var_list: Any, name: str | None = "init") -> Operation:
 
 
 def global_variables_initializer() -> Operation:
+    """An operation that gives every global variable its initial value; run it once, first."""
     return variables_initializer(global_variables())
 
 
@@ -101,6 +102,7 @@ def initialize_all_variables() -> Operation:
 
 
 def local_variables_initializer() -> Operation:
+    """An operation that initialises local variables (of metrics, input epochs)."""
     return variables_initializer(local_variables())
 
 

@@ -66,6 +66,7 @@ def disable_resource_variables() -> None:
 
 
 def resource_variables_enabled() -> bool:
+    """True if ``tf.Variable`` and ``get_variable`` make resource variables by default."""
     return _use_resource_by_default
 
 

@@ -186,12 +186,15 @@ def as_v1(dataset: Any) -> DatasetV1:
 
 
 def get_legacy_output_types(dataset_or_iterator: Any) -> Any:
+    """The types of a dataset's or iterator's elements, in their structure."""
     return structure.types_of(dataset_or_iterator.element_spec)
 
 
 def get_legacy_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The static shapes of a dataset's or iterator's elements, in their structure."""
     return structure.shapes_of(dataset_or_iterator.element_spec)
 
 
 def get_legacy_output_classes(dataset_or_iterator: Any) -> Any:
+    """The classes of an element's parts: Tensor, SparseTensor, Dataset."""
     return structure.classes_of(dataset_or_iterator.element_spec)

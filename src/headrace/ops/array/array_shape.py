@@ -120,10 +120,12 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
 
 
 def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The shape of a tensor as an int32 (or int64) vector; see ``tf.shape``."""
     return shape(input, name, out_type)
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of several tensors, as a list of vectors."""
     return apply(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
@@ -141,6 +143,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 
 
 def size_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The number of elements of a tensor; see ``tf.size``."""
     return size(input, name, out_type)
 
 
@@ -265,6 +268,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 def expand_dims_v2(input: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor with a dimension of size 1 inserted before ``axis`` (negative: from the end)."""
     return expand_dims(input, axis, name)
 
 
@@ -333,6 +337,7 @@ def squeeze(
 
 
 def squeeze_v2(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """The tensor without its dimensions of size 1, or without those in ``axis``."""
     return squeeze(input, axis, name)
 
 
@@ -347,6 +352,9 @@ def _transpose_shape(c: Inference) -> list[Shape]:
         known = None if length is None or len(length) != 1 else length[0]
         return [None if known is None else (None,) * known]
     if perm is None:
+        length = c.shape(1)
+        if shape is not None and length is not None and length[0] not in (len(shape), None):
+            raise ValueError(f"Dimension must be {len(shape)} but is {length[0]}")
         return [(None,) * len(shape)]  # type: ignore[arg-type]
     order = [int(p) for p in perm]
     if shape is None:
@@ -425,6 +433,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
 def transpose_v2(
     a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose"
 ) -> Tensor:
+    """The tensor with its dimensions permuted; without ``perm`` reversed."""
     return transpose(a, perm, name, conjugate)
 
 
@@ -488,4 +497,5 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """The tensor, with the promise that it is the same in every run."""
     return apply(GUARANTEE_CONST, input, name=name)  # type: ignore[no-any-return]

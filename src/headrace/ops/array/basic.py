@@ -117,6 +117,10 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that may be fed, and has the value of ``input`` if it is not.
+
+    ``shape`` may be less specific than the shape of ``input``, e.g. ``[None, 3]``.
+    """
     return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
 
 
@@ -197,10 +201,12 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+    """Each tensor of a list unchanged, as one operation."""
     return apply(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """The tensor unchanged; gradients do not pass through it."""
     return apply(STOP_GRADIENT, input, name=name)  # type: ignore[no-any-return]
 
 

@@ -235,6 +235,7 @@ def gather_v2(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
+    """Slices of ``params`` along ``axis``, chosen by ``indices``; see ``tf.gather``."""
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
@@ -329,6 +330,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
 
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    """Slices of ``params`` chosen by the index vectors in ``indices``; see ``tf.gather_nd``."""
     return gather_nd(params, indices, name, batch_dims)
 
 
@@ -422,14 +424,23 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 def tensor_scatter_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
+    """A copy of ``tensor`` with the slices at ``indices`` replaced by ``updates``.
+
+    The last dimension of ``indices`` is an index vector. Where one occurs twice the last update
+    holds.
+
+        tf.tensor_scatter_update([0, 0, 0], [[2], [0]], [7, 8])    # [8, 0, 7]
+    """
     return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """A copy of ``tensor`` with ``updates`` added at ``indices``; repeated indices add up."""
     return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """A copy of ``tensor`` with ``updates`` subtracted at ``indices``, repeated ones too."""
     return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
@@ -499,7 +510,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
                 f"Shapes {shapes.from_plain(dims[at : at + n])} and {mask.shape} are incompatible"
             )
         if n == 1:
-            flat = tensor
+            flat = apply_op("Reshape", tensor, shape(tensor))  # makes the gather's gradient dense
+            flat.set_shape(dims)
         else:
             full: Any = shape(tensor)
             lead = apply_op("Prod", full[at : at + n], const([0]), keep_dims=False)
@@ -520,6 +532,10 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
 
 
 def boolean_mask_v2(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+    """The elements of ``tensor`` for which ``mask`` is True, along ``axis`` on.
+
+    See ``tf.boolean_mask``.
+    """
     return boolean_mask(tensor, mask, name, axis)
 
 

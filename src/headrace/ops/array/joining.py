@@ -295,15 +295,15 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Join tensors along a new dimension."""
     if axis == 0 and (not isinstance(values, (list, tuple)) or _mixed(values)):
         return convert_to_tensor(values, name=name)  # constants become one constant
-    first = convert_to_tensor(values[0])
+    kind = next((v._dtype._base for v in values if isinstance(v, Tensor)), None)
+    first = convert_to_tensor(values[0], name=name)  # for its shape
     if first._shape is not None:
         rank = len(first._shape) + 1
         if not -rank <= axis < rank:
             raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
-    rest = [
-        v if isinstance(v, Tensor) else convert_to_tensor(v, first._dtype._base) for v in values[1:]
-    ]
-    return apply(PACK, [first, *rest], axis=axis, name=name or "stack")  # type: ignore[no-any-return]
+    kind = kind or first._dtype._base
+    tensors = [v if isinstance(v, Tensor) else convert_to_tensor(v, kind) for v in values]
+    return apply(PACK, tensors, axis=axis, name=name or "stack")  # type: ignore[no-any-return]
 
 
 def _mixed(values: Sequence[Any]) -> bool:
@@ -339,7 +339,16 @@ def unpack(value: Any, num: int | None = None, axis: int = 0, name: str = "unpac
 
 
 def _parallel_concat_shape(c: Inference) -> list[Shape]:
-    return [c.attr("shape")]
+    """The inputs are slices of one shape along the first axis, each of size 1."""
+    out: Shape = c.attr("shape")
+    merged: Shape = None
+    for i, s in enumerate(c.shapes()):
+        if s is not None and (not s or s[0] not in (1, None)):
+            raise ValueError(
+                f"Size of first dimension must be 1, but input {i} is {shapes.show(s)}"
+            )
+        merged = shapes.merge(merged, s)
+    return [out]
 
 
 PARALLEL_CONCAT = define(

@@ -144,11 +144,28 @@ def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None
         return _repeated(convert_to_tensor(data), convert_to_tensor(repeats), axis)
 
 
+def _repeated_alike(data: Tensor, repeats: Tensor, axis: int, rank: int) -> Tensor:
+    """Every slice the same number of times: on an axis of its own, then joined with its axis."""
+    one, times = const([1], repeats._dtype), apply_op("ExpandDims", repeats, const(0))
+    multiples = apply_op("ConcatV2", [*[one] * (axis + 1), times, *[one] * (rank - axis - 1)], 0)
+    tiled = apply(TILE, apply_op("ExpandDims", data, const(axis + 1)), multiples)
+    dims: Any = shape(data)
+    target = apply_op("ConcatV2", [dims[:axis], const([-1]), dims[axis + 1 :]], const(0))
+    out: Tensor = apply_op("Reshape", tiled, target)
+    out.set_shape([None if i == axis else d for i, d in enumerate(data._shape or ())])
+    return out
+
+
 def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     rank = data._rank()
     if rank is None:
         raise ValueError("tf.repeat needs a tensor of known rank")
     axis = axis % rank if -rank <= axis < rank else axis
+    if repeats._shape == ():
+        return _repeated_alike(data, repeats, axis, rank)
+    # the gradient of this Reshape makes the gather's dense
+    data = apply_op("Reshape", data, shape(data), name="boolean_mask/Reshape")
+    repeats = apply_op("Maximum", repeats, const(0, repeats._dtype))
     dims = shape(data, out_type=repeats._dtype)
     size: Tensor = dims[axis]  # type: ignore[index]
     each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
@@ -161,7 +178,8 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
         "UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32
     )
     which = apply_op("Squeeze", which, squeeze_dims=(0,))
-    return apply_op("GatherV2", data, which, const(axis), name="Reshape")  # type: ignore[no-any-return]
+    name = "Reshape" if axis else "boolean_mask/GatherV2"
+    return apply_op("GatherV2", data, which, const(axis), name=name)  # type: ignore[no-any-return]
 
 
 # Pad --------------------------------------------------------------------------------------------
@@ -357,6 +375,7 @@ def pad_v2(
     constant_values: Any = 0,
     name: str | None = None,
 ) -> Tensor:
+    """As ``tf.pad``, with ``constant_values`` before ``name``."""
     return pad(tensor, paddings, mode, name, constant_values)
 
 

@@ -227,11 +227,19 @@ TOP_K = define(
     kernel=lambda xp, x, *, k: _top_k(xp, x, k),
     grad=_top_k_grad,
 )
+
+
+def _top_k_v2(xp: Any, x: Any, k: Any) -> Any:
+    if np.ndim(k):
+        raise invalid(f"k must be scalar, got shape {shapes.show(np.shape(k))}")
+    return _top_k(xp, x, int(k))
+
+
 TOP_K_V2 = define(
     "TopKV2",
     "input: T, k: int32 -> values: T, indices: int32; sorted: bool=True, T: type(real)",
     shape=_top_k_shape,
-    kernel=lambda xp, x, k: _top_k(xp, x, k.item()),
+    kernel=_top_k_v2,
     grad=_top_k_grad,
     known_inputs=(1,),
 )
@@ -326,4 +334,5 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
 
 def in_top_k_v2(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """As ``tf.nn.in_top_k``, with ``targets`` first."""
     return in_top_k(predictions, targets, k, name)

@@ -173,12 +173,14 @@ def _all_of(x: Any, name: str) -> Tensor:
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """A scalar: no element is less than the one before. Empty and one element: True."""
     with name_scope(name, "is_non_decreasing", [x]) as scope:
         steps = _differences(x)
         return _all_of(apply_op("LessEqual", const(0, steps._dtype), steps), scope + "All/")
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """A scalar: every element is greater than the one before."""
     with name_scope(name, "is_strictly_increasing", [x]) as scope:
         steps = _differences(x)
         return _all_of(apply_op("Less", const(0, steps._dtype), steps), scope + "All/")

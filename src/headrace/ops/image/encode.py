@@ -261,6 +261,10 @@ def decode_and_crop_jpeg(
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
 ) -> Tensor:
+    """The pixels of a PNG file, [height, width, channels], uint8 or uint16.
+
+    ``channels`` is 1, 3 or 4; 0 means those of the file.
+    """
     return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)  # type: ignore[no-any-return]
 
 
@@ -270,6 +274,10 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+    """The pixels of a BMP file, [height, width, channels], uint8.
+
+    ``channels`` is 3 or 4; 0 means those of the file.
+    """
     return apply(DECODE_BMP, contents, channels=channels or 0, name=name)  # type: ignore[no-any-return]
 
 

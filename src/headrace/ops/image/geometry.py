@@ -95,6 +95,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+    """Each picture turned upside down with a chance of one half."""
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
 

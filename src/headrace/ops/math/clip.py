@@ -129,6 +129,11 @@ def verify_tensor_all_finite(
     x: Any = None,
     message: str | None = None,
 ) -> Any:
+    """``t``, after a check that no element is NaN or infinite.
+
+    A failing check is an InvalidArgumentError with ``msg``. ``x`` and ``message`` are the same by
+    their new names.
+    """
     return verify_tensor_all_finite_v2(
         t if x is None else x, msg if message is None else message, name
     )

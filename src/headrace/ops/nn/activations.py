@@ -399,18 +399,25 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
+    """``x`` where positive, otherwise ``exp(x) - 1``."""
     return apply(ELU, features, name=name)  # type: ignore[no-any-return]
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
+    """A scaled ``elu`` that keeps mean 0 and variance 1 from layer to layer.
+
+    Use it with ``tf.initializers.lecun_normal`` weights.
+    """
     return apply(SELU, features, name=name)  # type: ignore[no-any-return]
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:
+    """``log(1 + exp(x))``: a smooth ``relu``."""
     return apply(SOFTPLUS, features, name=name)  # type: ignore[no-any-return]
 
 
 def softsign(features: Any, name: str | None = None) -> Tensor:
+    """``x / (1 + |x|)``, between -1 and 1."""
     return apply(SOFTSIGN, features, name=name)  # type: ignore[no-any-return]
 
 
@@ -436,6 +443,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 
 
 def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """``relu(x)`` and ``relu(-x)`` put together along ``axis``, which doubles."""
     return crelu(features, name=name, axis=axis)
 
 
@@ -453,6 +461,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = N
 
 
 def softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """``exp(logits)`` divided by its sum along ``axis`` (the last one by default)."""
     return _along(SOFTMAX, logits, axis, name)
 
 
@@ -462,6 +471,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any
 
 
 def log_softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """The logarithm of ``softmax`` along ``axis`` (the last one by default), without overflow."""
     return _along(LOG_SOFTMAX, logits, axis, name)
 
 
@@ -550,6 +560,10 @@ def dropout(
 def dropout_v2(
     x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None
 ) -> Tensor:
+    """Elements set to 0 with chance ``rate``, the others divided by ``1 - rate``.
+
+    ``noise_shape`` has 1 where elements are kept or dropped together.
+    """
     from headrace.ops.random.random_ops import random_uniform
 
     with name_scope(name, "dropout", [x]):

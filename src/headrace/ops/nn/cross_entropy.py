@@ -600,6 +600,10 @@ def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tenso
 def sparse_softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, name: str | None = None
 ) -> Tensor:
+    """The loss of class numbers; arguments may be given by position.
+
+    See ``tf.nn.sparse_softmax_cross_entropy_with_logits``.
+    """
     return sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
@@ -632,6 +636,10 @@ def sigmoid_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits_v2(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
+    """The loss of independent yes-or-no labels; arguments by position.
+
+    See ``tf.nn.sigmoid_cross_entropy_with_logits``.
+    """
     return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
@@ -650,6 +658,10 @@ def weighted_cross_entropy_with_logits(
 def weighted_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
 ) -> Tensor:
+    """As ``sigmoid_cross_entropy_with_logits``, positive labels weighted.
+
+    ``pos_weight`` above 1 makes missed positives more expensive.
+    """
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")

@@ -84,21 +84,25 @@ _LOSSES = GraphKeys.LOSSES
 
 
 def add_loss(loss: Any, loss_collection: Any = _LOSSES) -> None:
+    """Add a loss to a collection, for ``get_total_loss``."""
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: Any = _LOSSES) -> list[Any]:
+    """The losses of a collection, of a scope if one is given."""
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """The regularization losses of the graph, of a scope if one is given."""
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
+    """The sum of the regularization losses; 0.0 without any."""
     losses = get_regularization_losses(scope)
     if losses:
         return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]

@@ -78,6 +78,7 @@ def _dims(axes: Any) -> list[int]:
 def moments_v2(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
+    """Mean and variance over ``axes``; ``shift`` is not used, as in TensorFlow."""
     return moments(x, axes, shift, name, keepdims=keepdims)
 
 
@@ -110,6 +111,7 @@ def weighted_moments(
 def weighted_moments_v2(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
+    """Mean and variance over ``axes`` with a weight per element; see ``tf.nn.weighted_moments``."""
     return weighted_moments(x, axes, frequency_weights, name, keepdims=keepdims)
 
 
@@ -146,6 +148,7 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
 def sufficient_statistics_v2(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
+    """What ``normalize_moments`` needs: count, sum, sum of squares, shift."""
     return sufficient_statistics(x, axes, shift, name=name, keepdims=keepdims)
 
 

@@ -226,7 +226,7 @@ ASSIGN_SUB = define(
 COUNT_UP_TO = define(
     "CountUpTo",
     "ref: &T -> output: T; limit: int, T: type(index)",
-    shape=shape_fns.scalar,
+    shape=lambda c: [c.require_rank(0, 0)],
     kernel=count_kernel,
     **_WRITES,
 )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -242,7 +243,11 @@ def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separato
     gone = []
     for a in axes.reshape(-1).tolist():
         if not -x.ndim <= a < x.ndim:
-            raise invalid(f"Invalid reduction dimension {a} for input with {x.ndim} dimension(s)")
+            raise errors.OutOfRangeError(
+                None,
+                None,
+                f"Invalid reduction dimension {a} for input with {x.ndim} dimension(s)",
+            )
         gone.append(a % x.ndim)
     if len(set(gone)) != len(gone):
         raise invalid(f"Duplicate reduction dimension {gone}")
@@ -303,6 +308,7 @@ def reduce_join_v2(
     separator: str = "",
     name: str | None = None,
 ) -> Tensor:
+    """The strings along ``axis`` (None: all) joined with ``separator``; see ``tf.reduce_join``."""
     return reduce_join(inputs, axis, None, separator, name, None, keepdims)
 
 
@@ -420,6 +426,7 @@ def string_to_number(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
+    """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
     source = one_of("input", input, "string_tensor", string_tensor)
     return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
@@ -509,6 +516,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
 def substr_v2(
     input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None
 ) -> Tensor:
+    """Parts of strings from ``pos`` on, ``len`` long; ``unit`` is "BYTE" or "UTF8_CHAR"."""
     return substr(input, pos, len, name, unit)
 
 
@@ -526,6 +534,7 @@ STRING_LENGTH = _define(
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
     return apply(STRING_LENGTH, input, unit=unit, name=name)  # type: ignore[no-any-return]
 
 
@@ -550,14 +559,17 @@ STRING_STRIP = _define(
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Strings in lower case; ASCII letters only, unless ``encoding="utf-8"``."""
     return apply(STRING_LOWER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Strings in upper case; ASCII letters only, unless ``encoding="utf-8"``."""
     return apply(STRING_UPPER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
+    """Strings without whitespace at both ends."""
     return apply(STRING_STRIP, input, name=name)  # type: ignore[no-any-return]
 
 
@@ -618,6 +630,7 @@ def regex_replace(
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """True where the whole string matches an RE2 pattern."""
     if isinstance(pattern, (str, bytes)):
         return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)  # type: ignore[no-any-return]
     return apply(REGEX_FULL_MATCH, input, pattern, name=name)  # type: ignore[no-any-return]
@@ -650,16 +663,22 @@ STRING_TO_HASH_BUCKET_STRONG = _define(
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+    """A bucket from 0 to ``num_buckets - 1`` for each string (FarmHash; the same everywhere)."""
     return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
 
 def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Any, name: str | None = None
 ) -> Tensor:
+    """As ``string_to_hash_bucket_fast`` with a secret key of two integers (SipHash).
+
+    Nobody without the key can choose strings that fall into one bucket.
+    """
     return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)  # type: ignore[no-any-return]
 
 
 def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+    """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings."""
     return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
 
@@ -669,6 +688,10 @@ def string_to_hash_bucket_v1(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
+    """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings.
+
+    ``input`` is the newer name of ``string_tensor``.
+    """
     source = one_of("input", input, "string_tensor", string_tensor)
     return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
@@ -701,4 +724,5 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
+    """The bytes that web-safe base64 encodes (``-`` and ``_``), padded or not."""
     return apply(DECODE_BASE64, input, name=name)  # type: ignore[no-any-return]

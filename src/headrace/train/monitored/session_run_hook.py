@@ -70,3 +70,4 @@ class SessionRunContext:
 SessionRunValues = collections.namedtuple(
     "SessionRunValues", ["results", "options", "run_metadata"]
 )
+SessionRunValues.__doc__ = "What ``after_run`` gets: the values that ``before_run`` asked for."
