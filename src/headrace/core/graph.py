@@ -31,7 +31,11 @@ _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
 
 
 class GraphKeys:
-    """Names of the standard collections."""
+    """The names of the standard collections, for ``tf.get_collection``.
+
+    Optimizers train TRAINABLE_VARIABLES, ``tf.global_variables_initializer`` initialises
+    GLOBAL_VARIABLES, layers add to UPDATE_OPS and REGULARIZATION_LOSSES, losses to LOSSES.
+    """
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"

@@ -36,7 +36,7 @@ def register_proto_function(
         raise TypeError("from_proto must be callable.")
     if collection_name in _registry:
         raise KeyError(f"Registering two proto functions with name '{collection_name}'!")
-    _registry[collection_name] = ProtoFunction(proto_type, to_proto, from_proto)  # type: ignore[arg-type]
+    _registry[collection_name] = ProtoFunction(proto_type, to_proto, from_proto)
 
 
 def find_proto_function(collection_name: str) -> ProtoFunction | None:

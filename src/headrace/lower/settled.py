@@ -32,6 +32,7 @@ from headrace.lower.kept_part import KeptPart, is_within_bounds
 from headrace.lower.plan import Plan, make_plan
 from headrace.lower.session_state import State
 from headrace.lower.settling import Binding, Unsettled, settle, why_unbound
+from headrace.program.verify import checked
 from headrace.runtime.thread_pool import thread_count
 
 __all__ = ["SettledRuns", "settled_runs", "settled_training"]
@@ -245,7 +246,7 @@ class SettledRuns:
                 if found.failures >= OFTEN:
                     _put(table, signature, _General(f"runs failed: {found.failure}"))
                 return made
-            return made if rest is None else rest(state, values, *feeds, *made)  # type: ignore[no-any-return]
+            return made if rest is None else rest(state, values, *feeds, *made)
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:
@@ -346,6 +347,8 @@ def settled_training(plan: Plan, general: Run) -> tuple[SettledRuns, Compiled, P
     parts = split(plan.program)
     if parts is None:
         return "nothing comes before its writes, or it has branches or loops"
+    checked(parts[0], "splitting before the writes (what comes before)")
+    checked(parts[1], "splitting before the writes (what comes after)")
     first = make_plan(parts[0])
     why_not = why_unbound(first, training=True)
     if why_not is not None:

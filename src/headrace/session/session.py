@@ -143,13 +143,13 @@ class BaseSession:
         exact: bool | None = None,
         weights: str = "float32",
     ) -> None:
-        default_config = check_target(target)
+        server = check_target(target)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        if config is None:
-            config = default_config
+        if config is None and server is not None:
+            config = server.config
         self._graph = graph if graph is not None else get_default_graph()
         if self._graph._is_eager:  # there is nothing in it that could be run
             self._graph = Graph()
@@ -157,7 +157,7 @@ class BaseSession:
         self._config = config
         self._threads = 0 if config is None else int(config.intra_op_parallelism_threads)
         self._timeout = 0 if config is None else int(config.operation_timeout_in_ms)
-        self._placement = Placement(config, self._places_whole_graph)
+        self._placement = Placement(config, self._places_whole_graph, server)
         self._options = options_for(
             _default_executor[0] if executor is None else executor,
             exact=_wants_exact(config) if exact is None else exact,
@@ -557,12 +557,12 @@ def make_call(
         try:
             (value,) = feed_dict.values()
             try:
-                feed = first(value)  # type: ignore[misc]
+                feed = first(value)
             except TensorFed:
                 holder = owner()
                 assert holder is not None
                 (value,) = holder._plain_feeds(feed_dict).values()
-                feed = first(value)  # type: ignore[misc]
+                feed = first(value)
             return rebuild(run(state, values, feed))
         except Exception as error:
             raise_from(error)
@@ -577,8 +577,8 @@ def make_call(
         try:
             a, b = feed_dict.values()
             try:
-                a = first(a)  # type: ignore[misc]
-                b = second(b)  # type: ignore[misc]
+                a = first(a)
+                b = second(b)
             except TensorFed:
                 holder = owner()
                 assert holder is not None
@@ -660,7 +660,7 @@ class Session(BaseSession):
             self.close()
 
     @staticmethod
-    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:  # type: ignore[override]
+    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
         """TF's way to clear the containers of a remote target.
 
         In this process there is nothing to clear.

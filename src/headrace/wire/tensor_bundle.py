@@ -617,7 +617,7 @@ class BundleReader:
                 view = out.view(np.uint8).data if count else memoryview(b"")
                 checksum, at = 0, 0
                 while at < entry.size:
-                    n = file.readinto(view[at : at + _CHUNK])  # type: ignore[arg-type]
+                    n = file.readinto(view[at : at + _CHUNK])
                     if not n:
                         raise _damaged(f"'{name}' is cut off")
                     checksum = crc.extend(checksum, bytes(view[at : at + n]))
