@@ -32,7 +32,7 @@ def files(tf):
         note(f.flush)
         note(f.size)
     with tf.gfile.Open(path, "a") as f:
-        f.write(u"\u00fc\n")
+        f.write("\u00fc\n")
         note(f.tell)
     for mode in ("r", "rb"):
         f = tf.gfile.FastGFile(path, mode)
@@ -149,7 +149,8 @@ def records(tf):
                 writer.write(b"r%d" % n * (n + 1))
             writer.flush()
         found = [r.decode() for r in python_io.tf_record_iterator(path, option)]
-        head = open(path, "rb").read(2)
+        with open(path, "rb") as f:
+            head = f.read(2)
         out.append([found, head == b"\x1f\x8b", head[:1] == b"x"])
         out.append(python_io.TFRecordOptions.get_compression_type_string(option))
     for bad in ("NO", 7):
