@@ -126,7 +126,7 @@ def test_manager(tmp_path: Path) -> None:
 
 
 def test_inspect_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
-    from headrace.api.python.inspect_checkpoint import print_tensors_in_checkpoint_file
+    from headrace.cli.inspect_checkpoint import print_tensors_in_checkpoint_file
 
     path = str(FILES.parent / "checkpoints" / "model")
     print_tensors_in_checkpoint_file(path, "sgd/b", False)

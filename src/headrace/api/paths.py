@@ -193,7 +193,7 @@ _inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
 _inner(
     "python.tools",
     freeze_graph=("headrace.formats.freeze_tool",),
-    inspect_checkpoint=("headrace.api.python.inspect_checkpoint",),
+    inspect_checkpoint=("headrace.cli.inspect_checkpoint",),
     optimize_for_inference_lib=("headrace.formats.graph_transforms",),
     strip_unused_lib=("headrace.formats.subgraphs",),
 )
