@@ -525,8 +525,7 @@ def import_meta_graph(
     """
     from headrace.formats.meta_graph import (
         import_scoped_meta_graph_with_return_elements,
-        is_meta_graph,
-        read_meta_graph_file,
+        read_meta_graph,
     )
 
     if get_default_graph()._is_eager:
@@ -535,8 +534,7 @@ def import_meta_graph(
             "enabled. No graph exists when eager "
             "execution is enabled."
         )
-    found = meta_graph_or_file
-    message = found if is_meta_graph(found) else read_meta_graph_file(found)
+    message = read_meta_graph(meta_graph_or_file)
     variables, _ = import_scoped_meta_graph_with_return_elements(
         message, clear_devices=clear_devices, import_scope=import_scope, **kwargs
     )
