@@ -193,6 +193,7 @@ _inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
 _inner(
     "python.tools",
     freeze_graph=("headrace.formats.freeze_tool",),
+    inspect_checkpoint=("headrace.cli.inspect_checkpoint",),
     optimize_for_inference_lib=("headrace.formats.graph_transforms",),
     strip_unused_lib=("headrace.formats.subgraphs",),
 )
@@ -286,6 +287,7 @@ PATHS["python.ops.lookup_ops"] = (
 )  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
 PATHS["python.client.timeline"] = ()
+PATHS["python.pywrap_tensorflow"] = ("headrace.api.v1.train", _V1)
 _DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
 _inner(
     "python.ops.distributions",
