@@ -285,7 +285,7 @@ PATHS["python.ops.lookup_ops"] = (
     "headrace.ops.state.vocabulary_tables", _V1,
 )  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
-PATHS["python.client.timeline"] = ()
+PATHS["python.client.timeline"] = ("headrace.profiler.timeline",)
 _DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
 _inner(
     "python.ops.distributions",

@@ -231,7 +231,9 @@ class BaseSession:
         """Compute ``fetches`` with the values in ``feed_dict``.
 
         Of ``options``, a ``tf.RunOptions``, ``timeout_in_ms`` counts: a run that takes longer
-        raises DeadlineExceededError. ``run_metadata``, a ``tf.RunMetadata``, stays empty.
+        raises DeadlineExceededError. With ``trace_level`` the run is traced (slower: operations run
+        one by one) and ``run_metadata``, a ``tf.RunMetadata``, has each operation's time;
+        ``output_partition_graphs`` adds the graph.
         """
         kind = type(fetches)
         try:
@@ -251,14 +253,21 @@ class BaseSession:
             return self._run_new(key, fetches, feed_dict, options, run_metadata)
         EVENTS.runs += 1
         if EVENTS.timing or run_metadata is not options:  # (one of them is given)
-            return self._timed(call, feed_dict, options, run_metadata)
+            return self._timed(call, fetches, feed_dict, options, run_metadata)
         return call(feed_dict)
 
     def _timed(
-        self, call: Callable[[Any], Any], feed_dict: Any, options: Any, run_metadata: Any
+        self,
+        call: Callable[[Any], Any],
+        fetches: Any,
+        feed_dict: Any,
+        options: Any,
+        run_metadata: Any,
     ) -> Any:
         timeout = timeout_of(options)
         check_metadata(run_metadata)
+        if run_metadata is not None:
+            call = self._recorded(call, fetches, feed_dict, options, run_metadata)
         start = time.perf_counter()
         try:
             return run_within(timeout, call, feed_dict) if timeout else call(feed_dict)
@@ -266,6 +275,27 @@ class BaseSession:
             seconds = time.perf_counter() - start
             EVENTS.run_seconds += seconds
             EVENTS.emit("run", session=self, seconds=seconds)
+
+    def _recorded(
+        self,
+        call: Callable[[Any], Any],
+        fetches: Any,
+        feed_dict: Any,
+        options: Any,
+        run_metadata: Any,
+    ) -> Callable[[Any], Any]:
+        """The call, or one that writes what ``options`` ask for into ``run_metadata``."""
+        from headrace.session.run_trace import Trace, wants_trace
+
+        if getattr(options, "output_partition_graphs", False):
+            run_metadata.partition_graphs.add().CopyFrom(self._graph.as_graph_def())
+        if not wants_trace(options, run_metadata):
+            return call
+        trace = Trace(self._graph, run_metadata)
+        feeds = self._plain_feeds(feed_dict)
+        elements, _ = plan_fetches(self._graph, fetches)
+        keys = [t for t, _ in expand_feeds(self._graph, feeds)] if feeds else []
+        return self._prepare(fetches, feeds, trace.executable(elements, keys))
 
     def _run_any(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         """Structures of any kind."""
@@ -278,7 +308,7 @@ class BaseSession:
             return self._run_new(key, fetches, feed_dict, options, run_metadata)
         EVENTS.runs += 1
         if EVENTS.timing or run_metadata is not options:  # (one of them is given)
-            return self._timed(call, feed_dict, options, run_metadata)
+            return self._timed(call, fetches, feed_dict, options, run_metadata)
         return call(feed_dict)
 
     def _run_new(
@@ -296,7 +326,7 @@ class BaseSession:
             self._remember(key, call)
         EVENTS.runs += 1
         if EVENTS.timing or run_metadata is not options:
-            return self._timed(call, feed_dict, options, run_metadata)
+            return self._timed(call, fetches, feed_dict, options, run_metadata)
         return call(feed_dict)
 
     def _plain_feeds(self, feed_dict: Any) -> dict[Any, Any]:
@@ -405,7 +435,7 @@ class BaseSession:
             EVENTS.runs += 1
             feed_dict = dict(zip(feed_list, args))
             if run_metadata is not options:
-                return self._timed(call, feed_dict, options, run_metadata)
+                return self._timed(call, fetches, feed_dict, options, run_metadata)
             return call(feed_dict)
 
         return callable_
