@@ -382,6 +382,7 @@ _inner(
 )
 #: Namespaces of contrib -> their inner modules, which all lead to the namespace.
 _CONTRIB_INNER = {
+    "image": "python.ops.image_ops",
     "distributions": "",
     "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
     "memory_stats": "python.ops.memory_stats_ops",

@@ -1,9 +1,9 @@
 """``tensorflow.python.client.timeline``: step statistics as JSON for ``chrome://tracing``.
 
-    metadata = tf.RunMetadata()
-    sess.run(fetches, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE),
-             run_metadata=metadata)
-    text = Timeline(metadata.step_stats).generate_chrome_trace_format()
+metadata = tf.RunMetadata()
+sess.run(fetches, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE),
+         run_metadata=metadata)
+text = Timeline(metadata.step_stats).generate_chrome_trace_format()
 """
 
 from __future__ import annotations
@@ -145,9 +145,7 @@ class Timeline:
             op, inputs = _parse_label(node.timeline_label)
         args = {"name": name, "op": op, **{f"input{i}": n for i, n in enumerate(inputs)}}
         start, tid = node.all_start_micros, node.thread_id
-        self._trace.add(
-            "X", "Op", op, pid, tid, start, dur=node.all_end_rel_micros, args=args
-        )
+        self._trace.add("X", "Op", op, pid, tid, start, dur=node.all_end_rel_micros, args=args)
         for given in inputs:
             self._use(given, start, start + node.all_end_rel_micros, pid, tid, show_dataflow)
 
@@ -169,9 +167,7 @@ class Timeline:
         changes: dict[str, list[tuple[int, int, str]]] = {}
         for name, output in self._outputs.items():
             last = output.last_use
-            self._trace.add(
-                "D", "Tensor", name, output.tensors_pid, 0, last, id=output.number
-            )
+            self._trace.add("D", "Tensor", name, output.tensors_pid, 0, last, id=output.number)
             found = changes.setdefault(output.allocator, [])
             found += [(output.made, output.bytes, name), (last, -output.bytes, name)]
         for allocator, found in changes.items():
