@@ -365,6 +365,10 @@ def _arg_text(arg: Arg) -> tuple[str, str]:
 def _plain(value: Any) -> Any:
     if isinstance(value, dtypes.DType):
         return value.name
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, str) and value.startswith("tensor {"):
+        return [int(v) for v in re.findall(r"int_val: (-?[0-9]+)", value)]
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     return pytest.approx(value, rel=1e-6) if isinstance(value, float) else value

@@ -31,7 +31,11 @@ _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
 
 
 class GraphKeys:
-    """Names of the standard collections."""
+    """The names of the standard collections, for ``tf.get_collection``.
+
+    Optimizers train TRAINABLE_VARIABLES, ``tf.global_variables_initializer`` initialises
+    GLOBAL_VARIABLES, layers add to UPDATE_OPS and REGULARIZATION_LOSSES, losses to LOSSES.
+    """
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
@@ -90,6 +94,8 @@ class _ControlDependencies:
 class Graph:
     """A dataflow graph that operations are appended to."""
 
+    #: Holds operations of a GraphDef that a TensorFlow after 1.15 wrote: its ops take more types.
+    _has_later_types = False
     _is_function = False  # the body of a function (core/func_graph.py)
     _effects: Any = None  # the order of its effects (core/effects.py)
     _backward_passes: Any = None  # what tf.gradients recorded (autodiff/backward_record.py)

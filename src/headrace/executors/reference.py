@@ -5,8 +5,6 @@ The living definition that the other executors are tested against.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,15 +30,11 @@ class _Located(Exception):
         self.original = original
 
 
-#: Called with a node, when it began and ended (seconds), and its outputs.
-Observer = Callable[[Node, float, float, list[Any]], None]
-
-
-def make_reference(plan: Plan, options: Options, observe: Observer | None = None) -> Executable:
+def make_reference(plan: Plan, options: Options) -> Executable:
     program = plan.program
 
     def run(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
-        return _Interpreter(program, state, observe).run(feeds)
+        return _Interpreter(program, state).run(feeds)
 
     def locate(error: BaseException) -> tuple[Any, list[Any]] | None:
         return (error.op, error.inputs) if isinstance(error, _Located) else None
@@ -49,9 +43,8 @@ def make_reference(plan: Plan, options: Options, observe: Observer | None = None
 
 
 class _Interpreter:
-    def __init__(self, program: Program, state: State, observe: Observer | None) -> None:
+    def __init__(self, program: Program, state: State) -> None:
         self.program = program
-        self.observe = observe
         self.state = state
         self.rt = RunContext(state)
         self.env: dict[int, Any] = dict(program.constants)
@@ -128,13 +121,9 @@ class _Interpreter:
                 None if i in node.opdef.traits.writes else self.get(v, node)
                 for i, v in enumerate(node.inputs)
             ]
-            start = time.perf_counter() if self.observe is not None else 0.0
             self.compute(node, inputs)
         except Exception as error:
             raise _Located(node.op, inputs, error) from error
-        if self.observe is not None:
-            outputs = [self.env.get(o) for o in node.outputs]
-            self.observe(node, start, time.perf_counter(), outputs)
 
     def compute(self, node: Node, inputs: list[Any]) -> None:
         opdef = node.opdef

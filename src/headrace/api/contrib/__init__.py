@@ -28,6 +28,7 @@ _MODULES = (
     "summary",
     "tensorboard",
     "training",
+    "util",
 )
 
 __getattr__ = module_getattr(
