@@ -31,7 +31,11 @@ _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
 
 
 class GraphKeys:
-    """Names of the standard collections."""
+    """The names of the standard collections, for ``tf.get_collection``.
+
+    Optimizers train TRAINABLE_VARIABLES, ``tf.global_variables_initializer`` initialises
+    GLOBAL_VARIABLES, layers add to UPDATE_OPS and REGULARIZATION_LOSSES, losses to LOSSES.
+    """
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
@@ -90,6 +94,8 @@ class _ControlDependencies:
 class Graph:
     """A dataflow graph that operations are appended to."""
 
+    #: Holds operations of a GraphDef that a TensorFlow after 1.15 wrote: its ops take more types.
+    _has_later_types = False
     _is_function = False  # the body of a function (core/func_graph.py)
     _effects: Any = None  # the order of its effects (core/effects.py)
     _backward_passes: Any = None  # what tf.gradients recorded (autodiff/backward_record.py)
@@ -162,9 +168,6 @@ class Graph:
         op._attrs = attrs
         op._context = context
         op._device = ""
-        if self._device_stack:
-            op._device = self._current_device(op)
-            self._devices.add(op._device)
         op._frames = trace.capture(depth) if depth >= 0 else ()
         if control_inputs is not None:
             op._control_inputs = _without_direct(control_inputs, inputs)
@@ -181,6 +184,11 @@ class Graph:
         if self._gradient_overrides and opdef.name in self._gradient_overrides:
             attrs["_gradient_op_type"] = self._gradient_overrides[opdef.name]
         op._outputs = infer_shapes(op)
+        if self._device_stack:  # device functions may look at the outputs
+            op._device = self._current_device(op)
+            self._devices.add(op._device)
+        if self._colocation_stack:
+            self._colocate(op)
         with self._lock:
             op._id = len(self._ops)
             self._ops.append(op)

@@ -53,7 +53,7 @@ class name_scope:
         if graph._is_eager:
             eager = graph.name_scope(self._name)
             self._entered.append(eager)
-            return eager.__enter__()  # type: ignore[no-any-return]
+            return eager.__enter__()
         if self._values:
             graph = _graph_of(list(self._values), graph)
         default = graph.as_default()
@@ -92,7 +92,6 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 
 def control_dependencies(control_inputs: Any) -> Any:
     """Operations made inside the ``with`` block run after the given ones.
-
 
         with tf.control_dependencies([update]):
             loss = tf.identity(loss)        # computed after update

@@ -29,6 +29,7 @@ class State:
     __slots__ = (
         "__weakref__",
         "groups",
+        "hot",
         "kept",
         "lock",
         "overwrites",
@@ -46,6 +47,8 @@ class State:
         self.settled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        # by step: the work of its runs so far, then whether it is native (native_groups.py)
+        self.hot: dict[int, Any] = {}
         self.lock = threading.RLock()
 
     def need(self, key: str, op: Any) -> Any:

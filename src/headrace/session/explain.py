@@ -10,6 +10,7 @@ from headrace.kernels import accel
 from headrace.kernels.packed_weights import WeightsWay
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
 from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node, Program, walk
@@ -28,6 +29,8 @@ class Step:
     shape: str
     line: str
     depth: int = 0
+    by: str = ""  # "native" or "NumPy or library"
+    why_not_native: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Explanation:
     settled: list[Binding]  # what this session has bound so far
     refused: list[tuple[list[tuple[int, ...]], str]]  # shapes that it could not bind, and why
     kernel_library: str
+    native: str  # the compiler of fused steps, or why there is none
     weights: WeightsWay | None  # how weights of another type than float32 are used, and why
     source: str = field(repr=False, default="")
     times: StepTimes | None = None  # how long each step took, if that was asked for
@@ -89,7 +93,7 @@ def explain(
     program = plan.program
     fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
-    _steps(executable.plan.block, program, steps, 0)
+    _steps(executable.plan.block, program, steps, 0, session._state.hot)
     notes = program.notes
     return Explanation(
         fetches=[_label(e) for e in elements],
@@ -116,6 +120,7 @@ def explain(
         settled=_settled(session, executable.run),
         refused=_refused(session, executable.run),
         kernel_library=accel.status(),
+        native=compiler_status(),
         weights=program.weights_way,
         source=executable.details.source,
         times=times,
@@ -177,21 +182,27 @@ def _flat(block: PlanBlock) -> list[Any]:
     return out
 
 
-def _steps(block: PlanBlock, program: Program, out: list[Step], depth: int) -> None:
+def _steps(
+    block: PlanBlock,
+    program: Program,
+    out: list[Step],
+    depth: int,
+    hot: dict[int, Any],
+) -> None:
     for s in block:
         if isinstance(s, PlanIf):
             tensor = program.values[s.pred].tensor
             name = tensor.name if tensor is not None else "a constant"
             out.append(Step("if", name if s.branch else f"not {name}", "If", "", "", depth))
-            _steps(s.body, program, out, depth + 1)
+            _steps(s.body, program, out, depth + 1, hot)
         elif isinstance(s, PlanWhile):
             out.append(
                 Step(
                     "while", s.loop.op.name, "While", "", trace.user_line(s.loop.op._frames), depth
                 )
             )
-            _steps(s.test, program, out, depth + 1)
-            _steps(s.body, program, out, depth + 1)
+            _steps(s.test, program, out, depth + 1, hot)
+            _steps(s.body, program, out, depth + 1, hot)
         elif isinstance(s, Grouped):
             kind = f"{s.nodes[0].opdef.name} x {len(s.nodes)}"
             names = ", ".join(n.op.name for n in s.nodes)
@@ -199,12 +210,14 @@ def _steps(block: PlanBlock, program: Program, out: list[Step], depth: int) -> N
         elif isinstance(s, Fused):
             last = s.nodes[-1]
             kinds = " + ".join(n.opdef.name for n in s.nodes)
-            out.append(
-                Step("fused", last.op.name, kinds, _shape(program, s.output), _line(last), depth)
-            )
+            why = NO_NATIVE_REDUCTION if s.reduces else reason_fused(s, program, hot)
+            by = OTHERWISE if why else "native"
+            shape = _shape(program, s.output)
+            out.append(Step("fused", last.op.name, kinds, shape, _line(last), depth, by, why))
         else:
             shape = _shape(program, s.outputs[0]) if s.outputs else ""
-            out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth))
+            why = reason_alone(s.opdef.name)
+            out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth, OTHERWISE, why))
 
 
 def _shape(program: Program, value: int) -> str:
@@ -231,6 +244,7 @@ def _text(e: Explanation) -> list[str]:
     lines = [
         f"run({', '.join(e.fetches) or 'nothing'}) fed with {', '.join(e.feeds) or 'nothing'}",
         f"  executor   {e.executor}; large products and updates: {e.kernel_library}",
+        f"  native     {sum(s.by == 'native' for s in e.steps)} step(s); {e.native}",
         f"  graph      {e.ops_in_graph} operations, {e.ops_needed} needed, {e.pruned} pruned",
         f"  rewrites   folded {e.folded}, shared {e.shared}"
         + "".join(f", {k} {v}" for k, v in e.rewrites.items() if k not in _NAMED),
@@ -263,7 +277,10 @@ def _text(e: Explanation) -> list[str]:
         lines.append(
             f"  {i:4d} {pad}{s.op_type:<{width}}  {s.name}  {s.shape}"
             + (f"   <- {s.line}" if s.line else "")
+            + ("   [native]" if s.by == "native" else "")
         )
+        if s.kind == "fused" and s.why_not_native:
+            lines.append(f"       {pad}not native: {s.why_not_native}")
     if e.near_misses:
         lines.append(f"  near misses {len(e.near_misses)}")
     for rule, op, why_not in e.near_misses[:_MISSES_SHOWN]:
@@ -272,4 +289,6 @@ def _text(e: Explanation) -> list[str]:
 
 
 _MISSES_SHOWN = 10
+OTHERWISE = "NumPy or library"
+NO_NATIVE_REDUCTION = "groups that end in a reduction have no native code"
 _NAMED = frozenset(["constant folding", "known shape", "common subexpression"])

@@ -71,7 +71,7 @@ def resource_variables_enabled() -> bool:
 
 
 def no_regularizer(_: Any) -> None:
-    """Stops an outer scope's regularizer."""
+    """As ``regularizer=`` of a variable or scope: none, even if an outer scope has one."""
     return None
 
 

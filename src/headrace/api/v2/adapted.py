@@ -34,7 +34,7 @@ __all__ = ["Variable"]
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor with the given value."""
+    """A tensor with the given value; ``shape`` reshapes it or repeats a single number."""
     if isinstance(value, Tensor):
         return convert.convert_to_tensor(value, dtype)
     return basic.constant(value, dtype, shape, name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.tensor import Operation, Tensor
 from headrace.data.api import structure
 from headrace.data.api.dataset import DatasetV2
@@ -26,7 +27,13 @@ __all__ = [
 
 
 class DatasetV1(DatasetV2):
-    """A dataset with TensorFlow 1's methods."""
+    """A sequence of elements with TF 1's methods: iterators for sessions come from it.
+
+        dataset = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(1000).batch(32)
+        x, y = dataset.make_one_shot_iterator().get_next()
+
+    At the end a run that reads ``x`` raises ``tf.errors.OutOfRangeError``.
+    """
 
     _own_seeds = True
     _keeps_cardinality = False
@@ -102,7 +109,7 @@ class DatasetV1(DatasetV2):
         prepared = self._prepared()
         spec = self.element_spec
         resource = new_resource(spec, shared_name)
-        initializer = apply_op("MakeIterator", prepared._variant_tensor, resource)
+        initializer = apply_operation(lookup("MakeIterator"), prepared._variant_tensor, resource)
         return IteratorV1._of(resource, initializer, spec)
 
     # older names --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor, make_const
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import get_default_graph
@@ -126,11 +126,11 @@ def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors, as a list of vectors."""
-    return apply(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply_list(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The number of elements."""
+    """The number of elements as a scalar (int32, or ``out_type``); of a known shape a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         dims = apply_op("Cast", sparse, DstT=out_type)
@@ -148,7 +148,7 @@ def size_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions."""
+    """The number of dimensions as an int32 scalar; of a known rank it is a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         return size(sparse, name=name)
@@ -442,7 +442,7 @@ def conjugate_transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Exchange the last two dimensions."""
+    """The last two dimensions exchanged; leading ones are a batch."""
     with name_scope(name, values=[a]):
         a = convert_to_tensor(a, name="a")
         n = a._rank()

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import convert, dtypes, infer, shape_fns, shapes
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_list, apply_operation
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, bind_kernel, define
 from headrace.core.shapes import show, to_plain
@@ -110,7 +110,14 @@ infer.kernel_binder = _bind
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value is given with every run."""
+    """A tensor whose value is given with every run, in ``feed_dict``.
+
+    ``shape`` may have None where sizes vary; without a shape anything may be fed. Running what
+    depends on a placeholder without feeding it is an InvalidArgumentError.
+
+        x = tf.placeholder(tf.float32, [None, 784])
+        sess.run(y, {x: batch})
+    """
     if get_default_graph()._is_eager:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
@@ -202,7 +209,7 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     """Each tensor of a list unchanged, as one operation."""
-    return apply(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
+    return apply_list(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
@@ -216,4 +223,4 @@ def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> 
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; useful to hang control dependencies on."""
-    return apply(NO_OP, name=name)  # type: ignore[no-any-return]
+    return apply_operation(NO_OP, name=name)  # type: ignore[no-any-return]

@@ -250,7 +250,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 def _cast_tensor(x: Tensor, target: DType, name: str | None) -> Tensor:
     if x._dtype._base is target:
         return x
-    return apply(CAST, x, DstT=target, name=name)  # type: ignore[no-any-return]
+    return apply(CAST, x, DstT=target, name=name)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
@@ -302,12 +302,15 @@ def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
-    """The same bytes read as another type."""
+    """The same bytes read as another type.
+
+    To a type of half the size a last dimension of 2 appears, to one of twice the size it goes.
+    """
     return apply(BITCAST, input, type=type, name=name)
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Any:
-    """A complex tensor from two real ones."""
+    """A complex tensor from its real and imaginary parts, float32 or float64."""
     real = convert_to_tensor(real, name="real")
     imag = convert_to_tensor(imag, name="imag")
     both = (real.dtype.base_dtype, imag.dtype.base_dtype)
@@ -327,7 +330,7 @@ def real(input: Any, name: str | None = None) -> Any:
 
 
 def imag(input: Any, name: str | None = None) -> Any:
-    """The imaginary part; zeros for a real tensor."""
+    """The imaginary part of a complex tensor; zeros for a real tensor."""
     x = convert_to_tensor(input, name="input")
     if x.dtype.is_complex:
         return apply(IMAG, x, Tout=gu.real_dtype(x), name=name)

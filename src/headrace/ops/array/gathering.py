@@ -460,7 +460,7 @@ INVERT_PERMUTATION = define(
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """``y[x[i]] = i``."""
+    """The inverse of a permutation of 0 … n - 1: ``y[x[i]] = i``."""
     return apply(INVERT_PERMUTATION, x, name=name)  # type: ignore[no-any-return]
 
 
@@ -487,7 +487,10 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
-    """The slices whose mask is True, in order."""
+    """The slices whose mask is True, in order: [n, ...] with a mask [n] gives [k, ...].
+
+    ``mask`` may have several dimensions; its shape must be that of ``tensor`` from ``axis`` on.
+    """
     with name_scope(name, "boolean_mask", [tensor, mask]):
         tensor, mask = (
             convert_to_tensor(tensor, name="tensor"),

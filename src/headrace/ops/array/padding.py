@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import define
+from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -128,7 +128,10 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Repeat single elements, as ``numpy.repeat``."""
+    """Each element repeated, as ``numpy.repeat``; without ``axis`` of the flattened tensor.
+
+    ``repeats`` is one number or one per element: ``tf.repeat([3, 4], [2, 1])`` is [3, 3, 4].
+    """
     if axis is None:
         input = apply_op("Reshape", input, const([-1]))
         axis = 0
@@ -237,7 +240,7 @@ def _inner(op: Operation, grad: Any) -> Tensor:
     if value is not None:
         begin: Any = const(value[:, 0], paddings._dtype)
     else:
-        begin = apply_op("Unpack", paddings, num=2, axis=1)[0]
+        begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
     return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))  # type: ignore[no-any-return]
 
 

@@ -398,7 +398,7 @@ def histogram_fixed_width_bins(
         bins = convert.convert(nbins, dtypes.int32, "nbins")
         scaled = apply_op("RealDiv", x - ends[0], ends[1] - ends[0])
         index = apply_op("Floor", apply_op("Cast", bins, DstT=kind) * scaled)
-        top = apply_op("Cast", bins - 1, DstT=kind)  # type: ignore[operator]
+        top = apply_op("Cast", bins - 1, DstT=kind)
         inside = apply_op("Minimum", apply_op("Maximum", index, apply_op("ZerosLike", index)), top)
         return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype), name="Reshape_1")
 
@@ -409,7 +409,7 @@ def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Any:
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Any:
-    """The cross product over the last axis."""
+    """The cross product of vectors of three elements along the last dimension."""
     return apply(CROSS, a, b, name=name)
 
 
@@ -421,7 +421,10 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Any:
-    """Row: true class, column: predicted class."""
+    """How often each class (row) was predicted as each class (column).
+
+    Without ``num_classes`` it is one more than the largest number that occurs.
+    """
     return confusion_matrix_v2(labels, predictions, num_classes, weights, dtype, name)
 
 

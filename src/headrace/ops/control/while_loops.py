@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes, nest, shapes, specs
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
@@ -38,7 +38,15 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Repeat ``body`` while ``cond`` is true."""
+    """Repeat ``body`` while ``cond`` is true; gives the last values of ``loop_vars``.
+
+    Both take the loop variables as arguments; ``body`` returns their next values, in the same
+    structure. A shape that changes from round to round needs ``shape_invariants``.
+
+        i, total = tf.while_loop(lambda i, s: i < 10, lambda i, s: (i + 1, s + i), [0, 0])
+
+    Rounds run one after the other: ``parallel_iterations`` and ``swap_memory`` change nothing.
+    """
     if not callable(cond):
         raise TypeError("cond must be callable.")
     if not callable(body):
@@ -138,7 +146,7 @@ def _build_loop(
     _open_regions(graph, context)
     context.Enter()
     try:
-        merges = [apply(MERGE, [e, e], name="Merge")[0] for e in enters]
+        merges = [apply_many(MERGE, [e, e], name="Merge")[0] for e in enters]
         context.pivot = merges[0]._op
         merged = _repack(variables, flat, merges)
         test = convert_to_tensor(cond(*merged), dtypes.bool)
@@ -148,7 +156,7 @@ def _build_loop(
                 f"The condition of tf.while_loop must be a scalar, not of shape {test.shape}"
             )
         loop_cond = apply(LOOP_COND, test, name="LoopCond")
-        switches = [apply(SWITCH, m, loop_cond, name="Switch") for m in merges]
+        switches = [apply_many(SWITCH, m, loop_cond, name="Switch") for m in merges]
         inside = [identity(s[1]) for s in switches]
         context.pivot = inside[0]._op
         packed = _repack(variables, flat, inside)

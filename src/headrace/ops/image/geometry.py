@@ -60,12 +60,12 @@ def _flip(image: Any, axis: int, scope: str) -> Tensor:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Mirrored, left and right exchanged."""
+    """Pictures mirrored, left and right exchanged; [height, width, c] or a batch of them."""
     return _flip(image, 1, "flip_left_right")
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Upside down."""
+    """Pictures upside down; [height, width, channels] or a batch of them."""
     return _flip(image, 0, "flip_up_down")
 
 
@@ -100,7 +100,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """Rows and columns exchanged."""
+    """Rows and columns of pictures exchanged: [height, width, c] to [width, height, c]."""
     with name_scope(name, "transpose", [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
         dims = image._rank()
@@ -132,7 +132,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
             [None, None, image._shape[-1] if image._shape else None]
             if first == 0
             else [image._shape[0], None, None, image._shape[-1]]
-        )  # type: ignore[index]
+        )
         return out
 
 
@@ -186,7 +186,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         size = stack([*([-1] if dims == 4 else []), *sizes, -1])
         out = slice_op(image, begin, size)
         known = [None if _is_tensor(s) else s for s in sizes]
-        out.set_shape([*image._shape[: dims - 3], *known, image._shape[-1]])  # type: ignore[index]
+        out.set_shape([*image._shape[: dims - 3], *known, image._shape[-1]])
         return out
 
 

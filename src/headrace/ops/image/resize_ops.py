@@ -239,7 +239,7 @@ def resize_nearest_neighbor(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """The nearest pixel; the images' type."""
+    """Pictures [batch, height, width, c] resized by the nearest pixel; the type stays."""
     return apply(  # type: ignore[no-any-return]
         RESIZE_NEAREST_NEIGHBOR,
         images,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_operation
 from headrace.core.graph import GraphKeys
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -130,13 +130,13 @@ MATCHING_FILES = define(
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """The contents of a file."""
+    """The whole contents of a file, as a string tensor; the file is read in every run."""
     return apply(READ_FILE, filename, name=name)  # type: ignore[no-any-return]
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
     """Writes a file, making its folder if it is not there."""
-    return apply(WRITE_FILE, filename, contents, name=name)
+    return apply_operation(WRITE_FILE, filename, contents, name=name)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:

@@ -529,7 +529,7 @@ def floor_div(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
-    """Integer division toward zero."""
+    """``x / y`` of integers without its fraction: -7 by 2 is -3 (``floordiv``: -4)."""
     return apply(TRUNCATE_DIV, x, y, name=name)
 
 
@@ -542,12 +542,12 @@ mod = floormod
 
 
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
-    """The remainder with the sign of x, as C's ``%``."""
+    """The remainder of ``truncatediv``, with the sign of ``x``: -7 by 2 leaves -1."""
     return apply(TRUNCATE_MOD, x, y, name=name)
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y, and 0 where y is 0."""
+    """``x / y``, and 0 where ``y`` is 0; gradients are 0 there too."""
     with name_scope(name, "div_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, dtype=x.dtype.base_dtype, name="y")
@@ -566,12 +566,12 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y, and 0 where x is 0."""
+    """``x / y``, and 0 where ``x`` is 0, even if ``y`` is 0 too."""
     return apply(XDIVY, x, y, name=name)
 
 
 def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
-    """x * log(y), and 0 where x is 0."""
+    """``x * log(y)``, and 0 where ``x`` is 0, even if ``y`` is 0 too."""
     return apply(XLOGY, x, y, name=name)
 
 
@@ -594,12 +594,12 @@ def minimum(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
-    """(x - y)^2."""
+    """``(x - y) * (x - y)`` element by element, broadcast."""
     return apply(SQUARED_DIFFERENCE, x, y, name=name)
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Any:
-    """The angle of the point (x, y)."""
+    """The angle of the point (x, y) in (-π, π]; ``y`` comes first."""
     return apply(ATAN2, y, x, name=name)
 
 

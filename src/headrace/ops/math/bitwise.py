@@ -100,7 +100,7 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def right_shift(x: Any, y: Any, name: str | None = None) -> Any:
-    """Keeps the sign of signed integers."""
+    """The bits of ``x`` moved ``y`` places towards the low end; signed integers keep their sign."""
     return apply(RIGHT_SHIFT, x, y, name=name)
 
 

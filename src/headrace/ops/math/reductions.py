@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.dtypes import as_dtype, bfloat16, int32, int64, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -63,6 +63,7 @@ def _reduced(c: Inference) -> list[Shape]:
 
 
 def _without_axis(c: Inference) -> list[Shape]:
+    c.require_rank(1, 0)
     shape, axis = c.shape(0), c.value(1)
     if shape is None:
         return [None]
@@ -187,7 +188,7 @@ def _product_of_others_nd(x: Tensor, axes: Tensor) -> Any:
     """Several axes: brought to the front and joined to one."""
     rank = apply_op("Rank", x)
     gone = _counted_from_front(axes, rank)
-    stay = apply_op("ListDiff", apply_op("Range", 0, rank, 1), gone)[0]
+    stay = apply_many(lookup("ListDiff"), apply_op("Range", 0, rank, 1), gone)[0]
     order = apply_op("ConcatV2", [gone, stay], 0)
     moved = apply_op("Transpose", x, order)
     sizes = [
@@ -203,7 +204,7 @@ def _product_of_others_nd(x: Tensor, axes: Tensor) -> Any:
 
 def _euclidean_norm_grad(op: Operation, g: Any) -> list[Any]:
     y = _for_broadcast(op, op._outputs[0])
-    return [op._inputs[0] * apply_op("RealDiv", _for_broadcast(op, g), y), None]  # type: ignore[operator]
+    return [op._inputs[0] * apply_op("RealDiv", _for_broadcast(op, g), y), None]
 
 
 def _cumsum_grad(op: Operation, g: Any) -> list[Any]:
@@ -370,7 +371,13 @@ def reduce_sum(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
-    """The sum over some axes, or over all."""
+    """The sum along ``axis``: one dimension, a list of them, or None for all.
+
+    Summed dimensions go unless ``keepdims``, which leaves them with size 1. ``reduction_indices``
+    and ``keep_dims`` are the old names of ``axis`` and ``keepdims``.
+
+        tf.reduce_sum([[1, 2], [3, 4]], axis=0)     # [4, 6]
+    """
     return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -474,7 +481,7 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
-    """log(sum(exp(x))), without overflow."""
+    """``log(sum(exp(x)))`` along ``axis`` (None: of all), without overflow."""
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     given = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     keep = False if given is None else given
@@ -483,7 +490,7 @@ def reduce_logsumexp(
         raw = reduce_max(x, axis, True)
         finite = apply_op("SelectV2", apply_op("IsFinite", raw), raw, apply_op("ZerosLike", raw))
         top = apply_op("StopGradient", finite)
-        out = apply_op("Log", reduce_sum(apply_op("Exp", x - top), axis, keep))  # type: ignore[operator]
+        out = apply_op("Log", reduce_sum(apply_op("Exp", x - top), axis, keep))
         if not keep:
             top = apply_op("Reshape", top, shape_tensor(out))
         return apply_op("Add", out, top)
@@ -600,7 +607,10 @@ def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
-    """Running sums along an axis."""
+    """Running sums along ``axis``: [a, b, c] to [a, a + b, a + b + c].
+
+    ``exclusive`` leaves the element itself out ([0, a, a + b]), ``reverse`` begins at the end.
+    """
     return apply(CUMSUM, x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 

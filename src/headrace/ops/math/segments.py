@@ -562,7 +562,12 @@ for _name, _scale in (("SparseSegmentMean", "mean"), ("SparseSegmentSqrtN", "sqr
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-    """Sums of rows with equal, sorted ids."""
+    """Sums of rows with equal ids: row i of the result is the sum of rows with id i.
+
+    ``segment_ids`` is sorted and has one id per row; ids that are missing give 0.
+
+        tf.segment_sum([[1, 2], [3, 4], [5, 6]], [0, 0, 1])     # [[4, 6], [5, 6]]
+    """
     return apply(SEGMENT_SUM, data, segment_ids, name=name)
 
 

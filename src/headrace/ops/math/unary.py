@@ -394,7 +394,7 @@ def tanh(x: Any, name: str | None = None) -> Any:
 
 
 def sigmoid(x: Any, name: str | None = None) -> Any:
-    """1 / (1 + exp(-x))."""
+    """``1 / (1 + exp(-x))`` element by element, between 0 and 1."""
     return apply(SIGMOID, x, name=name)
 
 
@@ -427,7 +427,7 @@ def round(x: Any, name: str | None = None) -> Any:
 
 
 def rsqrt(x: Any, name: str | None = None) -> Any:
-    """1 / sqrt(x)."""
+    """``1 / sqrt(x)`` element by element."""
     return apply(RSQRT, x, name=name)
 
 

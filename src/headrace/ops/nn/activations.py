@@ -389,12 +389,12 @@ LOG_SOFTMAX = define(
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """max(features, 0)."""
+    """``max(features, 0)`` element by element; the gradient at 0 is 0."""
     return apply(RELU, features, name=name)  # type: ignore[no-any-return]
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
-    """min(max(features, 0), 6)."""
+    """``min(max(features, 0), 6)`` element by element."""
     return apply(RELU6, features, name=name)  # type: ignore[no-any-return]
 
 
@@ -448,7 +448,7 @@ def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
 
 
 def swish(features: Any) -> Tensor:
-    """x * sigmoid(x)."""
+    """``features * sigmoid(features)`` element by element."""
     features = convert_to_tensor(features, name="features")
     count_more(features._op.graph, 2)  # TF has a gradient of its own for it, with identities around
     product = mul(features, apply_op("Sigmoid", features))

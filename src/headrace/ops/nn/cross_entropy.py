@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply, apply_op, named_result
+from headrace.core.build import apply, apply_many, apply_op, named_result
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
@@ -403,7 +403,10 @@ BIAS_ADD_GRAD = define(
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds a vector to the channels of ``value``."""
+    """``bias`` [channels] added to the channels of ``value``.
+
+    Channels are the last dimension, or the second with ``data_format="NCHW"``.
+    """
     if data_format is None or (data_format[0] == "N" and data_format[-1] == "C"):
         data_format = "NHWC"
     elif data_format.startswith("NC"):
@@ -427,21 +430,21 @@ def _matmul(x: Any, weights: Any) -> Any:
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """matmul(x, weights) + biases."""
+    """``matmul(x, weights) + biases``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
         return bias_add(_matmul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """relu(matmul(x, weights) + biases)."""
+    """``relu(matmul(x, weights) + biases)``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
         return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)  # type: ignore[no-any-return]
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """sum(t ** 2) / 2."""
+    """``sum(t ** 2) / 2`` as a scalar: the usual weight decay term."""
     return apply_op("L2Loss", t, name=name)  # type: ignore[no-any-return]
 
 
@@ -517,12 +520,12 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         and len(logits._shape) == len(labels._shape) == 2
     ):
         count_more(logits._op.graph, _XENT_OPS - 1)
-        cost: Tensor = apply(XENT, logits, labels, name=name)[0]
+        cost: Tensor = apply_many(XENT, logits, labels, name=name)[0]
         cost._op.__dict__["_reshaped_in_tf"] = True
         return named_result(cost, f"{name.rstrip('/')}/Reshape_2/")
     before = ops_counted(logits._op.graph)
     outer = _outer_shape(logits)
-    cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
+    cost = apply_many(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
     result = reshape(cost, outer)
     count_as(logits._op.graph, before, _XENT_OPS)
     if logits._shape is not None:
@@ -557,7 +560,7 @@ def sparse_softmax_cross_entropy_with_logits(
         _check_sparse_shapes(labels, logits)
         if logits._shape is not None and len(logits._shape) == 2:
             count_more(logits._op.graph, 1)  # the labels' shape
-            cost = apply(SPARSE_XENT, precise, labels, name=name)[0]
+            cost = apply_many(SPARSE_XENT, precise, labels, name=name)[0]
         else:
             before = ops_counted(logits._op.graph)
             cost = _flat_sparse_xent(precise, labels, name)
@@ -591,7 +594,7 @@ def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> None:
 
 def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tensor:
     shape = shape_of(labels)
-    cost = apply(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
+    cost = apply_many(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
     result = reshape(cost, shape)
     result.set_shape(labels._shape)
     return result

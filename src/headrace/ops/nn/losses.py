@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Tensor
@@ -58,7 +59,11 @@ __all__ = [
 
 
 class Reduction:
-    """How a loss per element becomes one number."""
+    """How losses per element become one number.
+
+    The default SUM_BY_NONZERO_WEIGHTS divides the sum by the number of elements whose weight is not
+    0; NONE keeps every element.
+    """
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -105,14 +110,14 @@ def get_regularization_loss(
     """The sum of the regularization losses; 0.0 without any."""
     losses = get_regularization_losses(scope)
     if losses:
-        return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
+        return apply_op("AddN", losses, name=name)
     return convert_to_tensor(0.0)
 
 
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all losses of the graph."""
+    """The sum of the graph's losses and, unless switched off, its regularization losses."""
     losses = get_losses(scope=scope)
     if add_regularization_losses:
         losses = losses + get_regularization_losses(scope=scope)
@@ -121,7 +126,7 @@ def get_total_loss(
             "inputs must be a list of at least one Tensor/IndexedSlices with the same "
             "dtype and shape"
         )
-    return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
+    return apply_op("AddN", losses, name=name)
 
 
 # weights ----------------------------------------------------------------------------------------
@@ -165,8 +170,8 @@ def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Any:
     )
     valid = apply_op("LogicalAnd", same_length, apply_op("All", equal, [0], keep_dims=False))
     data = [_NOT_BROADCASTABLE, "weights.shape=", shape_of(weights), "values.shape=", shape]
-    return apply_op(
-        "Assert",
+    return apply_operation(
+        lookup("Assert"),
         valid,
         [convert_to_tensor(d) for d in data],
         summarize=3,
@@ -211,7 +216,7 @@ def _all_but_first(x: Tensor) -> Any:
 
 
 def _safe_mean(losses: Tensor, count: Tensor) -> Tensor:
-    return apply_op("DivNoNan", reduce_sum(losses), count, name="value")  # type: ignore[no-any-return]
+    return apply_op("DivNoNan", reduce_sum(losses), count, name="value")
 
 
 def compute_weighted_loss(
@@ -292,7 +297,7 @@ def absolute_difference(
     loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """|predictions - labels|."""
+    """The loss ``|predictions - labels|``, weighted, reduced and added to LOSSES."""
     _pair(labels, predictions)
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)
@@ -308,7 +313,10 @@ def mean_squared_error(
     loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """(predictions - labels) ** 2."""
+    """The loss ``(predictions - labels) ** 2``, weighted, reduced and added to LOSSES.
+
+    ``weights`` is a scalar or broadcast to the labels; 0 leaves an element out of the mean.
+    """
     _pair(labels, predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)

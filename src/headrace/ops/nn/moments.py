@@ -48,7 +48,10 @@ def moments(
     keep_dims: Any = None,
     keepdims: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance over the axes."""
+    """Mean and variance over ``axes``: ``moments(x, [0])`` per column, ``[0, 1, 2]`` per channel.
+
+    The variance is divided by n. ``shift`` is not used, as in TensorFlow.
+    """
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "moments", [x]):
         x = convert_to_tensor(x)
@@ -90,7 +93,10 @@ def weighted_moments(
     keep_dims: Any = None,
     keepdims: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance with a weight per element."""
+    """Mean and variance over ``axes`` with a weight per element.
+
+    ``frequency_weights`` is broadcast against ``x``.
+    """
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "weighted_moments", [x, frequency_weights]):
         x = convert_to_tensor(x, name="x")
@@ -142,7 +148,7 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
     if x._shape is not None and all(x._shape[d] is not None for d in axes):
         return scalar_const(math.prod(x._shape[d] or 0 for d in axes), x)
     dims = apply_op("GatherV2", cast(shape_of(x), x._dtype), np.array(axes, np.int32), 0)
-    return apply_op("Prod", dims, [0], keep_dims=False, name="count")  # type: ignore[no-any-return]
+    return apply_op("Prod", dims, [0], keep_dims=False, name="count")
 
 
 def sufficient_statistics_v2(

@@ -59,7 +59,7 @@ def _pool_nd(
     name: str | None,
 ) -> Tensor:
     at = 1 if data_format.startswith("NC") else n + 1
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         opdef,
         x,
         ksize=sequence_of(ksize, n, at, "ksize"),
@@ -79,7 +79,11 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The largest element of each window."""
+    """The largest element of each window of a batch of pictures.
+
+    ``ksize`` and ``strides`` are [1, height, width, 1] for NHWC. Padding "SAME" gives ceil(size /
+    stride), "VALID" only windows that lie inside.
+    """
     value = deprecated("input", input, "value", value)
     return _pool_nd(MAX_POOL, 2, value, ksize, strides, padding, data_format or "NHWC", name)
 
@@ -224,7 +228,7 @@ def max_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """1-D, 2-D or 3-D by the rank of the input."""
+    """The largest element of each window: 1-D, 2-D or 3-D by the rank of the input."""
     function, input = _by_rank((max_pool1d, max_pool, max_pool3d), input, data_format)
     return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
 
@@ -363,7 +367,7 @@ def _dilated_pool(
         margins = apply_op("ConcatV2", [np.zeros((1, 2), np.int32), margins], 0)
     part = apply_op("SpaceToBatchND", x, block, margins)
     result = function(part, list(window_shape), 1, "VALID", data_format)
-    return apply_op("BatchToSpaceND", result, block, margins)  # type: ignore[no-any-return]
+    return apply_op("BatchToSpaceND", result, block, margins)
 
 
 def pool_v2(
