@@ -103,6 +103,7 @@ def _row(repository: Repository, program: Program, outcomes: dict[str, Outcome])
             "seconds": round(o.seconds, 2),
             "runs": o.runs,
             "run_seconds": round(o.run_seconds, 3),
+            "cpu_seconds": round(o.cpu_seconds, 2),
             "reason": o.reason() if o.exit_code else "",
         }
     if len(outcomes) == 2:
@@ -114,12 +115,12 @@ def _row(repository: Repository, program: Program, outcomes: dict[str, Outcome])
 def format_table(rows: list[dict]) -> str:
     """The rows as a Markdown table."""
     lines = [
-        "| program | TF 1.15 | Headrace | output | wall s, TF / Headrace | in run s, both |",
-        "|---|---|---|---|---|---|",
+        "| program | TF 1.15 | Headrace | output | wall s, TF / Headrace | CPU s | in run s |",
+        "|---|---|---|---|---|---|---|",
     ]
     for repository in dict.fromkeys(r["repository"] for r in rows):
         mine = [r for r in rows if r["repository"] == repository]
-        lines.append(f"| **{repository}** `{mine[0]['commit'][:10]}` | | | | | |")
+        lines.append(f"| **{repository}** `{mine[0]['commit'][:10]}` | | | | | | |")
         lines += [_line(r) for r in mine]
     return "\n".join(lines)
 
@@ -130,7 +131,7 @@ def _line(row: dict) -> str:
     short = " (shortened)" if row["shortened"] else ""
     cells = [f"{row['path']}{arguments}{short}", a["result"] if a else "", _ending(b)]
     cells.append(row.get("output", ""))
-    for key in ("seconds", "run_seconds"):
+    for key in ("seconds", "cpu_seconds", "run_seconds"):
         cells.append(f"{a[key]:.2f} / {b[key]:.2f}" if a else f"{b[key]:.2f}")
     return "| " + " | ".join(cells) + " |"
 

@@ -6,6 +6,7 @@ import gzip
 import pickle
 import random
 import struct
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +36,14 @@ _WORDS = [
 
 
 def make_data(kind: str, where: Path) -> None:
-    """Write data of `kind` (a key of :data:`MAKERS`) to the folder or file `where`."""
-    MAKERS[kind](where)
+    """Write data of `kind` (a key of :data:`MAKERS`) to the folder or file `where`, whole or not at
+    all.
+    """
+    where.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=where.parent) as made:
+        target = Path(made, where.name)
+        MAKERS[kind](target)
+        target.rename(where)
 
 
 def _digits(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

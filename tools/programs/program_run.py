@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -69,6 +70,7 @@ class Outcome:
     seconds: float
     run_seconds: float
     runs: int
+    cpu_seconds: float
     stdout: str = field(repr=False)
     stderr: str = field(repr=False)
 
@@ -118,12 +120,12 @@ def run_program(
         os.environ,
         PYTHONPATH=os.pathsep.join(paths),
         PROGRAM_TIMES=str(times),
-        MPLBACKEND="Agg",
+        MPLBACKEND="template",
         TF_CPP_MIN_LOG_LEVEL="2",
         PYTHONHASHSEED="0",
         PYTHONWARNINGS="ignore",
     )
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), _children_cpu()
     process = subprocess.Popen(
         [*engine.command, str(copy / program.path), *program.args],
         cwd=folder,
@@ -144,7 +146,14 @@ def run_program(
         code = None
     seconds = time.perf_counter() - began
     in_run = json.loads(times.read_text()) if times.exists() else {"seconds": 0.0, "runs": 0}
-    return Outcome(code, seconds, in_run["seconds"], in_run["runs"], out, err)
+    cpu = _children_cpu() - cpu
+    return Outcome(code, seconds, in_run["seconds"], in_run["runs"], cpu, out, err)
+
+
+def _children_cpu() -> float:
+    """Processor time of the finished child processes: what a busy machine does not change much."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _edit(file: Path, pattern: str, replacement: str) -> None:

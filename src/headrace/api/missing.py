@@ -64,6 +64,8 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
         head = f"tf.{full} is part of TensorFlow 1.15, but Headrace does not have it yet"
     elif full.startswith("contrib."):
         head = f"tf.{full}: Headrace does not have this part of tf.contrib"
+    elif full.startswith("python."):
+        head = f"Headrace does not have tensorflow.{full}, a path inside of TensorFlow"
     else:
         head = f"TensorFlow 1.15 has no tf.{full}, and neither has Headrace"
     near = difflib.get_close_matches(name, [n for n in available if not n.startswith("_")], 3, 0.7)

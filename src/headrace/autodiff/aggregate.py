@@ -63,7 +63,7 @@ def _common_index(g: IndexedSlices, grads: list[IndexedSlices]) -> Tensor:
         return g.indices
     if g.indices.dtype is dtypes.int64:
         return g.indices
-    return apply_op("Cast", g.indices, DstT=dtypes.int64)  # type: ignore[no-any-return]
+    return apply_op("Cast", g.indices, DstT=dtypes.int64)
 
 
 def as_dense(grad: Grad) -> Tensor:
@@ -99,8 +99,8 @@ def zeros_like(tensor: Tensor) -> Tensor:
     shape = known(tensor._shape)
     size = num_elements(tensor._shape)
     if shape is not None and size is not None:
-        return apply_op("Fill", list(shape) if shape else no_dims(), _zero(tensor))  # type: ignore[no-any-return]
-    return apply_op("ZerosLike", tensor)  # type: ignore[no-any-return]
+        return apply_op("Fill", list(shape) if shape else no_dims(), _zero(tensor))
+    return apply_op("ZerosLike", tensor)
 
 
 def no_dims() -> Any:

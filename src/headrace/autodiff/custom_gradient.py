@@ -10,9 +10,10 @@ from typing import Any
 from headrace.autodiff.aggregate import as_dense
 from headrace.autodiff.registry import RegisterGradient
 from headrace.core import nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.tapes import ACTIVE, TAPES
 from headrace.core.tensor import Operation, Tensor
 
@@ -81,7 +82,7 @@ def _decorated(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
     RegisterGradient(name)(gradient)
     with graph.gradient_override_map({"IdentityN": name}):
-        wrapped = apply_op("IdentityN", [*outputs, *inputs, *sources])
+        wrapped = apply_list(lookup("IdentityN"), [*outputs, *inputs, *sources])
     flat_result = wrapped[:count]
     if nest.is_sequence(result):
         return nest.pack_sequence_as(result, flat_result)

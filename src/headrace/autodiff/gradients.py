@@ -186,7 +186,7 @@ def _as_source(x: Any) -> Tensor:
 
 def _dense_source(x: Tensor) -> Tensor:
     if x._dtype is dtypes.resource:
-        return apply_op("ReadVariableOp", x, dtype=x._op._attrs["dtype"])  # type: ignore[no-any-return]
+        return apply_op("ReadVariableOp", x, dtype=x._op._attrs["dtype"])
     return x
 
 
@@ -615,7 +615,7 @@ def hessians(
             gate_gradients=gate_gradients,
             aggregation_method=aggregation_method,
         )
-        return as_dense(found[0])  # type: ignore[no-any-return]
+        return as_dense(found[0])
 
     return [_hessian(derive(ys, x), x, derive) for x in _as_list(xs)]
 

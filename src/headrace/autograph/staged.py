@@ -61,7 +61,7 @@ def condition(value: Tensor, what: str) -> Tensor:
         raise ValueError(
             f"condition of {what} expected to be `tf.bool` scalar, got {value}; {hint}"
         )
-    return apply_op("Reshape", value, constant([], dtypes.int32))  # type: ignore[no-any-return]
+    return apply_op("Reshape", value, constant([], dtypes.int32))
 
 
 class _Scratch(FuncGraph):
@@ -141,7 +141,7 @@ def _dtype(value: Any) -> Any:
 
 def _of_plain(value: Any) -> Tensor:
     with _Scratch().as_default():
-        return convert_to_tensor(value)  # type: ignore[no-any-return]
+        return convert_to_tensor(value)
 
 
 # loops ------------------------------------------------------------------------------------------

@@ -270,5 +270,5 @@ def _sliced_shape(op: Operation) -> Shape:
         return None
     if a["shrink_axis_mask"] or a["ellipsis_mask"] or a["new_axis_mask"]:
         return None
-    begin, end, step = (int(b.reshape(-1)[0]) for b in bounds)  # type: ignore[union-attr]
+    begin, end, step = (int(b.reshape(-1)[0]) for b in bounds)
     return source[slice(None if a["begin_mask"] else begin, None if a["end_mask"] else end, step)]

@@ -67,10 +67,10 @@ class EagerTensor(Tensor):
     _value_index = 0
     _name = None
 
-    op = _undefined("op")  # type: ignore[assignment]
-    graph = _undefined("graph")  # type: ignore[assignment]
-    name = _undefined("name")  # type: ignore[assignment]
-    value_index = _undefined("value_index")  # type: ignore[assignment]
+    op = _undefined("op")
+    graph = _undefined("graph")
+    name = _undefined("name")
+    value_index = _undefined("value_index")
 
     def __init__(self, value: Any, dtype: DType) -> None:
         self._static = value
@@ -78,7 +78,7 @@ class EagerTensor(Tensor):
 
     # what is known ------------------------------------------------------------------------------
     @property
-    def _shape(self) -> Shape:  # type: ignore[override]
+    def _shape(self) -> Shape:
         return self._static.shape  # type: ignore[no-any-return]
 
     @_shape.setter
@@ -179,7 +179,7 @@ class EagerTensor(Tensor):
     def __iter__(self) -> Iterator[Any]:
         if not self._static.ndim:
             raise TypeError("Cannot iterate over a scalar tensor.")
-        return (self[i] for i in range(len(self._static)))  # type: ignore[index]
+        return (self[i] for i in range(len(self._static)))
 
     def __format__(self, spec: str) -> str:
         return format(self._numpy(), spec)

@@ -21,8 +21,9 @@ import numpy as np
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_operation
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import TensorShape, as_shape, compatible, to_plain
 from headrace.core.tapes import ACTIVE, variable_accessed
@@ -139,10 +140,10 @@ class EagerVariable(ResourceVariable):
         if ACTIVE[0]:
             variable_accessed(self)
         if not get_default_graph()._is_eager:
-            return apply(_READ, self._handle, dtype=self._dtype)  # type: ignore[no-any-return]
+            return apply(_READ, self._handle, dtype=self._dtype)
         value = STATE.values.get(self._key)
         if value is None:
-            return apply(_READ, self._handle, dtype=self._dtype)  # type: ignore[no-any-return]
+            return apply(_READ, self._handle, dtype=self._dtype)
         out = wrap(value, self._dtype)
         if ACTIVE[0]:
             record(_READ, {"dtype": self._dtype}, (self._handle,), (out,))
@@ -170,7 +171,7 @@ class EagerVariable(ResourceVariable):
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         if ACTIVE[0]:
             variable_accessed(self)
-        return apply(ops.RESOURCE_GATHER_ND, self._handle, indices, dtype=self._dtype, name=name)  # type: ignore[no-any-return]
+        return apply(ops.RESOURCE_GATHER_ND, self._handle, indices, dtype=self._dtype, name=name)
 
     def _as_graph_element(self) -> Tensor:
         return self.value()
@@ -234,12 +235,14 @@ class EagerVariable(ResourceVariable):
         if get_default_graph()._is_eager:
             write_variable(opdef, self._handle, self._dtype, tensor._static)
             return self if read_value else None
-        op = apply(opdef, self._handle, tensor, dtype=self._dtype, name=name)
+        op = apply_operation(opdef, self._handle, tensor, dtype=self._dtype, name=name)
         return self._lazy_read(op) if read_value else op
 
     def _scatter(self, op_type: str, indices: Any, updates: Any, name: str | None) -> Any:
         values = conversion.convert(updates, self._dtype)
-        return self._lazy_read(apply_op(op_type, self._handle, indices, values, name=name))
+        return self._lazy_read(
+            apply_operation(lookup(op_type), self._handle, indices, values, name=name)
+        )
 
     # Python -------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Any:

@@ -78,10 +78,10 @@ def enable() -> None:
     """Compare by value from now on."""
     _state[0] = True
     for kind in (Tensor, EagerVariable):
-        kind.__eq__ = _equal  # type: ignore[method-assign, assignment]
-        kind.__ne__ = _not_equal  # type: ignore[method-assign, assignment]
+        kind.__eq__ = _equal  # type: ignore[method-assign]
+        kind.__ne__ = _not_equal  # type: ignore[method-assign]
     for unhashable in (EagerTensor, EagerVariable):
-        unhashable.__hash__ = _unhashable  # type: ignore[method-assign, assignment]
+        unhashable.__hash__ = _unhashable  # type: ignore[method-assign]
 
 
 def disable() -> None:

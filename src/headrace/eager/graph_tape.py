@@ -246,4 +246,4 @@ def _inside(graph: Graph, source: Any) -> Tensor | None:
         source = handle
     if source._op.graph is graph:
         return source  # type: ignore[no-any-return]
-    return graph.inside(source) if graph._is_function else None  # type: ignore[attr-defined, no-any-return]
+    return graph.inside(source) if graph._is_function else None  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply
+from headrace.core.build import apply_list
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
@@ -90,7 +90,7 @@ def py_function(
     function = _EagerFunction(func, types)
     token = script.register(function, f"pyfunc_eager_{next(_tokens)}")
     graph._py_funcs.append(function)
-    result = apply(script.EAGER_PY_FUNC, list(inp), token=token, Tout=types, name=name)
+    result = apply_list(script.EAGER_PY_FUNC, list(inp), token=token, Tout=types, name=name)
     if not types:
         return result
     for t, spec in zip(result, nest.flatten(Tout)):

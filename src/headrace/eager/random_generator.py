@@ -22,6 +22,7 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
+from headrace.core.tensor import Tensor
 from headrace.eager.eager_context import STATE, eager_mode
 from headrace.eager.eager_tensor import EagerTensor, wrap
 from headrace.eager.eager_variables import EagerVariable
@@ -194,10 +195,10 @@ class Generator:
         return out
 
     # more generators ----------------------------------------------------------------------------
-    def make_seeds(self, count: int = 1) -> EagerTensor:
+    def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for stateless ops, a column each."""
         keys = self.uniform_full_int([count], dtypes.int64)
-        return apply_op("Pack", [keys, apply_op("ZerosLike", keys)], axis=0)  # type: ignore[no-any-return]
+        return apply_op("Pack", [keys, apply_op("ZerosLike", keys)], axis=0)
 
     def split(self, count: int = 1) -> list[Generator]:
         """Independent generators."""

@@ -392,7 +392,7 @@ def _place(value: Any) -> Any:
 def _age(variable: Any) -> int:
     """A number that grows with the variables of a graph, or of eager execution."""
     handle = variable.handle
-    return handle.number if isinstance(handle, VariableHandle) else handle._op._id  # type: ignore[no-any-return]
+    return handle.number if isinstance(handle, VariableHandle) else handle._op._id
 
 
 def _is_reference(value: Any) -> bool:

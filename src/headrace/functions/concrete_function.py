@@ -332,11 +332,12 @@ def inline_call(concrete: ConcreteFunction, target: Graph, tensors: Sequence[Any
 
 def _with_effects(concrete: ConcreteFunction, target: Graph, copied: Copies) -> Any:
     """In a plain graph nothing runs by itself: results wait for the effects of the call."""
-    from headrace.core.build import apply_op
+    from headrace.core.build import apply_op, apply_operation
+    from headrace.core.opdef import lookup
 
     effects = [copied.ops[op] for op in concrete.graph.control_outputs]
     with target.as_default(), target.control_dependencies(effects):
         results = [apply_op("Identity", copied[t]) for t in concrete.graph.outputs]
         if not results:
-            return apply_op("NoOp")
+            return apply_operation(lookup("NoOp"))
     return concrete.packed(results)

@@ -434,7 +434,7 @@ class _WeakMethod:
 
     def bound(self) -> Any:
         """As an ordinary method, for as long as it is held."""
-        return self.__func__.__get__(self.__self__)  # type: ignore[attr-defined]
+        return self.__func__.__get__(self.__self__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)

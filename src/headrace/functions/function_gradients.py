@@ -441,7 +441,7 @@ def _nothing(whole: FuncGraph, context: CondContext, like: Tensor) -> Tensor:
     dtype = like._dtype._base
     with in_context(whole, context):
         if dtype is dtypes.resource:
-            return apply_op("StackV2", constant(0), elem_type=dtypes.int32)  # type: ignore[no-any-return]
+            return apply_op("StackV2", constant(0), elem_type=dtypes.int32)
         if dtype is dtypes.string:
             return constant("")
         return constant(np.zeros([0], dtype.np_dtype), dtype)

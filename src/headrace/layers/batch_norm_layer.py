@@ -259,7 +259,7 @@ class BatchNormalizationCore(CoreLayer):
             return self._fused(inputs, training) if self.fused else self._general(inputs, training)
         sizes = [-1, *inputs.shape.as_list()[1:]]
         grouped = reshape(inputs, [self.virtual_batch_size, -1, *sizes[1:]])
-        return reshape(self._general(grouped, training), sizes)  # type: ignore[no-any-return]
+        return reshape(self._general(grouped, training), sizes)
 
     def _fused(self, inputs: Any, training: Any) -> Tensor:
         gamma = self.gamma if self.scale else self._gamma_const

@@ -194,7 +194,7 @@ class ConvCore(CoreLayer):
         return bias_add(outputs, self.bias, data_format="NCHW")
 
     def _activated(self, outputs: Tensor) -> Tensor:
-        return outputs if self.activation is None else self.activation(outputs)  # type: ignore[no-any-return]
+        return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         sizes = TensorShape(input_shape).as_list()

@@ -291,7 +291,7 @@ class CoreLayer(Module):
 
         if get_default_graph()._is_eager:
             return [w.numpy() for w in self.weights]
-        return get_default_session().run(self.weights) if self.weights else []  # type: ignore[no-any-return]
+        return get_default_session().run(self.weights) if self.weights else []
 
     def set_weights(self, weights: Any) -> None:
         """Load values (in the order of ``weights``) in the default session."""

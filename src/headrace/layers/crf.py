@@ -169,7 +169,7 @@ class _ChainCell(RNNCell):
 class CrfForwardRnnCell(_ChainCell):
     """The forward algorithm: its state is the log sum over all prefixes, per last tag."""
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         scores = ops.expand_dims(state, 2) + self._transition_params
         alphas = inputs + ops.reduce_logsumexp(scores, [1])
         return alphas, alphas
@@ -178,7 +178,7 @@ class CrfForwardRnnCell(_ChainCell):
 class CrfDecodeForwardRnnCell(_ChainCell):
     """Viterbi's algorithm forward: outputs are back pointers, the state the best scores."""
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         scores = ops.expand_dims(state, 2) + self._transition_params
         best = inputs + ops.reduce_max(scores, [1])
         return ops.cast(ops.argmax(scores, 1), dtypes.int32), best
@@ -199,7 +199,7 @@ class CrfDecodeBackwardRnnCell(RNNCell):
     def output_size(self) -> Any:
         return 1
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         tags = ops.squeeze(state, axis=[1])
         rows = ops.range(ops.shape(inputs)[0])
         found = ops.gather_nd(inputs, ops.stack([rows, tags], axis=1))

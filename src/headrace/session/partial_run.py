@@ -147,4 +147,4 @@ def _run(session: Any, executable: Executable, feeds: list[Any]) -> tuple[Any, .
 
 
 def _name(element: Any) -> str:
-    return element.op.name if isinstance(element, FinalValue) else element.name  # type: ignore[no-any-return]
+    return element.op.name if isinstance(element, FinalValue) else element.name

@@ -143,13 +143,13 @@ class BaseSession:
         exact: bool | None = None,
         weights: str = "float32",
     ) -> None:
-        default_config = check_target(target)
+        server = check_target(target)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        if config is None:
-            config = default_config
+        if config is None and server is not None:
+            config = server.config
         self._graph = graph if graph is not None else get_default_graph()
         if self._graph._is_eager:  # there is nothing in it that could be run
             self._graph = Graph()
@@ -157,7 +157,7 @@ class BaseSession:
         self._config = config
         self._threads = 0 if config is None else int(config.intra_op_parallelism_threads)
         self._timeout = 0 if config is None else int(config.operation_timeout_in_ms)
-        self._placement = Placement(config, self._places_whole_graph)
+        self._placement = Placement(config, self._places_whole_graph, server)
         self._options = options_for(
             _default_executor[0] if executor is None else executor,
             exact=_wants_exact(config) if exact is None else exact,
@@ -231,7 +231,8 @@ class BaseSession:
         """Compute ``fetches`` with the values in ``feed_dict``.
 
         Of ``options``, a ``tf.RunOptions``, ``timeout_in_ms`` counts: a run that takes longer
-        raises DeadlineExceededError. ``run_metadata``, a ``tf.RunMetadata``, stays empty.
+        raises DeadlineExceededError. ``run_metadata``, a ``tf.RunMetadata``, gets the times of the
+        steps if the options have a ``trace_level``.
         """
         kind = type(fetches)
         try:
@@ -259,6 +260,8 @@ class BaseSession:
     ) -> Any:
         timeout = timeout_of(options)
         check_metadata(run_metadata)
+        if run_metadata is not None and options is not None:
+            call = self._recording(call, feed_dict, options, run_metadata)
         start = time.perf_counter()
         try:
             return run_within(timeout, call, feed_dict) if timeout else call(feed_dict)
@@ -266,6 +269,27 @@ class BaseSession:
             seconds = time.perf_counter() - start
             EVENTS.run_seconds += seconds
             EVENTS.emit("run", session=self, seconds=seconds)
+
+    def _recording(
+        self, call: Callable[[Any], Any], feed_dict: Any, options: Any, run_metadata: Any
+    ) -> Callable[[Any], Any]:
+        """``call``, or the same that fills in the metadata that the options ask for."""
+        from headrace.session import run_metadata as metadata
+
+        if not metadata.wants_trace(options) and not metadata.wants_graphs(options):
+            return call
+        fetches, feed_dict = call.fetches, self._plain_feeds(feed_dict)  # type: ignore[attr-defined]
+        elements, _ = plan_fetches(self._graph, fetches)
+        feeds = [t for t, _ in expand_feeds(self._graph, feed_dict)]
+        if metadata.wants_graphs(options):
+            metadata.add_partition_graph(run_metadata, elements, feeds)
+        if not metadata.wants_trace(options):
+            return call
+        executable = self._executable(elements, feeds, shared=False)
+        made = self._prepare(fetches, feed_dict, executable)
+        return lambda _: metadata.run_traced(
+            lambda: made(feed_dict), executable, self._state, run_metadata
+        )
 
     def _run_any(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         """Structures of any kind."""
@@ -346,7 +370,9 @@ class BaseSession:
             rebuild = list
         direct = len(feeds) == len(feed_dict) and all(k is t for k, (t, _) in zip(feed_dict, feeds))
         picks = None if direct else [pick for _, pick in feeds]
-        return make_call(self, executable, converters, picks, rebuild)
+        made = make_call(self, executable, converters, picks, rebuild)
+        made.fetches = fetches  # type: ignore[attr-defined]  # for runs that are traced
+        return made
 
     def _executable(
         self, elements: list[Any], feeds: list[Tensor], shared: bool = True
@@ -557,12 +583,12 @@ def make_call(
         try:
             (value,) = feed_dict.values()
             try:
-                feed = first(value)  # type: ignore[misc]
+                feed = first(value)
             except TensorFed:
                 holder = owner()
                 assert holder is not None
                 (value,) = holder._plain_feeds(feed_dict).values()
-                feed = first(value)  # type: ignore[misc]
+                feed = first(value)
             return rebuild(run(state, values, feed))
         except Exception as error:
             raise_from(error)
@@ -577,8 +603,8 @@ def make_call(
         try:
             a, b = feed_dict.values()
             try:
-                a = first(a)  # type: ignore[misc]
-                b = second(b)  # type: ignore[misc]
+                a = first(a)
+                b = second(b)
             except TensorFed:
                 holder = owner()
                 assert holder is not None
@@ -660,7 +686,7 @@ class Session(BaseSession):
             self.close()
 
     @staticmethod
-    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:  # type: ignore[override]
+    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
         """TF's way to clear the containers of a remote target.
 
         In this process there is nothing to clear.

@@ -81,7 +81,7 @@ def exponential_decay(
         p: Any = cast(global_step, dtype) / steps
         if staircase:
             p = apply_op("Floor", p)
-        return apply_op("Mul", start, apply_op("Pow", rate, p), name=scope)  # type: ignore[no-any-return]
+        return apply_op("Mul", start, apply_op("Pow", rate, p), name=scope)
 
 
 @_late_when_eager
@@ -117,7 +117,7 @@ def inverse_time_decay(
             p = apply_op("Floor", p)
         one = cast(constant(1), dtype)
         denominator = apply_op("Add", one, apply_op("Mul", rate, p))
-        return apply_op("RealDiv", start, denominator, name=scope)  # type: ignore[no-any-return]
+        return apply_op("RealDiv", start, denominator, name=scope)
 
 
 @_late_when_eager
@@ -191,13 +191,13 @@ def polynomial_decay(
         else:
             step = apply_op("Minimum", step, steps)
         p: Any = apply_op("RealDiv", step, steps)
-        fall = apply_op("Mul", start - end, apply_op("Pow", 1 - p, exponent))  # type: ignore[operator]
-        return apply_op("Add", fall, end, name=scope)  # type: ignore[no-any-return]
+        fall = apply_op("Mul", start - end, apply_op("Pow", 1 - p, exponent))
+        return apply_op("Add", fall, end, name=scope)
 
 
 def _cosine(fraction: Any) -> Any:
     """From 1 at fraction 0 to 0 at fraction 1."""
-    return 0.5 * (1.0 + apply_op("Cos", constant(math.pi, dtype=fraction.dtype) * fraction))  # type: ignore[operator]
+    return 0.5 * (1.0 + apply_op("Cos", constant(math.pi, dtype=fraction.dtype) * fraction))
 
 
 @_late_when_eager
@@ -217,7 +217,7 @@ def cosine_decay(
         steps = cast(decay_steps, dtype)
         step = apply_op("Minimum", cast(global_step, dtype), steps)
         decayed = (1 - alpha) * _cosine(step / steps) + alpha
-        return apply_op("Mul", start, decayed)  # type: ignore[no-any-return]
+        return apply_op("Mul", start, decayed)
 
 
 @_late_when_eager
@@ -241,7 +241,7 @@ def cosine_decay_restarts(
         restart, fraction = _restarts(cast(global_step, dtype) / first, longer, t_mul)
         height = apply_op("Pow", lower, restart)
         decayed = (1 - floor) * (height * _cosine(fraction)) + floor
-        return apply_op("Mul", start, decayed, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Mul", start, decayed, name=scope)
 
 
 def _restarts(done: Any, longer: Any, t_mul: Any) -> tuple[Any, Any]:
@@ -340,7 +340,7 @@ def _linear_cosine(
             variance = cast(noise[0], dtype) / apply_op("Pow", 1.0 + step, cast(noise[1], dtype))
             linear = linear + _normal(linear, apply_op("Sqrt", variance))
         fraction = 2.0 * periods * (step / steps)
-        return apply_op("Mul", start, (alpha + linear) * _cosine(fraction) + beta, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Mul", start, (alpha + linear) * _cosine(fraction) + beta, name=scope)
 
 
 def _normal(like: Tensor, deviation: Any) -> Any:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_many, apply_op
 from headrace.core.dtypes import DType
+from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import to_plain
 from headrace.core.tensor import Tensor
@@ -365,7 +366,7 @@ class Orthogonal(Initializer):
         gain = (
             self.gain if isinstance(self.gain, Tensor) else float(self.gain)
         )  # may be NumPy's float64
-        return apply_op("Mul", gain, apply_op("Reshape", q, dims), name="mul")  # type: ignore[no-any-return]
+        return apply_op("Mul", gain, apply_op("Reshape", q, dims), name="mul")
 
     def get_config(self) -> dict[str, Any]:
         return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
@@ -373,8 +374,10 @@ class Orthogonal(Initializer):
 
 def _orthogonal(shape: list[int], dtype: Any, seed: int | None) -> Tensor:
     """Orthonormal columns; the signs of R's diagonal make the distribution uniform."""
-    q, r = apply_op("Qr", random_normal(shape, dtype=dtype, seed=seed), full_matrices=False)
-    return apply_op("Mul", q, apply_op("Sign", apply_op("DiagPart", r)), name="mul")  # type: ignore[no-any-return]
+    q, r = apply_many(
+        lookup("Qr"), random_normal(shape, dtype=dtype, seed=seed), full_matrices=False
+    )
+    return apply_op("Mul", q, apply_op("Sign", apply_op("DiagPart", r)), name="mul")
 
 
 class ConvolutionDeltaOrthogonal(Orthogonal):
@@ -394,7 +397,7 @@ class ConvolutionDeltaOrthogonal(Orthogonal):
         q = apply_op("Slice", q, [0, 0], [dims[-2], dims[-1]])
         q = apply_op("ExpandDims", apply_op("Mul", q, self.gain, name="mul"), 0)
         centre = [[(d - 1) // 2 for d in dims[:-2]]]
-        return apply_op("ScatterNd", centre, q, dims)  # type: ignore[no-any-return]
+        return apply_op("ScatterNd", centre, q, dims)
 
 
 class Identity(Initializer):
@@ -411,7 +414,7 @@ class Identity(Initializer):
         matrix = _eye(dims, self.dtype if dtype is None else dtype)
         if partition_info is not None:
             matrix = apply_op("Slice", matrix, list(partition_info.var_offset), _dims(shape))
-        return apply_op("Mul", self.gain, matrix, name="mul")  # type: ignore[no-any-return]
+        return apply_op("Mul", self.gain, matrix, name="mul")
 
     def get_config(self) -> dict[str, Any]:
         return {"gain": self.gain, "dtype": self.dtype.name}
@@ -421,8 +424,8 @@ def _eye(dims: list[int], dtype: Any) -> Tensor:
     with name_scope("eye"):
         diagonal = ones([min(dims)], dtype)
         if dims[0] == dims[1]:
-            return apply_op("MatrixDiag", diagonal, name="diag")  # type: ignore[no-any-return]
-        return apply_op("MatrixSetDiag", zeros(dims, dtype), diagonal, name="set_diag")  # type: ignore[no-any-return]
+            return apply_op("MatrixDiag", diagonal, name="diag")
+        return apply_op("MatrixSetDiag", zeros(dims, dtype), diagonal, name="set_diag")
 
 
 zeros_initializer = Zeros

@@ -138,7 +138,7 @@ class RefVariable(Variable):
         return self._snapshot
 
     def read_value(self) -> Tensor:
-        return apply(IDENTITY, self._variable, name="read")  # type: ignore[no-any-return]
+        return apply(IDENTITY, self._variable, name="read")
 
     def _ref(self) -> Tensor:
         return self._variable
@@ -151,7 +151,7 @@ class RefVariable(Variable):
         return gather_rows(self, indices, name)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        return apply_op("GatherNd", self, indices, name=name)  # type: ignore[no-any-return]
+        return apply_op("GatherNd", self, indices, name=name)
 
     @property
     def name(self) -> str:

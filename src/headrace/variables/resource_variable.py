@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_operation
 from headrace.core.dtypes import DType
 from headrace.core.func_graph import out_of_scope
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import init_scope, name_scope
 from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.tapes import ACTIVE, variable_accessed
@@ -141,7 +142,7 @@ class ResourceVariable(Variable):
     def _read(self) -> Tensor:
         if ACTIVE[0]:
             variable_accessed(self)
-        return apply(ops.READ_VARIABLE, self._handle, dtype=self._dtype)  # type: ignore[no-any-return]
+        return apply(ops.READ_VARIABLE, self._handle, dtype=self._dtype)
 
     def value(self) -> Tensor:
         if self._cached_value is not None:
@@ -226,7 +227,7 @@ class ResourceVariable(Variable):
         with (graph if graph._is_function else self._handle.graph).as_default():
             tensor = conversion.convert(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
-            op = apply(opdef, self._handle, tensor, dtype=self._dtype, name=name)
+            op = apply_operation(opdef, self._handle, tensor, dtype=self._dtype, name=name)
             return self._lazy_read(op) if read_value else op
 
     def assign(
@@ -246,11 +247,13 @@ class ResourceVariable(Variable):
 
     def count_up_to(self, limit: int) -> Tensor:
         """Count up by one; OutOfRangeError at ``limit``."""
-        return apply(ops.RESOURCE_COUNT_UP_TO, self._handle, limit=limit, T=self._dtype)  # type: ignore[no-any-return]
+        return apply(ops.RESOURCE_COUNT_UP_TO, self._handle, limit=limit, T=self._dtype)
 
     def _scatter(self, op_type: str, indices: Any, updates: Any, name: str | None) -> Any:
         values = conversion.convert(updates, self._dtype)
-        return self._lazy_read(apply_op(op_type, self._handle, indices, values, name=name))
+        return self._lazy_read(
+            apply_operation(lookup(op_type), self._handle, indices, values, name=name)
+        )
 
 
 class UnreadVariable(ResourceVariable):

@@ -118,7 +118,7 @@ def _creators(graph: Graph) -> list[Callable[..., Any]]:
     stack = graph.__dict__.get("_variable_creators")
     if stack is None:
         stack = graph.__dict__["_variable_creators"] = []
-    return stack  # type: ignore[no-any-return]
+    return stack
 
 
 @contextmanager
@@ -467,7 +467,7 @@ def checked_collections(collections: Any, trainable: bool) -> list[Any]:
 
 
 def gather_rows(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    return apply_op("GatherV2", params, indices, 0, name=name)  # type: ignore[no-any-return]
+    return apply_op("GatherV2", params, indices, 0, name=name)
 
 
 def _convert(

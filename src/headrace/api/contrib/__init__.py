@@ -27,6 +27,7 @@ _MODULES = (
     "summary",
     "tensorboard",
     "training",
+    "util",
 )
 
 __getattr__ = module_getattr(

@@ -17,8 +17,9 @@ from typing import Any
 from headrace.autograph.loop_operators import FOR_HANDLERS
 from headrace.autograph.py_builtins import BUILTIN_HANDLERS
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_op
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.shapes import TensorShape
 from headrace.core.specs import TensorSpec, TypeSpec, register_type_spec
 from headrace.core.tensor import Tensor
@@ -178,8 +179,8 @@ class DatasetV2(Creation, Transformed, Mapped):
     def get_single_element(self, name: str | None = None) -> Any:
         """The one element of the dataset; an error if it has none or more."""
         spec = self.element_spec
-        found = apply_op(
-            "DatasetToSingleElement", self._variant_tensor, **_described(spec), name=name
+        found = apply_list(
+            lookup("DatasetToSingleElement"), self._variant_tensor, **_described(spec), name=name
         )
         return structure.from_components(spec, found)
 

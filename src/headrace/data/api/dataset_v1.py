@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.func_graph import FuncGraph
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.tensor import Operation, Tensor
 from headrace.data.api import structure
 from headrace.data.api.dataset import DatasetV2
@@ -108,7 +109,7 @@ class DatasetV1(DatasetV2):
         prepared = self._prepared()
         spec = self.element_spec
         resource = new_resource(spec, shared_name)
-        initializer = apply_op("MakeIterator", prepared._variant_tensor, resource)
+        initializer = apply_operation(lookup("MakeIterator"), prepared._variant_tensor, resource)
         return IteratorV1._of(resource, initializer, spec)
 
     # older names --------------------------------------------------------------------------------

@@ -17,9 +17,10 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_many, apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies
 from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, register_type_spec
 from headrace.data.api import structure
@@ -134,8 +135,11 @@ class IteratorV1(IteratorBase):
     def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
         """An op that lets the iterator go through ``dataset``."""
         self._check(dataset)
-        return apply_op(
-            "MakeIterator", dataset._prepared()._variant_tensor, self._iterator_resource, name=name
+        return apply_operation(
+            lookup("MakeIterator"),
+            dataset._prepared()._variant_tensor,
+            self._iterator_resource,
+            name=name,
         )
 
     def _check(self, dataset: Any) -> None:
@@ -177,7 +181,9 @@ class IteratorV1(IteratorBase):
                 stacklevel=2,
             )
         spec = self._element_spec
-        found = apply_op("IteratorGetNext", self._iterator_resource, **described(spec), name=name)
+        found = apply_list(
+            lookup("IteratorGetNext"), self._iterator_resource, **described(spec), name=name
+        )
         return structure.from_components(spec, found)
 
     def string_handle(self, name: str | None = None) -> Any:
@@ -216,8 +222,8 @@ class OwnedIterator(IteratorBase):
             running.make(dataset._stage(), Context(dataset._own_seeds, MEASURE[0]))
             self._iterator_resource = Handle(running)
             return
-        handle, _ = apply_op("AnonymousIteratorV2", **described(spec))
-        made = apply_op("MakeIterator", dataset._variant_tensor, handle)
+        handle, _ = apply_many(lookup("AnonymousIteratorV2"), **described(spec))
+        made = apply_operation(lookup("MakeIterator"), dataset._variant_tensor, handle)
         with control_dependencies([made]):
             self._iterator_resource = apply_op("Identity", handle)
 
@@ -244,7 +250,9 @@ class OwnedIterator(IteratorBase):
             except StopIteration:
                 raise errors.OutOfRangeError(None, None, "End of sequence") from None
         spec = self._element_spec
-        found = apply_op("IteratorGetNext", self._iterator_resource, **described(spec), name=name)
+        found = apply_list(
+            lookup("IteratorGetNext"), self._iterator_resource, **described(spec), name=name
+        )
         return structure.from_components(spec, found)
 
     def get_next_as_optional(self, name: str | None = None) -> Optional:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_op
+from headrace.core.opdef import lookup
 from headrace.core.specs import TensorSpec, TypeSpec, register_type_spec
 from headrace.data.api import structure
 
@@ -38,8 +39,8 @@ class Optional:
     def get_value(self, name: str | None = None) -> Any:
         """The value; InvalidArgumentError if there is none."""
         spec = self._element_spec
-        found = apply_op(
-            "OptionalGetValue",
+        found = apply_list(
+            lookup("OptionalGetValue"),
             self._variant_tensor,
             output_types=structure.component_types(spec),
             output_shapes=structure.component_shapes(spec),

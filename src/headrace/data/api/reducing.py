@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list
+from headrace.core.opdef import lookup
 from headrace.data.api import structure
 from headrace.data.functions.user_functions import DataFunction, traced
 
@@ -67,8 +68,8 @@ def reduce(
     state = structure.normalize(initial_state)
     spec = structure.spec_of(state)
     f, kept = _settled(reduce_func, spec, dataset.element_spec, "Dataset.reduce()", lambda s: s)
-    result = apply_op(
-        "ReduceDataset",
+    result = apply_list(
+        lookup("ReduceDataset"),
         dataset._prepared()._variant_tensor,
         structure.to_components(kept, state),
         f.captured,

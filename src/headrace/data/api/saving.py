@@ -17,8 +17,9 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import lookup
 from headrace.core.specs import TensorSpec
 from headrace.data.api import structure
 from headrace.data.functions.user_functions import DataFunction, traced
@@ -43,8 +44,8 @@ def save(
             "Dataset.save does not write checkpoints of itself: leave `checkpoint_args` out."
         )
     shard = _shard_function(shard_func, dataset.element_spec, "save()")
-    return apply_op(
-        "_SaveDataset",
+    return apply_operation(
+        lookup("_SaveDataset"),
         dataset._prepared()._variant_tensor,
         path,
         shard.captured,
@@ -204,8 +205,8 @@ class TFRecordWriter:
             raise TypeError(f"Invalid `dataset`. Expected a `dtype` of `tf.string`, got {spec}.")
         if spec.shape.rank not in (0, None):
             raise TypeError(f"Invalid `dataset`. Expected scalar elements, got {spec}.")
-        return apply_op(
-            "DatasetToTFRecord",
+        return apply_operation(
+            lookup("DatasetToTFRecord"),
             dataset._prepared()._variant_tensor,
             self._filename,
             self._compression,

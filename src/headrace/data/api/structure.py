@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
+from headrace.core.opdef import lookup
 from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from headrace.core.tensor import Tensor
@@ -194,7 +195,9 @@ def from_components(spec: Any, tensors: Sequence[Any]) -> Any:
 
 
 def _sparse(spec: SparseTensorSpec, variant: Any) -> SparseTensor:
-    indices, values, dense_shape = apply_op("DeserializeSparse", variant, dtype=spec.dtype)
+    indices, values, dense_shape = apply_many(
+        lookup("DeserializeSparse"), variant, dtype=spec.dtype
+    )
     rank = spec.shape.rank
     if rank is not None:
         indices.set_shape([None, rank])
@@ -220,7 +223,7 @@ def classes_of(spec: Any) -> Any:
 
 
 def _legacy(spec: Any) -> tuple[Any, Any]:
-    return getattr(spec, "_legacy", lambda: (dtypes.variant, TensorShape([])))()  # type: ignore[no-any-return]
+    return getattr(spec, "_legacy", lambda: (dtypes.variant, TensorShape([])))()
 
 
 def convert_legacy(output_types: Any, output_shapes: Any = None, output_classes: Any = None) -> Any:

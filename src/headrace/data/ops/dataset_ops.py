@@ -285,7 +285,7 @@ for _name in ("DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDatase
 
 
 def _files(filenames: Any) -> list[bytes]:
-    return np.asarray(filenames, object).reshape(-1).tolist()  # type: ignore[no-any-return]
+    return np.asarray(filenames, object).reshape(-1).tolist()
 
 
 def _records(xp: Any, filenames: Any, compression_type: Any, buffer_size: Any) -> Stage:

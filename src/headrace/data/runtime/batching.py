@@ -151,7 +151,7 @@ class UnbatchPass(OnePass):
             self.rows = ArrayRows(element)
             self.numbers = iter(range(length))
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         """What is left of the current batch, or the next one."""
         while True:
             left = self.numbers.__length_hint__()

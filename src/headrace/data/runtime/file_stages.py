@@ -58,7 +58,7 @@ class FilesPass(Pass):
                 return (out,)
             self.current = iter(self.read(next(self.paths)))
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         self._raise_error()
         texts: list[bytes] = []
         while not texts:

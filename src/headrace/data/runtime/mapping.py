@@ -135,7 +135,7 @@ class BatchMapPass(MapPass):
             raise waiting.popleft().error
         return self._done.popleft() if self._done else super().__next__()
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         if not self._done and not self._held:
             rows = self._pulled(n)
             found = None if rows is None else self.together(rows)
@@ -208,7 +208,7 @@ class RowsMapPass(MapPass):
             raise cardinality_kept(other) from other
         raise StopIteration
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         if self._other is None:
             if not self._held:
                 self._held.extend(self.source.many(n))
@@ -329,7 +329,7 @@ class FlatMapPass(OnePass):
                 self._ended()
         return out
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         while not self._read:
             dataset = self._dataset()
             if dataset.block is None:

@@ -48,7 +48,7 @@ class _Streams:
                 held[empty] = convert(self.groups(empty))
                 left[empty] = width
             left[which] -= 1
-            return held[which, left[which]]  # type: ignore[no-any-return]
+            return held[which, left[which]]
 
         return read
 

@@ -92,7 +92,7 @@ def conv_fused(
             found += term
         if relu:
             np.maximum(found, 0, out=found)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def conv_input_grad(x_shape: Sequence[int], w: Array, gradient: Array, g: Geometry) -> Array:

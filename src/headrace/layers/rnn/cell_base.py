@@ -166,7 +166,7 @@ class RNNCell(Layer):
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._is_tf_rnn_cell = True
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """One step: ``(output, new_state)``. Variables that ``call`` gets belong to the cell."""
         if scope is not None:
             with variable_scope(scope, custom_getter=self._rnn_get_variable) as entered:
@@ -245,7 +245,7 @@ class RNNCell(Layer):
 class LayerRNNCell(RNNCell):
     """A cell that makes its variables in ``build``, as layers do."""
 
-    def __call__(  # type: ignore[override]
+    def __call__(
         self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)

@@ -63,7 +63,7 @@ class RNNCellWrapper(RNNCell):
     ) -> Any:
         raise NotImplementedError
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.__call__, scope=scope)
 
     def get_config(self) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class HighwayWrapper(_Around):
         self._couple_carry_transform_gates = couple_carry_transform_gates
         self._carry_bias_init = carry_bias_init
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         outputs, new_state = self._cell(inputs, state, scope=scope)
         nest.assert_same_structure(inputs, outputs)
 

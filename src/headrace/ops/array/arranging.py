@@ -12,10 +12,10 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import define
+from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -498,7 +498,7 @@ def required_space_to_batch_paddings(
             return const(pads, name="paddings"), const(
                 np.stack([0 * extra, extra], 1), name="crops"
             )
-        begin, end = apply_op("Unpack", base, num=2, axis=1)
+        begin, end = apply_list(lookup("Unpack"), base, num=2, axis=1)
         full: Any = sizes + begin + end  # type: ignore[operator]
         extra_t: Any = (block - full % block) % block
         pads_t = apply_op("Pack", [begin, end + extra_t], axis=1, name="paddings")

@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor, make_const
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.graph import get_default_graph
@@ -126,7 +126,7 @@ def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors, as a list of vectors."""
-    return apply(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply_list(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:

@@ -40,7 +40,7 @@ def _pack(values: Any, dtype: DType, name: str) -> Tensor:
     """
     with name_scope(name) as scope:
         items = [_packable(v, dtype, i) for i, v in enumerate(values)]
-        return apply_op("Pack", items, axis=0, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Pack", items, axis=0, name=scope)
 
 
 def _packable(value: Any, dtype: DType, position: int) -> Tensor:

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import convert, dtypes, infer, shape_fns, shapes
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_list, apply_operation
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, bind_kernel, define
 from headrace.core.shapes import show, to_plain
@@ -209,7 +209,7 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     """Each tensor of a list unchanged, as one operation."""
-    return apply(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
+    return apply_list(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
@@ -223,4 +223,4 @@ def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> 
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; useful to hang control dependencies on."""
-    return apply(NO_OP, name=name)  # type: ignore[no-any-return]
+    return apply_operation(NO_OP, name=name)  # type: ignore[no-any-return]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from headrace.core import shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.shapes import Shape, TensorShape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import RESHAPE, const, invalid, shape
@@ -66,7 +66,9 @@ def _broadcast_to_grad(op: Operation, grad: Any) -> list[Any]:
             return [grad, None]
         axes = const(axes)
     else:
-        _, axes = apply_op("BroadcastGradientArgs", wanted, shape(x, out_type=wanted._dtype))
+        _, axes = apply_many(
+            lookup("BroadcastGradientArgs"), wanted, shape(x, out_type=wanted._dtype)
+        )
     summed = apply_op("Sum", grad, axes, keep_dims=True)
     return [apply(RESHAPE, summed, shape(x, out_type=wanted._dtype)), None]
 
@@ -85,7 +87,7 @@ BROADCAST_TO = define(
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """Repeat along dimensions of size 1, and new leading ones, until the tensor has ``shape``."""
-    return apply(BROADCAST_TO, input, shape, name=name)  # type: ignore[no-any-return]
+    return apply(BROADCAST_TO, input, shape, name=name)
 
 
 def _broadcast_args_shape(c: Inference) -> list[Shape]:
@@ -115,7 +117,7 @@ BROADCAST_ARGS = define(
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape, as a tensor, of two tensors broadcast against each other."""
-    return apply(BROADCAST_ARGS, shape_x, shape_y)  # type: ignore[no-any-return]
+    return apply(BROADCAST_ARGS, shape_x, shape_y)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:

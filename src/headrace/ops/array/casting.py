@@ -250,7 +250,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 def _cast_tensor(x: Tensor, target: DType, name: str | None) -> Tensor:
     if x._dtype._base is target:
         return x
-    return apply(CAST, x, DstT=target, name=name)  # type: ignore[no-any-return]
+    return apply(CAST, x, DstT=target, name=name)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:

@@ -84,7 +84,7 @@ def edit_distance(
     for label, value in (("Hypothesis", hypothesis), ("Truth", truth)):
         if not hasattr(value, "dense_shape"):
             raise TypeError(f"{label} must be a SparseTensor.")
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         EDIT_DISTANCE,
         hypothesis.indices,
         hypothesis.values,

@@ -99,7 +99,7 @@ ONES_LIKE = define(
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` filled with one value."""
-    return apply(FILL, dims, value, name=name)  # type: ignore[no-any-return]
+    return apply(FILL, dims, value, name=name)
 
 
 def _filled(shape: Any, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:
@@ -120,7 +120,7 @@ def _filled(shape: Any, value: Any, dtype: Any, name: str | None, default: str) 
             shape = convert_to_tensor(shape if plain is None else shapes.from_plain(plain))
         if shape._shape == ():
             shape = apply(RESHAPE, shape, const([-1]))
-        return apply(FILL, shape, convert_to_tensor(value, dtype), name=scope)  # type: ignore[no-any-return]
+        return apply(FILL, shape, convert_to_tensor(value, dtype), name=scope)
 
 
 def _ops_to_compare(shape: Sequence[Any]) -> int:
@@ -185,7 +185,7 @@ def zeros_like(
             out = zeros(shape(tensor), wanted, scope)
         out.set_shape(tensor.shape)
         return out
-    return apply(ZEROS_LIKE, tensor, name=name or "zeros_like")  # type: ignore[no-any-return]
+    return apply(ZEROS_LIKE, tensor, name=name or "zeros_like")
 
 
 def ones_like(

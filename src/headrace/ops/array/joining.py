@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
@@ -121,7 +121,7 @@ def _concat_pieces(op: Operation, grad: Any, values: list[Tensor], axis: Tensor)
         axis32 = const(at.item() % rank)
     else:
         axis32 = apply_op("FloorMod", axis32, apply_op("Rank", values[0]))
-    offsets = apply(CONCAT_OFFSET, axis32, sizes_t)
+    offsets = apply_list(CONCAT_OFFSET, axis32, sizes_t)
     return [apply_op("Slice", grad, o, s) for o, s in zip(offsets, sizes_t)]
 
 
@@ -242,7 +242,7 @@ def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
 
 
 def _pack_grad(op: Operation, grad: Any) -> list[Any]:
-    return apply(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])  # type: ignore[no-any-return]
+    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])  # type: ignore[no-any-return]
 
 
 PACK = define(
@@ -331,7 +331,7 @@ def unstack(
             num = s[axis]
     if num is None:
         raise ValueError(f"Cannot infer num from shape {value.shape}")
-    return apply(UNPACK, value, num=num, axis=axis, name=name or "unstack")  # type: ignore[no-any-return]
+    return apply_list(UNPACK, value, num=num, axis=axis, name=name or "unstack")  # type: ignore[no-any-return]
 
 
 def pack(values: Any, axis: int = 0, name: str = "pack") -> Tensor:
@@ -513,7 +513,7 @@ def split(
     """Cut into so many equal parts, or into parts of the sizes given (one may be -1)."""
     if isinstance(num_or_size_splits, (int, np.integer, shapes.Dimension)):
         count_more(get_default_graph(), 1)  # TF makes a tensor of the number
-        return apply(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes._shape == ():
         raise ValueError(
@@ -523,4 +523,4 @@ def split(
         num = None if sizes._shape is None else sizes._shape[0]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return apply(SPLIT_V, value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+    return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]

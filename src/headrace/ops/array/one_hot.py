@@ -91,7 +91,7 @@ def one_hot(
     on = _with_dtype(1 if on_value is None else on_value, wanted)
     off = _with_dtype(0 if off_value is None else off_value, wanted)
     at = -1 if axis is None else axis
-    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")  # type: ignore[no-any-return]
+    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")
 
 
 def _with_dtype(value: Any, dtype: DType) -> Any:

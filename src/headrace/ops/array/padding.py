@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import define
+from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -240,7 +240,7 @@ def _inner(op: Operation, grad: Any) -> Tensor:
     if value is not None:
         begin: Any = const(value[:, 0], paddings._dtype)
     else:
-        begin = apply_op("Unpack", paddings, num=2, axis=1)[0]
+        begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
     return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))  # type: ignore[no-any-return]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import (
     convert_to_tensor,
 )
@@ -47,7 +47,7 @@ def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
     prefix = shape(partitions)
     count = apply_op("Size", partitions)
     numbers = apply_op("Reshape", apply_op("Range", const(0), count, const(1)), prefix)
-    places = apply(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
+    places = apply_list(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
     given = [
         apply_op("ZerosLike", o) if g is None else convert_to_tensor(g)
         for g, o in zip(grads, op.outputs)
@@ -111,13 +111,13 @@ def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Row i goes into the list entry ``partitions[i]``."""
-    return apply(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
+    return apply_list(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """``merged[indices[m][i]] = data[m][i]``; later entries win."""
-    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)
 
 
 def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)

@@ -398,7 +398,7 @@ def histogram_fixed_width_bins(
         bins = convert.convert(nbins, dtypes.int32, "nbins")
         scaled = apply_op("RealDiv", x - ends[0], ends[1] - ends[0])
         index = apply_op("Floor", apply_op("Cast", bins, DstT=kind) * scaled)
-        top = apply_op("Cast", bins - 1, DstT=kind)  # type: ignore[operator]
+        top = apply_op("Cast", bins - 1, DstT=kind)
         inside = apply_op("Minimum", apply_op("Maximum", index, apply_op("ZerosLike", index)), top)
         return apply_op("Cast", inside, DstT=dtypes.as_dtype(dtype), name="Reshape_1")
 

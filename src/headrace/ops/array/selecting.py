@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -110,7 +110,7 @@ def _reduced(grad: Tensor, x: Tensor) -> Any:
     if have is not None and have == full:
         return grad
     size = shape(x)
-    _, axes = apply_op("BroadcastGradientArgs", shape(grad), size)
+    _, axes = apply_many(lookup("BroadcastGradientArgs"), shape(grad), size)
     return apply_op("Reshape", apply_op("Sum", grad, axes, keep_dims=False), size)
 
 
@@ -127,10 +127,10 @@ SELECT_V2 = define(
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """With one argument the indices of what is true; with three, elements of x or y."""
     if x is None and y is None:
-        return apply(WHERE, condition, name=name or "Where")  # type: ignore[no-any-return]
+        return apply(WHERE, condition, name=name or "Where")
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return apply(SELECT, condition, x, y, name=name)  # type: ignore[no-any-return]
+    return apply(SELECT, condition, x, y, name=name)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
@@ -139,10 +139,10 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     Without ``x`` and ``y`` the coordinates of the True elements, [n, rank].
     """
     if x is None and y is None:
-        return apply(WHERE, condition, name=name or "Where")  # type: ignore[no-any-return]
+        return apply(WHERE, condition, name=name or "Where")
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return apply(SELECT_V2, condition, x, y, name=name)  # type: ignore[no-any-return]
+    return apply(SELECT_V2, condition, x, y, name=name)
 
 
 # TopK -------------------------------------------------------------------------------------------
@@ -211,8 +211,8 @@ def _top_k_grad(op: Operation, grad: Any, _: Any = None) -> list[Any]:
         return [None, *rest]
     dims: Any = shape(x)
     columns = dims[-1]
-    rows = apply_op("Reshape", indices, apply_op("Pack", [const(-1), shape(indices)[-1]]))  # type: ignore[index]
-    count = shape(rows)[0]  # type: ignore[index]
+    rows = apply_op("Reshape", indices, apply_op("Pack", [const(-1), shape(indices)[-1]]))
+    count = shape(rows)[0]
     start = apply_op("Mul", apply_op("Range", const(0), count, const(1)), columns)
     flat = apply_op(
         "Reshape", apply_op("Add", rows, apply_op("ExpandDims", start, const(-1))), const([-1, 1])
@@ -250,7 +250,7 @@ TOP_K_V2 = define(
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
     """The k largest entries of the last dimension, largest first, and where they are."""
-    return TopKV2(*apply(TOP_K_V2, input, k, sorted=sorted, name=name))
+    return TopKV2(*apply_many(TOP_K_V2, input, k, sorted=sorted, name=name))
 
 
 def _nth_kernel(xp: Any, x: Any, n: Any, *, reverse: bool) -> Any:
@@ -290,7 +290,7 @@ NTH_ELEMENT = define(
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
     """The n-th smallest (``reverse``: largest) entry of the last dimension."""
-    return apply(NTH_ELEMENT, input, n, reverse=reverse, name=name)  # type: ignore[no-any-return]
+    return apply(NTH_ELEMENT, input, n, reverse=reverse, name=name)
 
 
 def _in_top_k(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
@@ -333,7 +333,7 @@ IN_TOP_K_V2 = define(
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each target is among the k largest predictions of its row."""
     with name_scope(name, "in_top_k"):
-        return apply(IN_TOP_K_V2, predictions, targets, k, name="InTopKV2")  # type: ignore[no-any-return]
+        return apply(IN_TOP_K_V2, predictions, targets, k, name="InTopKV2")
 
 
 def in_top_k_v2(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:

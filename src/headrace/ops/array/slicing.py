@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor, make_const
 from headrace.core.dtypes import as_dtype
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import define
+from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Dimension, Shape
 from headrace.core.tensor import Operation, Tensor
@@ -121,7 +121,7 @@ SLICE = define(
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """``size`` elements from ``begin`` on, in every dimension; a size of -1 goes to the end."""
-    return apply(SLICE, input_, begin, size, name=name)  # type: ignore[no-any-return]
+    return apply(SLICE, input_, begin, size, name=name)
 
 
 # StridedSlice -----------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def known_elements(vector: Tensor) -> list[int | None] | None:
     """The elements of a vector as far as they are known, None if not even its length is."""
     value = static_value(vector)
     if value is not None:
-        return value.tolist() if value.ndim == 1 else None  # type: ignore[no-any-return]
+        return value.tolist() if value.ndim == 1 else None
     if vector._op.type == "Pack" and vector._op._attrs["axis"] == 0 and vector._rank() == 1:
         parts = [static_value(t) for t in vector._op._inputs]
         return [None if p is None else int(p) for p in parts]
@@ -225,6 +225,8 @@ def _index_error(index: tuple[Any, ...], dims: Sequence[int]) -> Exception:
 
 
 def _strided_shape(c: Inference) -> list[Shape]:
+    for i in (1, 2, 3):
+        c.require_rank(i, 1)
     begin, end, strides = (known_elements(t) for t in c.op._inputs[1:4])
     count = next((len(v) for v in (begin, end, strides) if v is not None), None)
     source = c.shape(0)
@@ -431,7 +433,7 @@ def strided_slice(
     out = apply(STRIDED_SLICE, input_, begin, end, strides, name=name, **masks)
     if var is not None:
         _attach_assign(out, var, begin, end, strides, masks)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 def _attach_assign(
@@ -443,8 +445,15 @@ def _attach_assign(
         name = name or (out._op.name or "strided_slice") + "_assign"
         if handle is not None:
             value = convert_to_tensor(value, var.dtype)
-            op = apply_op(
-                "ResourceStridedSliceAssign", handle, begin, end, strides, value, name=name, **masks
+            op = apply_operation(
+                lookup("ResourceStridedSliceAssign"),
+                handle,
+                begin,
+                end,
+                strides,
+                value,
+                name=name,
+                **masks,
             )
             return var._lazy_read(op)
         return apply_op(
@@ -576,7 +585,7 @@ def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
     out = apply(STRIDED_SLICE, tensor, *parts, name=scope + "/", **masks)
     if var is not None:
         _attach_assign(out, var, parts[0], parts[1], parts[2], masks)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 def _is_mask(spec: Any) -> bool:

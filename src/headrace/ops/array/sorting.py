@@ -88,12 +88,12 @@ def _swap_with_last(values: Tensor, axis: int) -> Tensor:
     last = dims - 1
     every = apply_op("Range", const(0), dims, const(1))
     swapped = apply_op("SelectV2", apply_op("Equal", every, last), at, every)
-    return apply_op("SelectV2", apply_op("Equal", every, at), last, swapped)  # type: ignore[no-any-return]
+    return apply_op("SelectV2", apply_op("Equal", every, at), last, swapped)
 
 
 def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
     """By top-k of everything; ascending order is the descending one of the negated values."""
-    count = shape(values)[-1]  # type: ignore[index]
+    count = shape(values)[-1]
     if direction == "DESCENDING":
         return top_k(values, count)[which]
     result = top_k(apply_op("Neg", values), count)
@@ -131,13 +131,13 @@ UPPER_BOUND = define(
 def lower_bound(
     sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    return apply(LOWER_BOUND, sorted_inputs, values, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(LOWER_BOUND, sorted_inputs, values, out_type=out_type, name=name)
 
 
 def upper_bound(
     sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    return apply(UPPER_BOUND, sorted_inputs, values, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(UPPER_BOUND, sorted_inputs, values, out_type=out_type, name=name)
 
 
 def searchsorted(
@@ -156,13 +156,13 @@ def searchsorted(
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     sequence = convert_to_tensor(sorted_sequence)
     values = convert_to_tensor(values)
-    n, m = shape(sequence)[-1], shape(values)[-1]  # type: ignore[index]
+    n, m = shape(sequence)[-1], shape(values)[-1]
     rows = apply_op("Reshape", sequence, apply_op("Pack", [const(-1), n]))
     wanted = apply_op("Reshape", values, apply_op("Pack", [const(-1), m]))
     found = apply(
         LOWER_BOUND if side == "left" else UPPER_BOUND, rows, wanted, out_type=out_type, name=name
     )
-    return apply_op("Reshape", found, shape(values))  # type: ignore[no-any-return]
+    return apply_op("Reshape", found, shape(values))
 
 
 def _differences(x: Any) -> Tensor:
@@ -172,11 +172,11 @@ def _differences(x: Any) -> Tensor:
     if not is_numeric_tensor(x):
         raise TypeError(f"Expected x to be numeric, instead found: {x}")
     flat: Any = apply_op("Reshape", x, const([-1]))
-    return apply_op("Sub", flat[1:], flat[:-1])  # type: ignore[no-any-return]
+    return apply_op("Sub", flat[1:], flat[:-1])
 
 
 def _all_of(x: Any, name: str) -> Tensor:
-    return apply_op("All", x, _all_axes(x), keep_dims=False, name=name)  # type: ignore[no-any-return]
+    return apply_op("All", x, _all_axes(x), keep_dims=False, name=name)
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:

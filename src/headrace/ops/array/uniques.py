@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.build import apply
+from headrace.core.build import apply_many
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
@@ -144,12 +144,12 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     """Distinct values in the order of their first occurrence, and for each element the number of
     its value.
     """
-    return Unique(*apply(UNIQUE, x, out_idx=out_idx, name=name))
+    return Unique(*apply_many(UNIQUE, x, out_idx=out_idx, name=name))
 
 
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     """As ``tf.unique``, with how often each element occurs: (y, idx, count)."""
-    return UniqueWithCounts(*apply(UNIQUE_WITH_COUNTS, x, out_idx=out_idx, name=name))
+    return UniqueWithCounts(*apply_many(UNIQUE_WITH_COUNTS, x, out_idx=out_idx, name=name))
 
 
 def _list_diff_kernel(xp: Any, x: Any, y: Any, *, out_idx: Any) -> Any:
@@ -181,9 +181,9 @@ LIST_DIFF = define(
 
 def listdiff(x: Any, y: Any, out_idx: Any = None, name: str | None = None) -> Any:
     """Elements of x that are not in y, and where they are."""
-    return ListDiff(*apply(LIST_DIFF, x, y, out_idx=out_idx or dtypes.int32, name=name))
+    return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=out_idx or dtypes.int32, name=name))
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
     """The elements of ``x`` that are not in ``y``, in order, and their positions: (out, idx)."""
-    return ListDiff(*apply(LIST_DIFF, x, y, out_idx=index_dtype, name=name))
+    return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=index_dtype, name=name))

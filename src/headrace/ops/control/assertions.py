@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shape_fns
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
@@ -95,13 +95,13 @@ def Assert(
     """Fails with ``data`` in the message if ``condition`` is false when it runs."""
     attrs = {} if summarize is None else {"summarize": summarize}
     if get_default_graph()._is_eager:
-        return apply(ASSERT, condition, list(data), name=name, **attrs)  # type: ignore[no-any-return]
+        return apply_operation(ASSERT, condition, list(data), name=name, **attrs)
     with name_scope(name, "Assert", [condition, data]) as scope:
         given = [convert_to_tensor(d) for d in data]
         plain = all(d._dtype._base in (dtypes.string, dtypes.int32) for d in given)
         # TF puts the op in a branch unless its data are all in host memory
         last = "Assert/" if plain else "AssertGuard/Merge/"
-        made: Operation = apply(ASSERT, condition, given, name=scope + last, **attrs)
+        made: Operation = apply_operation(ASSERT, condition, given, name=scope + last, **attrs)
     values = made._inputs[1:]
     count_more(made.graph, sum(not isinstance(d, Tensor) for d in data))
     if any(v._dtype._base not in (dtypes.string, dtypes.int32) for v in values):

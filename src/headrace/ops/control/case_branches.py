@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
@@ -94,7 +95,7 @@ def _choose(
 def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
     def run() -> Any:
         message = "Input error: None of conditions evaluated as True (tf.case has no default)"
-        check = apply_op("Assert", pred, [constant(message)], summarize=1)
+        check = apply_operation(lookup("Assert"), pred, [constant(message)], summarize=1)
         with get_default_graph().control_dependencies([check]):
             return fn()
 
@@ -110,7 +111,9 @@ def _at_most_one(preds: list[Any]) -> Any:
     message = constant(
         f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True"
     )
-    return apply_op("Assert", apply_op("LessEqual", total, constant(1)), [message], summarize=1)
+    return apply_operation(
+        lookup("Assert"), apply_op("LessEqual", total, constant(1)), [message], summarize=1
+    )
 
 
 def _eager() -> bool:

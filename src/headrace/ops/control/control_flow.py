@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_any, apply_many, apply_op
 from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
@@ -41,9 +41,9 @@ def switch(
         sides = [switch(part, pred) for part in (data.values, data.indices)]
         return tuple(IndexedSlices(*side) for side in zip(*sides))  # type: ignore[return-value]
     data = convert_to_tensor(data, dtype)
-    sides = apply(SWITCH, data, pred, name=name or "Switch")
-    note_flat(sides[0])
-    return sides  # type: ignore[no-any-return]
+    made: tuple[Tensor, Tensor] = apply_any(SWITCH, data, pred, name=name or "Switch")
+    note_flat(made[0])
+    return made
 
 
 Merged = collections.namedtuple("Merged", ["output", "value_index"])
@@ -57,7 +57,7 @@ def merge(inputs: Any, name: str | None = None) -> Any:
         values, index = merge([i.values for i in inputs], name)
         indices, _ = merge([i.indices for i in inputs])
         return Merged(IndexedSlices(values, indices), index)
-    merged = apply(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
+    merged = apply_many(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
     note_flat(merged[0])
     return Merged(*merged)
 
@@ -93,7 +93,7 @@ def cond(
         pred = convert_to_tensor(pred, dtypes.bool)
         if pred._shape not in (None, ()):
             raise ValueError(f"pred of tf.cond must be a scalar, not of shape {pred.shape}")
-        if_false, if_true = apply(SWITCH, pred, pred, name="Switch")
+        if_false, if_true = apply_many(SWITCH, pred, pred, name="Switch")
         pivot_true = identity(if_true, name="switch_t")
         pivot_false = identity(if_false, name="switch_f")
         pred = identity(pred, name="pred_id")
@@ -300,7 +300,7 @@ def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
 
 def merge_on(if_false: Tensor, if_true: Tensor, pred: Tensor) -> Tensor:
     """A Merge that is known to choose by ``pred``."""
-    out: Tensor = apply(MERGE, [if_false, if_true], name="Merge")[0]
+    out: Tensor = apply_many(MERGE, [if_false, if_true], name="Merge")[0]
     out._op._cond_pred = pred
     return out
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes
-from headrace.core.build import apply
+from headrace.core.build import apply_any
 from headrace.core.convert import _string_array
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -224,7 +224,7 @@ def py_func(
     if not graph._is_eager:
         graph._py_funcs.append(function)
     opdef = PY_FUNC if stateful else PY_FUNC_STATELESS
-    result = apply(opdef, list(inp), token=token, Tout=types, name=name)
+    result = apply_any(opdef, list(inp), token=token, Tout=types, name=name)
     if not types:
         return result if stateful and isinstance(result, Operation) else []
     return result[0] if single else list(result)

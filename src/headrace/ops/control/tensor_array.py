@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import static_value
@@ -57,7 +57,7 @@ class TensorArray:
         if size is None:
             raise ValueError("Size must be provided to create a TensorArray")
         with name_scope(name, "TensorArray", [size]) as scope:
-            self._handle, self._flow = apply(
+            self._handle, self._flow = apply_many(
                 ops.MAKE,
                 size,
                 dtype=self._dtype,
@@ -124,7 +124,7 @@ class TensorArray:
         return self._with_flow(identity(self._flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        handle, new_flow = apply(
+        handle, new_flow = apply_many(
             ops.GRAD, self._handle, self._flow if flow is None else flow, source=source, name=name
         )
         other = self._with_flow(new_flow)
@@ -174,7 +174,7 @@ class TensorArray:
 
     def concat(self, name: str | None = None) -> Tensor:
         shape = self._element_shape[0]
-        value, _ = apply(
+        value, _ = apply_many(
             ops.CONCAT,
             self._handle,
             self._flow,
@@ -182,7 +182,7 @@ class TensorArray:
             element_shape_except0=None if shape is None else shape[1:],
             name=name,
         )
-        return value  # type: ignore[no-any-return]
+        return value
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         with name_scope(name, "TensorArrayUnstack", [value]):
@@ -209,7 +209,7 @@ class TensorArray:
         known = static_value(lengths)
         equal = known is not None and known.ndim == 1 and known.size and (known == known[0]).all()
         if equal and value._shape:
-            self._note_shape((int(known[0]), *value._shape[1:]))  # type: ignore[index]
+            self._note_shape((int(known[0]), *value._shape[1:]))
         return self._with_flow(
             apply(ops.SPLIT, self._handle, value, lengths, self._flow, name=name)
         )
@@ -219,7 +219,7 @@ class TensorArray:
             if isinstance(self._size, Tensor):
                 count_more(self._size._op.graph, 1)  # TF asks the array
             return convert_to_tensor(self._size, dtypes.int32, name or "TensorArraySizeV3")
-        return apply(ops.SIZE, self._handle, self._flow, name=name)  # type: ignore[no-any-return]
+        return apply(ops.SIZE, self._handle, self._flow, name=name)
 
     def close(self, name: str | None = None) -> Any:
-        return apply(ops.CLOSE, self._handle, name=name)
+        return apply_operation(ops.CLOSE, self._handle, name=name)

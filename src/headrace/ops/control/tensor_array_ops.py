@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_many
 from headrace.core.contexts import backward_pass
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -287,7 +287,8 @@ def _source_of() -> str:
 
 
 def _gradient_array(handle: Tensor, flow: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    return apply(GRAD, handle, flow, source=_source_of())  # type: ignore[no-any-return]
+    made, new_flow = apply_many(GRAD, handle, flow, source=_source_of())
+    return made, new_flow
 
 
 def _read_grad(op: Operation, grad: Tensor) -> list[Any]:
@@ -341,7 +342,7 @@ def _concat_grad(op: Operation, grad: Tensor, _: Any) -> list[Any]:
 def _split_grad(op: Operation, flow_grad: Tensor) -> list[Any]:
     handle, _, _, flow = op.inputs
     grads, grad_flow = _gradient_array(handle, flow, flow_grad)
-    value, _ = apply(CONCAT, grads, _after(flow_grad, grad_flow), dtype=op._attrs["T"])
+    value, _ = apply_many(CONCAT, grads, _after(flow_grad, grad_flow), dtype=op._attrs["T"])
     value._shape = op.inputs[1]._shape
     return [None, value, None, flow_grad]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes, nest, shapes, specs
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
@@ -146,7 +146,7 @@ def _build_loop(
     _open_regions(graph, context)
     context.Enter()
     try:
-        merges = [apply(MERGE, [e, e], name="Merge")[0] for e in enters]
+        merges = [apply_many(MERGE, [e, e], name="Merge")[0] for e in enters]
         context.pivot = merges[0]._op
         merged = _repack(variables, flat, merges)
         test = convert_to_tensor(cond(*merged), dtypes.bool)
@@ -156,7 +156,7 @@ def _build_loop(
                 f"The condition of tf.while_loop must be a scalar, not of shape {test.shape}"
             )
         loop_cond = apply(LOOP_COND, test, name="LoopCond")
-        switches = [apply(SWITCH, m, loop_cond, name="Switch") for m in merges]
+        switches = [apply_many(SWITCH, m, loop_cond, name="Switch") for m in merges]
         inside = [identity(s[1]) for s in switches]
         context.pivot = inside[0]._op
         packed = _repack(variables, flat, inside)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_many
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -270,7 +270,7 @@ def non_max_suppression(
     with name_scope(name, "non_max_suppression"):
         iou = convert_to_tensor(iou_threshold, dtypes.float32, name="iou_threshold")
         least = convert_to_tensor(score_threshold, dtypes.float32, name="score_threshold")
-        return apply(NMS_V3, boxes, scores, max_output_size, iou, least)  # type: ignore[no-any-return]
+        return apply(NMS_V3, boxes, scores, max_output_size, iou, least)
 
 
 def non_max_suppression_with_scores(
@@ -288,7 +288,7 @@ def non_max_suppression_with_scores(
     ``boxes`` is [n, 4] as [y1, x1, y2, x2].
     """
     with name_scope(name, "non_max_suppression_with_scores"):
-        found = apply(
+        found = apply_many(
             NMS_V5, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
         )
         return found[0], found[1]
@@ -308,7 +308,7 @@ def non_max_suppression_padded(
     Returns (indices, how many of them are valid).
     """
     with name_scope(name, "non_max_suppression_padded"):
-        return apply(
+        return apply_many(
             NMS_V4,
             boxes,
             scores,
@@ -358,9 +358,9 @@ def non_max_suppression_overlaps(
 ) -> Tensor:
     """``non_max_suppression`` from a matrix of overlaps [n, n] instead of boxes."""
     with name_scope(name, "non_max_suppression_overlaps"):
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             NMS_OVERLAPS, overlaps, scores, max_output_size, overlap_threshold, score_threshold
-        )  # type: ignore[no-any-return]
+        )
 
 
 # drawing ------------------------------------------------------------------------------------------
@@ -459,5 +459,5 @@ def draw_bounding_boxes_v2(images: Any, boxes: Any, colors: Any, name: str | Non
     Coordinates are fractions of height and width: [y_min, x_min, y_max, x_max].
     """
     if colors is None:
-        return apply(DRAW, images, boxes, name=name)  # type: ignore[no-any-return]
-    return apply(DRAW_V2, images, boxes, colors, name=name)  # type: ignore[no-any-return]
+        return apply(DRAW, images, boxes, name=name)
+    return apply(DRAW_V2, images, boxes, colors, name=name)

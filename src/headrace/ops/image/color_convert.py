@@ -51,7 +51,7 @@ def convert_image_dtype(
             return cast(image, want, name=scope)  # type: ignore[no-any-return]
         if have.is_integer:
             scale = 1.0 / have.max
-            return apply_op("Mul", cast(image, want), scale, name=scope)  # type: ignore[no-any-return]
+            return apply_op("Mul", cast(image, want), scale, name=scope)
         # 0.5 above the largest value spreads the range evenly over all integers
         scaled = apply_op("Mul", image, want.max + 0.5, name="Mul")
         convert = saturate_cast if saturate else cast
@@ -69,7 +69,7 @@ def _between_integers(image: Tensor, have: Any, want: Any, saturate: bool, scope
         convert = saturate_cast if saturate else cast
         return convert(smaller, want, name=scope)  # type: ignore[no-any-return]
     wide = saturate_cast(image, want) if saturate else cast(image, want)
-    return apply_op("Mul", wide, scale, name=scope)  # type: ignore[no-any-return]
+    return apply_op("Mul", wide, scale, name=scope)
 
 
 _GRAY = [0.2989, 0.5870, 0.1140]

@@ -13,9 +13,9 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.infer import Inference
-from headrace.core.opdef import NO_GRADIENT_YET, define
+from headrace.core.opdef import NO_GRADIENT_YET, define, lookup
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.array.array_shape import const, invalid
@@ -104,8 +104,8 @@ def _rgb_to_hsv_grad(op: Operation, g: Any) -> list[Any]:
     nothing changes.
     """
     dtype = op._inputs[0]._dtype._base
-    rgb: Any = apply_op("Unpack", op._inputs[0], num=3, axis=-1)
-    d_hue, d_sat, d_value = apply_op("Unpack", g, num=3, axis=-1)
+    rgb: Any = apply_list(lookup("Unpack"), op._inputs[0], num=3, axis=-1)
+    d_hue, d_sat, d_value = apply_list(lookup("Unpack"), g, num=3, axis=-1)
     axis = const(-1)
     top = _one_hot(apply_op("ArgMax", op._inputs[0], axis), dtype)
     bottom = _one_hot(apply_op("ArgMin", op._inputs[0], axis), dtype)
@@ -131,7 +131,7 @@ def _rgb_to_hsv_grad(op: Operation, g: Any) -> list[Any]:
 def _one_hot(index: Any, dtype: Any) -> Any:
     """Three masks."""
     full = apply_op("OneHot", index, const(3), const(1, dtype), const(0, dtype), axis=-1)
-    return apply_op("Unpack", full, num=3, axis=-1)
+    return apply_list(lookup("Unpack"), full, num=3, axis=-1)
 
 
 def _contrast_grad(op: Operation, g: Any) -> list[Any]:

@@ -230,7 +230,7 @@ def crop_and_resize_v1(
 ) -> Tensor:
     """A piece of an image for each box, all resized to ``crop_size``; float32."""
     which = one_of("box_indices", box_indices, "box_ind", box_ind)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         CROP_AND_RESIZE,
         image,
         boxes,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import shapes
-from headrace.core.build import apply
+from headrace.core.build import apply_many
 from headrace.core.infer import Inference
 from headrace.core.kernel_context import Runtime
 from headrace.core.opdef import NOT_DIFFERENTIABLE, KernelNode, define
@@ -270,7 +270,7 @@ def sample_distorted_bounding_box(
     }
     attrs = {k: v for k, v in given.items() if v is not None}
     with name_scope(name, "sample_distorted_bounding_box"):
-        return apply(SAMPLE_V2, image_size, bounding_boxes, min_object_covered, **attrs)
+        return apply_many(SAMPLE_V2, image_size, bounding_boxes, min_object_covered, **attrs)
 
 
 def sample_distorted_bounding_box_v2(

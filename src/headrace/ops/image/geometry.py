@@ -132,7 +132,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
             [None, None, image._shape[-1] if image._shape else None]
             if first == 0
             else [image._shape[0], None, None, image._shape[-1]]
-        )  # type: ignore[index]
+        )
         return out
 
 
@@ -186,7 +186,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         size = stack([*([-1] if dims == 4 else []), *sizes, -1])
         out = slice_op(image, begin, size)
         known = [None if _is_tensor(s) else s for s in sizes]
-        out.set_shape([*image._shape[: dims - 3], *known, image._shape[-1]])  # type: ignore[index]
+        out.set_shape([*image._shape[: dims - 3], *known, image._shape[-1]])
         return out
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -161,7 +161,7 @@ def reduce_to(x: Tensor, y: Tensor, gx: Any, gy: Any) -> list[Any]:
     axes: list[Any] = [_repeated_axes(x._shape, y._shape), _repeated_axes(y._shape, x._shape)]
     grads = [gx, gy]
     if any(a is None and g is not None for a, g in zip(axes, grads)):
-        found = apply(BROADCAST_GRADIENT_ARGS, shape_of(x), shape_of(y))
+        found = apply_many(BROADCAST_GRADIENT_ARGS, shape_of(x), shape_of(y))
         axes = [found[i] if a is None else a for i, a in enumerate(axes)]
     return [
         None if g is None else _summed(g, own, other, a)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_list, apply_operation
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -347,21 +347,21 @@ def save_v2(
 
     ``shape_and_slices`` has "" or the place of a part ("4 3 0,2:0,3") for each.
     """
-    return apply(SAVE_V2, prefix, tensor_names, shape_and_slices, tensors, name=name)  # type: ignore[no-any-return]
+    return apply_operation(SAVE_V2, prefix, tensor_names, shape_and_slices, tensors, name=name)
 
 
 def save_slices(
     filename: Any, tensor_names: Any, tensors: Any, tensor_slices: Any, name: str = "save"
 ) -> Operation:
     """Writes tensors to a V1 file."""
-    return apply(SAVE_SLICES, filename, tensor_names, tensor_slices, tensors, name=name)  # type: ignore[no-any-return]
+    return apply_operation(SAVE_SLICES, filename, tensor_names, tensor_slices, tensors, name=name)
 
 
 def restore_v2(
     prefix: Any, tensor_names: Any, shape_and_slices: Any, dtypes: Any, name: str | None = None
 ) -> list[Tensor]:
     """Reads tensors of a checkpoint, V2 or V1."""
-    found = apply(
+    found = apply_list(
         RESTORE_V2,
         prefix,
         tensor_names,
@@ -379,7 +379,7 @@ def merge_v2_checkpoints(
     name: str | None = None,
 ) -> Operation:
     """Makes one checkpoint of shards that SaveV2 wrote."""
-    return apply(  # type: ignore[no-any-return]
+    return apply_operation(
         MERGE_V2_CHECKPOINTS,
         checkpoint_prefixes,
         destination_prefix,
@@ -390,9 +390,9 @@ def merge_v2_checkpoints(
 
 def sharded_filename(basename: Any, shard: Any, num_shards: Any, name: str | None = None) -> Tensor:
     """``basename-00000-of-00002``."""
-    return apply(SHARDED_FILENAME, basename, shard, num_shards, name=name)  # type: ignore[no-any-return]
+    return apply(SHARDED_FILENAME, basename, shard, num_shards, name=name)
 
 
 def sharded_filespec(basename: Any, num_shards: Any, name: str | None = None) -> Tensor:
     """The pattern that fits all shards."""
-    return apply(SHARDED_FILESPEC, basename, num_shards, name=name)  # type: ignore[no-any-return]
+    return apply(SHARDED_FILESPEC, basename, num_shards, name=name)

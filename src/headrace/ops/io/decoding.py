@@ -75,7 +75,7 @@ def decode_raw_v2(
     """
     if fixed_length is None:
         return decode_raw(input_bytes, out_type, little_endian, name)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         DECODE_PADDED_RAW,
         input_bytes,
         fixed_length,
@@ -131,7 +131,7 @@ DECODE_COMPRESSED = define(
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
     """Strings decompressed: "ZLIB", "GZIP" or "" (as they are)."""
-    return apply(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)
 
 
 # serialized tensors -------------------------------------------------------------------------------
@@ -286,9 +286,9 @@ PARSE_TENSOR = define(
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """A tensor as a serialized TensorProto."""
-    return apply(SERIALIZE_TENSOR, tensor, name=name)  # type: ignore[no-any-return]
+    return apply(SERIALIZE_TENSOR, tensor, name=name)
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """The tensor that a serialized TensorProto holds."""
-    return apply(PARSE_TENSOR, serialized, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(PARSE_TENSOR, serialized, out_type=out_type, name=name)

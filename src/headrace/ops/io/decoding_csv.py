@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.build import apply
+from headrace.core.build import apply_list
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
@@ -209,7 +209,7 @@ def decode_csv(
                 f"{dtypes.as_dtype(dtype).name} not in list "
                 f"of allowed values: {names}"
             )
-    return apply(  # type: ignore[no-any-return]
+    return apply_list(
         DECODE_CSV,
         records,
         list(record_defaults),

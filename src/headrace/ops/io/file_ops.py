@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_operation
 from headrace.core.graph import GraphKeys
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
@@ -136,7 +136,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
     """Writes a file, making its folder if it is not there."""
-    return apply(WRITE_FILE, filename, contents, name=name)
+    return apply_operation(WRITE_FILE, filename, contents, name=name)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_any, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.scopes import name_scope
@@ -182,7 +182,7 @@ def _default(raw: _Raw, key: str) -> Tensor:
     tensor = convert_to_tensor(given, dtype, name=name)
     if ragged:
         return tensor
-    return apply_op("Reshape", tensor, np.array(shape, np.int32))  # type: ignore[no-any-return]
+    return apply_op("Reshape", tensor, np.array(shape, np.int32))
 
 
 def _open_sequences(raw: _Raw, features: Mapping[str, Any]) -> _Raw:
@@ -239,7 +239,7 @@ def parse_example(
     with name_scope(name, "ParseExample", [serialized, example_names]):
         names = [] if example_names is None else example_names
         defaults = [_default(raw, key) for key in raw.dense]
-        found = apply(
+        found = apply_any(
             PARSE_EXAMPLE,
             serialized,
             names,
@@ -272,7 +272,7 @@ def parse_single_example(
     with name_scope(name, "ParseSingleExample", [serialized]):
         serialized = convert_to_tensor(serialized, dtypes.string, name="serialized")
         defaults = [_default(raw, key) for key in raw.dense]
-        found = apply(
+        found = apply_any(
             PARSE_SINGLE_EXAMPLE,
             serialized,
             defaults,
@@ -342,7 +342,7 @@ def parse_single_sequence_example(
     context, lists, optional = _both_raw(context_features, sequence_features)
     with name_scope(name, "ParseSingleSequenceExample", [serialized, example_name]):
         defaults = [_default(context, key) for key in context.dense]
-        found = apply(
+        found = apply_any(
             PARSE_SINGLE_SEQUENCE_EXAMPLE,
             serialized,
             optional,
@@ -386,7 +386,7 @@ def parse_sequence_example(
     with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
         names = [] if example_names is None else example_names
         defaults = [_default(context, key) for key in context.dense]
-        found = apply(
+        found = apply_any(
             PARSE_SEQUENCE_EXAMPLE,
             serialized,
             names,

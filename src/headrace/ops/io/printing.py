@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shape_fns
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.tensor import Operation, Tensor
@@ -156,7 +156,7 @@ def Print(
         "first_n": -1 if first_n is None else first_n,
         "summarize": 3 if summarize is None else summarize,
     }
-    return apply(PRINT, input_, list(data), name=name, **attrs)  # type: ignore[no-any-return]
+    return apply(PRINT, input_, list(data), name=name, **attrs)
 
 
 def _print_v2_kernel(xp: Any, text: Any, *, output_stream: str, end: str) -> None:
@@ -216,7 +216,7 @@ def string_format(
             f"{len(items)} tensor(s) provided "
             "as input"
         )
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         STRING_FORMAT,
         items,
         template=template,
@@ -274,7 +274,7 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
         marked = [_marked(v, found) for v in inputs]
         template = sep.join(v if isinstance(v, str) else pprint.pformat(v) for v in marked)
         text = string_format(template, found, _MARK, -1 if summarize is None else summarize)
-    return apply(PRINT_V2, text, output_stream=target, end=end, name=name)  # type: ignore[no-any-return]
+    return apply_operation(PRINT_V2, text, output_stream=target, end=end, name=name)
 
 
 def _stream_name(stream: Any) -> str:
@@ -303,4 +303,4 @@ TIMESTAMP = define(
 
 def timestamp(name: str | None = None) -> Tensor:
     """Seconds since 1970, at the moment when the operation runs."""
-    return apply(TIMESTAMP, name=name)  # type: ignore[no-any-return]
+    return apply(TIMESTAMP, name=name)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert, shapes
-from headrace.core.build import apply_op, named_result
+from headrace.core.build import apply_many, apply_op, named_result
 from headrace.core.dtypes import int32
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import define
+from headrace.core.opdef import define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_as, ops_counted
 from headrace.core.shapes import Shape
@@ -399,7 +399,7 @@ def _tensordot_of_any_rank(a: Tensor, b: Tensor, axes: Any, scope: str) -> Any:
 
 def _axes_when_run(axes: Any, a: Tensor, b: Tensor) -> tuple[Any, Any]:
     if isinstance(axes, Tensor):
-        return axes[0], axes[1]  # type: ignore[index]
+        return axes[0], axes[1]
     if isinstance(axes, (int, np.integer)) or (isinstance(axes, np.ndarray) and axes.ndim == 0):
         n = int(axes)
         if n < 0:
@@ -417,8 +417,9 @@ def _matrix_when_run(x: Tensor, axes: Any, summed_last: bool) -> tuple[Any, Any]
     """
     rank, dims = apply_op("Rank", x), apply_op("Shape", x)
     axes = convert.convert(axes, int32)
-    axes = apply_op("FloorMod", axes, rank)
-    free = apply_op("ListDiff", apply_op("Range", 0, rank, 1), axes)[0]
+    # (a scalar has no axes to count from its end)
+    axes = apply_op("FloorMod", axes, apply_op("Maximum", rank, 1))
+    free = apply_many(lookup("ListDiff"), apply_op("Range", 0, rank, 1), axes)[0]
     outer, summed = apply_op("GatherV2", dims, free, 0), apply_op("GatherV2", dims, axes, 0)
     sides = [(free, outer), (axes, summed)]
     if not summed_last:

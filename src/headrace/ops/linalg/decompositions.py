@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert
-from headrace.core.build import apply, apply_named, apply_op
+from headrace.core.build import apply, apply_list, apply_many, apply_named, apply_op
 from headrace.core.dtypes import bfloat16, complex64, complex128, int32
-from headrace.core.opdef import GROUPS, NO_GRADIENT_YET, define
+from headrace.core.opdef import GROUPS, NO_GRADIENT_YET, define, lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.linalg import decomposition_kernels as kernels
@@ -193,7 +193,7 @@ def _eigh_grad(op: Operation, g_e: Any, g_v: Any) -> list[Any]:
     e, v = op._outputs
     diagonal = apply_op("MatrixDiag", _zeros_if_none(g_e, e))
     if not op._attrs["compute_v"]:
-        v = apply_op("SelfAdjointEigV2", op._inputs[0], compute_v=True)[1]
+        v = apply_many(lookup("SelfAdjointEigV2"), op._inputs[0], compute_v=True)[1]
     elif g_v is not None:
         diagonal = diagonal + _reciprocal_gaps(e) * matmul(v, g_v, adjoint_a=True)
     out = matmul(v, matmul(diagonal, v, adjoint_b=True))
@@ -206,7 +206,7 @@ def _svd_grad(op: Operation, g_s: Any, g_u: Any, g_v: Any) -> list[Any]:
     s, u, v = op._outputs
     diagonal = apply_op("MatrixDiag", _zeros_if_none(g_s, s))
     if not op._attrs["compute_uv"]:
-        _, u, v = apply_op("Svd", a, compute_uv=True)
+        _, u, v = apply_many(lookup("Svd"), a, compute_uv=True)
         return [matmul(u, matmul(diagonal, v, adjoint_b=True))]
     if a._dtype._kind == "c":
         raise NotImplementedError(
@@ -258,8 +258,8 @@ def _function_grad(op: Operation, g: Any) -> list[Any]:
     zero = apply_op("ZerosLike", a)
     rows = [apply_op("ConcatV2", [a, g], -1), apply_op("ConcatV2", [zero, a], -1)]
     blocks = apply_op(op.type, apply_op("ConcatV2", rows, -2))
-    right = apply_op("Split", -1, blocks, num_split=2)[1]
-    return [apply_op("Split", -2, right, num_split=2)[0]]
+    right = apply_list(lookup("Split"), -1, blocks, num_split=2)[1]
+    return [apply_list(lookup("Split"), -2, right, num_split=2)[0]]
 
 
 # definitions ------------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ def svd(
     tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Any:
     """``s, u, v`` with ``tensor = u diag(s) v^H``, or ``s`` alone."""
-    s, u, v = apply(SVD, tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
+    s, u, v = apply_many(SVD, tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     return (_real(s), u, v) if compute_uv else _real(s)
 
 
@@ -441,7 +441,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
 
     Only the lower triangle is read.
     """
-    return apply(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)
+    return apply_many(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)
 
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Any:
@@ -449,7 +449,7 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Any:
 
     Only the lower triangle is read.
     """
-    return apply(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]
+    return apply_many(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
@@ -497,7 +497,7 @@ def expm(input: Any, name: str | None = None) -> Any:
     with name_scope(name or "matrix_exponential"):
         input = convert.convert(input)
         kind = input.dtype.base_dtype
-        if not (kind.is_floating or kind.is_complex):
+        if kind is bfloat16 or not (kind.is_floating or kind.is_complex):
             raise ValueError(f"tf.linalg.expm does not support matrices of type {kind!r}")
         return apply(MATRIX_EXPONENTIAL, input, name="Reshape_1")
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import convert, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.dtypes import bfloat16, float32, int32, int64
 from headrace.core.infer import Inference
-from headrace.core.opdef import GROUPS, define
+from headrace.core.opdef import GROUPS, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Dim, Shape
 from headrace.core.tensor import Operation, Tensor
@@ -187,7 +187,7 @@ def _batch_matmul_grad(op: Operation, g: Any) -> list[Any]:
     if op.type == "BatchMatMul" or _same_batch(x._shape, y._shape):
         return list(grads)
     shape_x, shape_y = apply_op("Shape", x), apply_op("Shape", y)
-    axes = apply_op("BroadcastGradientArgs", shape_x[:-2], shape_y[:-2])
+    axes = apply_many(lookup("BroadcastGradientArgs"), shape_x[:-2], shape_y[:-2])
     return [
         apply_op("Reshape", apply_op("Sum", grad, over), shape)
         for grad, over, shape in zip(grads, axes, (shape_x, shape_y))

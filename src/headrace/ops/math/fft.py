@@ -145,7 +145,7 @@ def _real_grad(op: Operation, g: Any, rank: int) -> list[Any]:
     drops taken as zero.
     """
     x, length = op._inputs
-    n = length[-1]  # type: ignore[index]
+    n = length[-1]
     missing = n - apply_op("Shape", g)[-1]
     full = apply_op(_name(rank, True), _padded_last(g, missing))
     size = apply_op("Cast", apply_op("Prod", length, [0]), DstT=dtypes.float32)
@@ -174,8 +174,8 @@ def _inverse_real_grad(op: Operation, g: Any, rank: int) -> list[Any]:
     Every frequency but the first (and the last of an even length) stands for two.
     """
     x, length = op._inputs
-    odd = apply_op("FloorMod", length[-1], 2)  # type: ignore[index]
-    bins = apply_op("FloorDiv", length[-1], 2) + 1  # type: ignore[index]
+    odd = apply_op("FloorMod", length[-1], 2)
+    bins = apply_op("FloorDiv", length[-1], 2) + 1
     middle = apply_op("Fill", apply_op("Pack", [bins - 2 + odd]), np.float32(2))
     end = apply_op("Fill", apply_op("Pack", [1 - odd]), np.float32(1))
     weights = apply_op("ConcatV2", [np.ones(1, np.float32), middle, end], 0)
@@ -261,11 +261,11 @@ def _inferred_length(x: Tensor, rank: int, inverse: bool) -> Any:
         if inverse:
             sizes[-1] = max(0, 2 * (sizes[-1] - 1))
         return convert.convert(np.array(sizes, np.int32))
-    sizes = apply_op("Shape", x)[-rank:]
+    dims = apply_op("Shape", x)[-rank:]
     if not inverse:
-        return sizes
-    last = apply_op("Maximum", 2 * (sizes[-1:] - 1), 0)  # type: ignore[operator]
-    return apply_op("ConcatV2", [sizes[:-1], last], 0)
+        return dims
+    last = apply_op("Maximum", 2 * (dims[-1:] - 1), 0)
+    return apply_op("ConcatV2", [dims[:-1], last], 0)
 
 
 def _padded_for(x: Tensor, length: Tensor, rank: int, inverse: bool) -> Any:
@@ -275,7 +275,7 @@ def _padded_for(x: Tensor, length: Tensor, rank: int, inverse: bool) -> Any:
         needed = wanted.tolist()
         if inverse and needed[-1]:
             needed[-1] = needed[-1] // 2 + 1
-        if all(have >= want for have, want in zip(x._shape[-rank:], needed)):  # type: ignore[operator]
+        if all(have >= want for have, want in zip(x._shape[-rank:], needed)):
             return x
     need: Any = length
     if inverse:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.dtypes import as_dtype, bfloat16, int32, int64, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference, static_value
-from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define
+from headrace.core.opdef import GROUPS, NOT_DIFFERENTIABLE, OpDef, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -63,6 +63,7 @@ def _reduced(c: Inference) -> list[Shape]:
 
 
 def _without_axis(c: Inference) -> list[Shape]:
+    c.require_rank(1, 0)
     shape, axis = c.shape(0), c.value(1)
     if shape is None:
         return [None]
@@ -187,7 +188,7 @@ def _product_of_others_nd(x: Tensor, axes: Tensor) -> Any:
     """Several axes: brought to the front and joined to one."""
     rank = apply_op("Rank", x)
     gone = _counted_from_front(axes, rank)
-    stay = apply_op("ListDiff", apply_op("Range", 0, rank, 1), gone)[0]
+    stay = apply_many(lookup("ListDiff"), apply_op("Range", 0, rank, 1), gone)[0]
     order = apply_op("ConcatV2", [gone, stay], 0)
     moved = apply_op("Transpose", x, order)
     sizes = [
@@ -203,7 +204,7 @@ def _product_of_others_nd(x: Tensor, axes: Tensor) -> Any:
 
 def _euclidean_norm_grad(op: Operation, g: Any) -> list[Any]:
     y = _for_broadcast(op, op._outputs[0])
-    return [op._inputs[0] * apply_op("RealDiv", _for_broadcast(op, g), y), None]  # type: ignore[operator]
+    return [op._inputs[0] * apply_op("RealDiv", _for_broadcast(op, g), y), None]
 
 
 def _cumsum_grad(op: Operation, g: Any) -> list[Any]:
@@ -489,7 +490,7 @@ def reduce_logsumexp(
         raw = reduce_max(x, axis, True)
         finite = apply_op("SelectV2", apply_op("IsFinite", raw), raw, apply_op("ZerosLike", raw))
         top = apply_op("StopGradient", finite)
-        out = apply_op("Log", reduce_sum(apply_op("Exp", x - top), axis, keep))  # type: ignore[operator]
+        out = apply_op("Log", reduce_sum(apply_op("Exp", x - top), axis, keep))
         if not keep:
             top = apply_op("Reshape", top, shape_tensor(out))
         return apply_op("Add", out, top)

@@ -43,7 +43,7 @@ def _transposed(
     name: str | None,
 ) -> Tensor:
     at = _channel_index(data_format, n)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         opdef,
         _shape_tensor(output_shape),
         filters,

@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply, apply_op, named_result
+from headrace.core.build import apply, apply_many, apply_op, named_result
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import define
 from headrace.core.scopes import name_scope
@@ -520,12 +520,12 @@ def _rowwise_xent(logits: Tensor, labels: Tensor, name: str) -> Tensor:
         and len(logits._shape) == len(labels._shape) == 2
     ):
         count_more(logits._op.graph, _XENT_OPS - 1)
-        cost: Tensor = apply(XENT, logits, labels, name=name)[0]
+        cost: Tensor = apply_many(XENT, logits, labels, name=name)[0]
         cost._op.__dict__["_reshaped_in_tf"] = True
         return named_result(cost, f"{name.rstrip('/')}/Reshape_2/")
     before = ops_counted(logits._op.graph)
     outer = _outer_shape(logits)
-    cost = apply(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
+    cost = apply_many(XENT, _as_matrix(logits), _as_matrix(labels), name=name)[0]
     result = reshape(cost, outer)
     count_as(logits._op.graph, before, _XENT_OPS)
     if logits._shape is not None:
@@ -560,7 +560,7 @@ def sparse_softmax_cross_entropy_with_logits(
         _check_sparse_shapes(labels, logits)
         if logits._shape is not None and len(logits._shape) == 2:
             count_more(logits._op.graph, 1)  # the labels' shape
-            cost = apply(SPARSE_XENT, precise, labels, name=name)[0]
+            cost = apply_many(SPARSE_XENT, precise, labels, name=name)[0]
         else:
             before = ops_counted(logits._op.graph)
             cost = _flat_sparse_xent(precise, labels, name)
@@ -594,7 +594,7 @@ def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> None:
 
 def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tensor:
     shape = shape_of(labels)
-    cost = apply(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
+    cost = apply_many(SPARSE_XENT, _as_matrix(logits), reshape(labels, [-1]), name=name)[0]
     result = reshape(cost, shape)
     result.set_shape(labels._shape)
     return result

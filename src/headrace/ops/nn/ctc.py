@@ -12,7 +12,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import infer, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_any, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.tensor import Operation, Tensor
@@ -223,7 +223,7 @@ def ctc_loss(
     inputs = convert_to_tensor(deprecated("logits", logits, "inputs", inputs))
     if not time_major:
         inputs = transpose(inputs, [1, 0, 2])
-    return apply(  # type: ignore[no-any-return]
+    return apply_many(
         CTC_LOSS,
         inputs,
         labels.indices,
@@ -241,7 +241,7 @@ def ctc_greedy_decoder(
     """([labels as a SparseTensor], minus the sum of the best logits)."""
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 
-    at, values, shape, score = apply(
+    at, values, shape, score = apply_many(
         CTC_GREEDY_DECODER, inputs, sequence_length, merge_repeated=merge_repeated
     )
     return [SparseTensor(at, values, shape)], score
@@ -259,7 +259,7 @@ def ctc_beam_search_decoder(
     """
     from headrace.ops.sparse.sparse_tensor import SparseTensor
 
-    at, values, shape, score = apply(
+    at, values, shape, score = apply_any(
         CTC_BEAM_SEARCH_DECODER,
         inputs,
         sequence_length,

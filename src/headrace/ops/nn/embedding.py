@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.nn.nn_common import (
@@ -56,7 +57,7 @@ def _rows(params: Any, ids: Any, name: str | None = None) -> Tensor:
     """Gather, through the variable's own method where it has one."""
     if hasattr(params, "sparse_read"):
         return params.sparse_read(ids, name=name)  # type: ignore[no-any-return]
-    return apply_op("GatherV2", params, ids, 0, name=name)  # type: ignore[no-any-return]
+    return apply_op("GatherV2", params, ids, 0, name=name)
 
 
 def embedding_lookup(
@@ -76,7 +77,7 @@ def embedding_lookup(
         ids = convert_to_tensor(ids, name="ids")
         if len(parts) == 1:
             found = _clipped(_rows(parts[0], ids, scope), ids, max_norm)
-            return apply_op("Identity", found)  # type: ignore[no-any-return]
+            return apply_op("Identity", found)
         return _clipped(_from_parts(parts, ids, partition_strategy, scope), ids, max_norm)
 
 
@@ -103,8 +104,8 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, name: str) -> Tens
     order = apply_op("Range", 0, apply_op("Size", flat), 1)
     assignments, new_ids = _assign(parts, flat, strategy)
     assignments = cast(assignments, dtypes.int32)
-    wanted = apply_op("DynamicPartition", new_ids, assignments, num_partitions=len(parts))
-    places = apply_op("DynamicPartition", order, assignments, num_partitions=len(parts))
+    wanted = apply_list(lookup("DynamicPartition"), new_ids, assignments, num_partitions=len(parts))
+    places = apply_list(lookup("DynamicPartition"), order, assignments, num_partitions=len(parts))
     found = [_rows(p, w) for p, w in zip(parts, wanted)]
     rows = apply_op("ParallelDynamicStitch", places, found, name=name)
     element: shapes.Shape = None
@@ -146,7 +147,7 @@ def _total_rows(parts: list[Any], ids: Tensor) -> Tensor:
     if all(s is not None and s[0] is not None for s in sizes):
         return convert_to_tensor(sum(s[0] for s in sizes), ids._dtype._base)  # type: ignore[misc,index]
     counts = [apply_op("Slice", apply_op("Shape", p), [0], [1]) for p in parts]
-    return apply_op("Sum", cast(apply_op("ConcatV2", counts, 0), ids._dtype), [0], keep_dims=False)  # type: ignore[no-any-return]
+    return apply_op("Sum", cast(apply_op("ConcatV2", counts, 0), ids._dtype), [0], keep_dims=False)
 
 
 # sparse ids -------------------------------------------------------------------------------------
@@ -188,12 +189,12 @@ def embedding_lookup_sparse(
             shrink_axis_mask=2,
         )
         rows = cast(rows, dtypes.int32)
-        ids, where = apply_op("Unique", sp_ids.values)
+        ids, where = apply_many(lookup("Unique"), sp_ids.values)
         embeddings = embedding_lookup(parts, ids, partition_strategy, max_norm=max_norm)
         if embeddings._dtype._base in (dtypes.float16, dtypes.bfloat16):
             embeddings = cast(embeddings, dtypes.float32)
         if sp_weights is None:
-            return apply_op(_COMBINERS[combiner], embeddings, where, rows, name=scope)  # type: ignore[no-any-return]
+            return apply_op(_COMBINERS[combiner], embeddings, where, rows, name=scope)
         return _weighted(embeddings, where, rows, sp_weights.values, combiner, scope)
 
 
@@ -211,11 +212,11 @@ def _weighted(
         "SegmentSum", mul(chosen, weights), rows, name=name if combiner == "sum" else None
     )
     if combiner == "sum":
-        return total  # type: ignore[no-any-return]
+        return total
     if combiner == "mean":
-        return apply_op("RealDiv", total, apply_op("SegmentSum", weights, rows), name=name)  # type: ignore[no-any-return]
+        return apply_op("RealDiv", total, apply_op("SegmentSum", weights, rows), name=name)
     squares = apply_op("SegmentSum", apply_op("Pow", weights, 2.0), rows)
-    return apply_op("RealDiv", total, apply_op("Sqrt", squares), name=name)  # type: ignore[no-any-return]
+    return apply_op("RealDiv", total, apply_op("Sqrt", squares), name=name)
 
 
 def embedding_lookup_sparse_v2(
@@ -291,7 +292,7 @@ def _as_rows(ids: Any, weights: Any) -> tuple[Tensor, _Sparse, _Sparse | None]:
     outer = apply_op("Slice", shape, [0], expand_last(last))
     inner = apply_op("GatherV2", shape, last, 0)
     matrix = apply_op("Pack", [apply_op("Prod", outer, [0], keep_dims=False), inner])
-    indices, new_shape = apply_op("SparseReshape", ids.indices, shape, matrix)
+    indices, new_shape = apply_many(lookup("SparseReshape"), ids.indices, shape, matrix)
     flat = _Sparse(indices, ids.values, new_shape)
     return outer, flat, None if weights is None else _Sparse(indices, weights.values, new_shape)
 
@@ -304,8 +305,8 @@ def _kept_and_filled(x: _Sparse, keep: Tensor, default: Any) -> tuple[_Sparse, T
         apply_op("GatherV2", x.values, where, 0),
     )
     default = convert_to_tensor(default, values._dtype._base)
-    indices, values, empty, _ = apply_op(
-        "SparseFillEmptyRows", indices, values, x.dense_shape, default
+    indices, values, empty, _ = apply_many(
+        lookup("SparseFillEmptyRows"), indices, values, x.dense_shape, default
     )
     return _Sparse(indices, values, x.dense_shape), empty
 

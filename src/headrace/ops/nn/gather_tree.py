@@ -77,6 +77,4 @@ def gather_tree(
     name: str | None = None,
 ) -> Tensor:
     """Full sequences (time, batch, beam) from the ids and parents of each step of a beam search."""
-    return apply(  # type: ignore[no-any-return]
-        GATHER_TREE, step_ids, parent_ids, max_sequence_lengths, end_token, name=name
-    )
+    return apply(GATHER_TREE, step_ids, parent_ids, max_sequence_lengths, end_token, name=name)

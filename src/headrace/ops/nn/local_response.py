@@ -95,7 +95,7 @@ def local_response_normalization(
     name: str | None = None,
 ) -> Tensor:
     """Each value divided by a power of the squares of its neighbours in the channel dimension."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         LRN, input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name
     )
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.seeds import count_as, count_more, ops_counted
 from headrace.core.tensor import Tensor
@@ -109,7 +110,7 @@ def get_regularization_loss(
     """The sum of the regularization losses; 0.0 without any."""
     losses = get_regularization_losses(scope)
     if losses:
-        return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
+        return apply_op("AddN", losses, name=name)
     return convert_to_tensor(0.0)
 
 
@@ -125,7 +126,7 @@ def get_total_loss(
             "inputs must be a list of at least one Tensor/IndexedSlices with the same "
             "dtype and shape"
         )
-    return apply_op("AddN", losses, name=name)  # type: ignore[no-any-return]
+    return apply_op("AddN", losses, name=name)
 
 
 # weights ----------------------------------------------------------------------------------------
@@ -169,8 +170,8 @@ def _broadcastable_when_run(weights: Tensor, values: Tensor) -> Any:
     )
     valid = apply_op("LogicalAnd", same_length, apply_op("All", equal, [0], keep_dims=False))
     data = [_NOT_BROADCASTABLE, "weights.shape=", shape_of(weights), "values.shape=", shape]
-    return apply_op(
-        "Assert",
+    return apply_operation(
+        lookup("Assert"),
         valid,
         [convert_to_tensor(d) for d in data],
         summarize=3,
@@ -215,7 +216,7 @@ def _all_but_first(x: Tensor) -> Any:
 
 
 def _safe_mean(losses: Tensor, count: Tensor) -> Tensor:
-    return apply_op("DivNoNan", reduce_sum(losses), count, name="value")  # type: ignore[no-any-return]
+    return apply_op("DivNoNan", reduce_sum(losses), count, name="value")
 
 
 def compute_weighted_loss(

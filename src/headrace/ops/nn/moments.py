@@ -148,7 +148,7 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
     if x._shape is not None and all(x._shape[d] is not None for d in axes):
         return scalar_const(math.prod(x._shape[d] or 0 for d in axes), x)
     dims = apply_op("GatherV2", cast(shape_of(x), x._dtype), np.array(axes, np.int32), 0)
-    return apply_op("Prod", dims, [0], keep_dims=False, name="count")  # type: ignore[no-any-return]
+    return apply_op("Prod", dims, [0], keep_dims=False, name="count")
 
 
 def sufficient_statistics_v2(

@@ -47,8 +47,8 @@ def _binary(op_type: str, default: str) -> Callable[..., Tensor]:
 
     def build(x: Any, y: Any, name: str | None = None) -> Tensor:
         if isinstance(y, Tensor) and isinstance(x, (int, float)):
-            return apply_op(op_type, x, y, T=y._dtype._base, name=name or default)  # type: ignore[no-any-return]
-        return apply_op(op_type, x, y, name=name or default)  # type: ignore[no-any-return]
+            return apply_op(op_type, x, y, T=y._dtype._base, name=name or default)
+        return apply_op(op_type, x, y, name=name or default)
 
     return build
 
@@ -60,7 +60,7 @@ div = _binary("RealDiv", "truediv")
 
 
 def neg(x: Any) -> Tensor:
-    return apply_op("Neg", x)  # type: ignore[no-any-return]
+    return apply_op("Neg", x)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -69,15 +69,15 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     tensor = x if isinstance(x, Tensor) else convert_to_tensor(x, name="x")
     if tensor._dtype._base is want:
         return tensor
-    return apply_op("Cast", tensor, DstT=want, name=name)  # type: ignore[no-any-return]
+    return apply_op("Cast", tensor, DstT=want, name=name)
 
 
 def cond_where(mask: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
-    return apply_op("Select", mask, x, y, name=name)  # type: ignore[no-any-return]
+    return apply_op("Select", mask, x, y, name=name)
 
 
 def zeros_like(x: Any) -> Tensor:
-    return apply_op("ZerosLike", x, name="zeros_like")  # type: ignore[no-any-return]
+    return apply_op("ZerosLike", x, name="zeros_like")
 
 
 def ones_like(x: Any) -> Tensor:
@@ -86,7 +86,7 @@ def ones_like(x: Any) -> Tensor:
     if known is not None and int(np.prod(known)) <= 1000:
         count_more(x._op.graph, 2)  # TF fills a shape
         return convert_to_tensor(np.ones(known, x._dtype._base.np_dtype), name="ones_like")
-    return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")  # type: ignore[no-any-return]
+    return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")
 
 
 def scalar_const(value: Any, like: Tensor, name: str = "Const") -> Tensor:
@@ -99,7 +99,7 @@ def shape_of(x: Any, out_type: Any = dtypes.int32, name: str | None = None) -> T
     if known is not None:
         dtype = dtypes.as_dtype(out_type)
         return convert_to_tensor(np.array(known, dtype.np_dtype), name=name or "Shape")
-    return apply_op("Shape", x, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply_op("Shape", x, out_type=out_type, name=name)
 
 
 def rank_of(x: Tensor) -> int | None:
@@ -107,23 +107,23 @@ def rank_of(x: Tensor) -> int | None:
 
 
 def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    return apply_op("Reshape", x, shape, name=name)  # type: ignore[no-any-return]
+    return apply_op("Reshape", x, shape, name=name)
 
 
 def transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
-    return apply_op("Transpose", x, perm, name=name or "transpose")  # type: ignore[no-any-return]
+    return apply_op("Transpose", x, perm, name=name or "transpose")
 
 
 def expand(x: Any, axis: int, name: str | None = None) -> Tensor:
-    return apply_op("ExpandDims", x, axis, name=name)  # type: ignore[no-any-return]
+    return apply_op("ExpandDims", x, axis, name=name)
 
 
 def expand_last(x: Any) -> Tensor:
-    return apply_op("ExpandDims", x, -1)  # type: ignore[no-any-return]
+    return apply_op("ExpandDims", x, -1)
 
 
 def squeeze(x: Any, axes: Any, name: str | None = None) -> Tensor:
-    return apply_op("Squeeze", x, squeeze_dims=axes, name=name)  # type: ignore[no-any-return]
+    return apply_op("Squeeze", x, squeeze_dims=axes, name=name)
 
 
 def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:

@@ -22,7 +22,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
             if isinstance(beta, float) and beta == 1.0
             else apply_op("Mul", x, convert_to_tensor(beta, x.dtype))
         )
-        return apply_op("Mul", x, apply_op("Sigmoid", scaled))  # type: ignore[no-any-return]
+        return apply_op("Mul", x, apply_op("Sigmoid", scaled))
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
@@ -53,11 +53,11 @@ def compute_average_loss(
         )
     axes = list(range(len(losses._shape or ())))
     total = apply_op("Sum", losses, axes, keep_dims=False) if axes else losses
-    return total / apply_op("Cast", global_batch_size, DstT=losses.dtype)  # type: ignore[no-any-return]
+    return total / apply_op("Cast", global_batch_size, DstT=losses.dtype)
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
     """The sum of the losses, over the number of replicas: one."""
     loss: Any = convert_to_tensor(regularization_loss)
     axes = list(range(len(loss._shape or ())))
-    return apply_op("Sum", loss, axes, keep_dims=False) if axes else loss  # type: ignore[no-any-return]
+    return apply_op("Sum", loss, axes, keep_dims=False) if axes else loss

@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import infer, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
@@ -232,7 +232,7 @@ def _batch_norm_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
     return [x, (channels,), (channels,), (), ()]
 
 
-def _batch_norm_grad(op: Operation, g: Any, *_: Any) -> Grads:
+def _batch_norm_grad(op: Operation, g: Any, *others: Any) -> Grads:
     """Only the gradient of y is used, as in TensorFlow: the statistics are for moving averages."""
     x, scale = op._inputs[:2]
     a = op._attrs
@@ -242,7 +242,7 @@ def _batch_norm_grad(op: Operation, g: Any, *_: Any) -> Grads:
     attrs = {k: a[k] for k in ("epsilon", "data_format", "is_training")}
     if g is None:
         return [None] * 5
-    dx, dscale, doffset, _, _ = apply(_GRAD_OPS[op.type], g, x, scale, *reserves, **attrs)
+    dx, dscale, doffset, _, _ = apply_many(_GRAD_OPS[op.type], g, x, scale, *reserves, **attrs)
     return [dx, dscale, doffset, None, None]
 
 
@@ -399,7 +399,7 @@ def _global_norm_grad_kernel(
 def _global_norm_grad(op: Operation, g: Any) -> Grads:
     t, m, v, _, gamma = op._inputs
     attrs = {k: op._attrs[k] for k in ("variance_epsilon", "scale_after_normalization")}
-    return list(apply(GLOBAL_NORM_GRAD, t, m, v, gamma, g, **attrs))
+    return list(apply_many(GLOBAL_NORM_GRAD, t, m, v, gamma, g, **attrs))
 
 
 _GLOBAL = "T: type(inexact), variance_epsilon: float, scale_after_normalization: bool"
@@ -439,7 +439,7 @@ def fused_batch_norm(
         raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
     mean = convert_to_tensor(np.zeros(0, np.float32)) if mean is None else mean
     variance = convert_to_tensor(np.zeros(0, np.float32)) if variance is None else variance
-    found = apply(
+    found = apply_many(
         FUSED_V3,
         x,
         scale,

@@ -59,7 +59,7 @@ def _pool_nd(
     name: str | None,
 ) -> Tensor:
     at = 1 if data_format.startswith("NC") else n + 1
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         opdef,
         x,
         ksize=sequence_of(ksize, n, at, "ksize"),
@@ -367,7 +367,7 @@ def _dilated_pool(
         margins = apply_op("ConcatV2", [np.zeros((1, 2), np.int32), margins], 0)
     part = apply_op("SpaceToBatchND", x, block, margins)
     result = function(part, list(window_shape), 1, "VALID", data_format)
-    return apply_op("BatchToSpaceND", result, block, margins)  # type: ignore[no-any-return]
+    return apply_op("BatchToSpaceND", result, block, margins)
 
 
 def pool_v2(

@@ -117,7 +117,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
             "is_scalar=",
             is_scalar,
         )
-        return Assert(valid, data, name=scope)  # type: ignore[no-any-return]
+        return Assert(valid, data, name=scope)
 
 
 def broadcast_weights(weights: Any, values: Any) -> Tensor:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_list, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.infer import static_value
@@ -157,7 +157,7 @@ class QueueBase:
             components = self._components(vals)
             for value, shape in zip(components, self._shapes):
                 value.get_shape().assert_is_compatible_with(shape)
-            return apply(queue_ops.ENQUEUE, self._queue_ref, components, name=scope)  # type: ignore[no-any-return]
+            return apply_operation(queue_ops.ENQUEUE, self._queue_ref, components, name=scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """The op that adds an element for each slice along the first dimension."""
@@ -168,7 +168,7 @@ class QueueBase:
                 given = value.get_shape().with_rank_at_least(1)
                 batch = batch.merge_with(given.dims[0] if given.dims is not None else None)
                 given[1:].assert_is_compatible_with(shape)
-            return apply(queue_ops.ENQUEUE_MANY, self._queue_ref, components, name=scope)  # type: ignore[no-any-return]
+            return apply_operation(queue_ops.ENQUEUE_MANY, self._queue_ref, components, name=scope)
 
     def _dequeued(self, tensors: Any, leading: list[Any]) -> Any:
         for output, shape in zip(tensors, self._shapes):
@@ -179,7 +179,7 @@ class QueueBase:
 
     def dequeue(self, name: str | None = None) -> Any:
         """One element: a tensor, a list of tensors, or a dictionary."""
-        found = apply(
+        found = apply_list(
             queue_ops.DEQUEUE,
             self._queue_ref,
             component_types=self._dtypes,
@@ -189,7 +189,7 @@ class QueueBase:
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """``n`` elements as batches; OutOfRangeError if the queue is closed and has fewer."""
-        found = apply(
+        found = apply_list(
             queue_ops.DEQUEUE_MANY,
             self._queue_ref,
             n,
@@ -201,7 +201,7 @@ class QueueBase:
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """``n`` elements as batches; fewer if the queue is closed and has no more."""
-        found = apply(
+        found = apply_list(
             queue_ops.DEQUEUE_UP_TO,
             self._queue_ref,
             n,
@@ -212,7 +212,7 @@ class QueueBase:
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """The op after which nothing can be added; what is in can still be taken out."""
-        return apply(  # type: ignore[no-any-return]
+        return apply_operation(
             queue_ops.QUEUE_CLOSE,
             self._queue_ref,
             cancel_pending_enqueues=cancel_pending_enqueues,
@@ -220,13 +220,13 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             queue_ops.QUEUE_IS_CLOSED, self._queue_ref, name=name or f"{self._name}_Is_Closed"
         )
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements are in."""
-        return apply(queue_ops.QUEUE_SIZE, self._queue_ref, name=name or f"{self._name}_Size")  # type: ignore[no-any-return]
+        return apply(queue_ops.QUEUE_SIZE, self._queue_ref, name=name or f"{self._name}_Size")
 
 
 class RandomShuffleQueue(QueueBase):

@@ -216,7 +216,7 @@ def parameterized_truncated_normal(
         shape = shape_tensor(shape)
         values = (means, stddevs, minvals, maxvals)
         params = [convert(v, dtype, n) for v, n in zip(values, _NAMES)]
-        return apply(PARAMETERIZED_TRUNCATED_NORMAL, shape, *params, **op_seeds(seed))  # type: ignore[no-any-return]
+        return apply(PARAMETERIZED_TRUNCATED_NORMAL, shape, *params, **op_seeds(seed))
 
 
 def random_gamma(
@@ -237,7 +237,7 @@ def random_gamma(
         drawn = apply(RANDOM_GAMMA, shape, spread, **op_seeds(seed))
         scaled = apply_op("RealDiv", drawn, beta, name="truediv")
         tiny = np.finfo(dtype.np_dtype).tiny  # a sample of zero would have no logarithm
-        return apply_op("Maximum", tiny, scaled)  # type: ignore[no-any-return]
+        return apply_op("Maximum", tiny, scaled)
 
 
 def random_poisson(
@@ -261,4 +261,4 @@ def random_poisson_v2(
     """:func:`random_poisson` with TF 2's order of parameters."""
     with name_scope(name, "random_poisson", [lam, shape]):
         shape = convert(shape, dtypes.int32, "shape")
-        return apply(RANDOM_POISSON_V2, shape, lam, dtype=dtype, **op_seeds(seed))  # type: ignore[no-any-return]
+        return apply(RANDOM_POISSON_V2, shape, lam, dtype=dtype, **op_seeds(seed))

@@ -20,13 +20,13 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_op, apply_operation
 from headrace.core.convert import convert, convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.graph import get_default_graph
 from headrace.core.infer import Inference
 from headrace.core.kernel_context import Runtime
-from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, KernelNode, define
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, KernelNode, define, lookup
 from headrace.core.scopes import name_scope
 from headrace.core.seeds import get_seed, set_random_seed
 from headrace.core.shape_fns import unchanged
@@ -35,6 +35,7 @@ from headrace.core.tensor import Tensor
 from headrace.kernels.numpy import philox
 from headrace.ops.array.array_shape import shape as shape_op
 from headrace.ops.array.basic import constant
+from headrace.runtime.memory import physical_memory
 
 __all__ = [
     "categorical",
@@ -132,6 +133,16 @@ def _shuffle_kernel(xp: Any, value: Any, *, rt: Runtime, node: KernelNode) -> An
     return value[np.array(order)]
 
 
+def check_memory(nbytes: int, shape: tuple[int, ...]) -> None:
+    """Refuse at once what no memory of this machine can hold."""
+    if nbytes > physical_memory():
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"OOM when allocating tensor with shape{shapes.show(shape)}: it needs {nbytes:,} bytes",
+        )
+
+
 def check_draw(logits: Any, num_samples: Any) -> int:
     """The number of draws, after TensorFlow's checks of the inputs."""
     if np.ndim(logits) != 2:
@@ -151,6 +162,7 @@ def check_draw(logits: Any, num_samples: Any) -> int:
         )
     if logits.shape[1] == 0:
         raise errors.InvalidArgumentError(None, None, "num_classes should be positive, got 0")
+    check_memory(logits.shape[0] * count * 16, (logits.shape[0], count))
     return count
 
 
@@ -412,7 +424,7 @@ def _assert_fits(fits: Tensor, shape: Tensor, size: Tensor) -> Any:
         constant(
             text
         )  # TensorFlow makes this one too; without it the seeds of later ops would differ
-        return apply_op("Assert", fits, [text, shape, size], summarize=1000)
+        return apply_operation(lookup("Assert"), fits, [text, shape, size], summarize=1000)
 
 
 def multinomial(

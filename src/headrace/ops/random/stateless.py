@@ -180,10 +180,10 @@ def stateless_random_uniform(
         low = convert(minval, dtype, "min")
         high = convert(maxval, dtype, "max")
         if dtype.is_integer:
-            return apply(STATELESS_INT, shape, seed, low, high, name=scope)  # type: ignore[no-any-return]
+            return apply(STATELESS_INT, shape, seed, low, high, name=scope)
         drawn = apply(STATELESS_UNIFORM, shape, seed, dtype=dtype)
         scaled = apply_op("Mul", drawn, apply_op("Sub", high, low, name="sub"), name="mul")
-        return apply_op("Add", scaled, low, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", scaled, low, name=scope)
 
 
 def stateless_random_normal(
@@ -221,7 +221,7 @@ def _scaled(
     mean = convert(mean, dtype, "mean")
     stddev = convert(stddev, dtype, "stddev")
     drawn = apply(opdef, shape, seed, dtype=dtype)
-    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)  # type: ignore[no-any-return]
+    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)
 
 
 def stateless_multinomial(
@@ -234,7 +234,7 @@ def stateless_multinomial(
     """Class numbers for each row of log-probabilities, a function of ``seed``."""
     with name_scope(name, "stateless_multinomial", [logits, seed]):
         logits = convert_to_tensor(logits, name="logits")
-        return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=output_dtype)  # type: ignore[no-any-return]
+        return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=output_dtype)
 
 
 def stateless_categorical(
@@ -243,4 +243,4 @@ def stateless_categorical(
     """Class numbers for each row of log-probabilities, a function of ``seed``."""
     with name_scope(name, "stateless_categorical", [logits, seed]):
         logits = convert_to_tensor(logits, name="logits")
-        return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=dtype)  # type: ignore[no-any-return]
+        return apply(STATELESS_MULTINOMIAL, logits, num_samples, seed, output_dtype=dtype)

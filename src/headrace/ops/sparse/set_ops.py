@@ -13,9 +13,9 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_many, apply_op
 from headrace.core.infer import Inference
-from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -207,7 +207,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
         raise TypeError(f"Expected `SparseTensor`, got {a}.")
     if a.values.dtype.base_dtype not in _VALID:
         raise TypeError(f"Invalid dtype {a.values.dtype}.")
-    return apply_op(  # type: ignore[no-any-return]
+    return apply_op(
         "SetSize", a.indices, a.values, a.dense_shape, validate_indices=validate_indices
     )
 
@@ -221,8 +221,8 @@ def _set_operation(a: Any, b: Any, operation: str, validate: bool) -> SparseTens
         operation = {"a-b": "b-a", "b-a": "a-b"}.get(operation, operation)
     attrs: dict[str, Any] = {"set_operation": operation, "validate_indices": validate}
     if isinstance(a, SparseTensor):
-        parts = apply_op(
-            "SparseToSparseSetOperation",
+        parts = apply_many(
+            lookup("SparseToSparseSetOperation"),
             a.indices,
             a.values,
             a.dense_shape,
@@ -232,11 +232,11 @@ def _set_operation(a: Any, b: Any, operation: str, validate: bool) -> SparseTens
             **attrs,
         )
     elif isinstance(b, SparseTensor):
-        parts = apply_op(
-            "DenseToSparseSetOperation", a, b.indices, b.values, b.dense_shape, **attrs
+        parts = apply_many(
+            lookup("DenseToSparseSetOperation"), a, b.indices, b.values, b.dense_shape, **attrs
         )
     else:
-        parts = apply_op("DenseToDenseSetOperation", a, b, **attrs)
+        parts = apply_many(lookup("DenseToDenseSetOperation"), a, b, **attrs)
     return SparseTensor(*parts)
 
 

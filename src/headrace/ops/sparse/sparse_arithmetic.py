@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_any, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.indexed_slices import SparseTensorValue
 from headrace.core.scopes import name_scope
@@ -49,7 +49,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         limit = convert_to_tensor(threshold, left.dtype.real_dtype.base_dtype, "thresh")
         sizes = left.dense_shape, right.dense_shape
         return SparseTensor(
-            *apply(
+            *apply_many(
                 ops.SPARSE_ADD,
                 left.indices,
                 left.values,
@@ -106,7 +106,7 @@ def _reduced(
     sp = _sparse(sp_input)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     axes = _axes_or_all(sp, one_of("axis", axis, "reduction_axes", reduction_axes))
-    return apply(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
+    return apply_any(op, sp.indices, sp.values, sp.dense_shape, axes, keep_dims=keep, name=name)
 
 
 def sparse_reduce_sum(
@@ -217,7 +217,7 @@ def sparse_reduce_sum_v2(
 
 def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
     a, b = _sparse(sp_a), _sparse(sp_b)
-    indices, values = apply(
+    indices, values = apply_many(
         op, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name
     )
     return SparseTensor(indices, values, a.dense_shape)

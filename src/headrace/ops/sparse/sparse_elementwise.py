@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
-from headrace.core.opdef import NO_GRADIENT_YET, define
+from headrace.core.build import apply, apply_many, apply_op
+from headrace.core.opdef import NO_GRADIENT_YET, define, lookup
 from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid, shape
 from headrace.ops.sparse.sparse_ops import _ENTRIES, _row, coordinates, linear
@@ -94,7 +94,7 @@ def _scattered(op: Operation, values: Any) -> Any:
     indices, _, dims, dense = op.inputs
     full = apply_op("ScatterNd", indices, values, dims)
     size = shape(dense, out_type=dtypes.int64)
-    _, axes = apply_op("BroadcastGradientArgs", dims, size)
+    _, axes = apply_many(lookup("BroadcastGradientArgs"), dims, size)
     return apply_op("Reshape", apply_op("Sum", full, axes, keep_dims=False), size)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from headrace.core import shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_many, apply_op
 from headrace.core.infer import Inference
-from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define
+from headrace.core.opdef import NO_GRADIENT_YET, NOT_DIFFERENTIABLE, define, lookup
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid
@@ -168,7 +168,7 @@ def _matmul_grad(op: Operation, grad: Any) -> list[Any]:
     if adj_b:
         b_grad = apply_op("ConjugateTranspose", b_grad, const([1, 0]))
         b_used = apply_op("ConjugateTranspose", b, const([1, 0]))
-    rows, cols = apply_op("Unpack", indices, num=2, axis=1)
+    rows, cols = apply_list(lookup("Unpack"), indices, num=2, axis=1)
     parts_a = apply_op("GatherV2", grad, cols if adj_a else rows, const(0))
     parts_b = apply_op("GatherV2", b_used, rows if adj_a else cols, const(0))
     if b._dtype.is_complex:
@@ -209,7 +209,7 @@ def _reorder_grad(op: Operation, _: Any, grad: Any) -> list[Any]:
     """
     indices, values, dims = op.inputs
     numbers = apply_op("Range", const(0), apply_op("Size", values), const(1))
-    _, moved = apply(SPARSE_REORDER, indices, numbers, dims)
+    _, moved = apply_many(SPARSE_REORDER, indices, numbers, dims)
     return [None, apply_op("GatherV2", grad, apply_op("InvertPermutation", moved), const(0)), None]
 
 
@@ -335,7 +335,7 @@ def _add_kernel(
 
 
 def _add_grad(op: Operation, _: Any, grad: Any, __: Any) -> list[Any]:
-    a, b = apply(SPARSE_ADD_GRAD, grad, op.inputs[0], op.inputs[3], op.outputs[0])
+    a, b = apply_many(SPARSE_ADD_GRAD, grad, op.inputs[0], op.inputs[3], op.outputs[0])
     return [None, a, None, None, b, None, None]
 
 
@@ -496,7 +496,7 @@ def _fill_rows_kernel(xp: Any, indices: Any, values: Any, dims: Any, default: An
 
 
 def _fill_rows_grad(op: Operation, _: Any, grad: Any, __: Any, ___: Any) -> list[Any]:
-    values, default = apply(SPARSE_FILL_EMPTY_ROWS_GRAD, op.outputs[3], grad)
+    values, default = apply_many(SPARSE_FILL_EMPTY_ROWS_GRAD, op.outputs[3], grad)
     return [None, values, None, default]
 
 

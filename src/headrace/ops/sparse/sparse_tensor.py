@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import convert, dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_any, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
@@ -361,7 +361,9 @@ def sparse_eye(
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The same entries in row-major order of their coordinates, which most functions expect."""
     sp = _sparse(sp_input)
-    indices, values = apply(ops.SPARSE_REORDER, sp.indices, sp.values, sp.dense_shape, name=name)
+    indices, values = apply_many(
+        ops.SPARSE_REORDER, sp.indices, sp.values, sp.dense_shape, name=name
+    )
     return SparseTensor(indices, values, sp.dense_shape)
 
 
@@ -372,7 +374,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     if wanted._dtype._base is not dtypes.int64:
         wanted = apply_op("Cast", wanted, DstT=dtypes.int64)
     _check_elements(sp, wanted)
-    indices, size = apply(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
+    indices, size = apply_many(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
     return SparseTensor(indices, sp.values, size)
 
 
@@ -395,7 +397,9 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
     bounds = [convert_to_tensor(v, dtypes.int64) for v in (start, size)]
     with name_scope(name, "SparseSlice", [sp]) as scope:
         return SparseTensor(
-            *apply(ops.SPARSE_SLICE, sp.indices, sp.values, sp.dense_shape, *bounds, name=scope)
+            *apply_many(
+                ops.SPARSE_SLICE, sp.indices, sp.values, sp.dense_shape, *bounds, name=scope
+            )
         )
 
 
@@ -548,7 +552,7 @@ def sparse_concat(
         if expand_nonconcat_dims or expand_nonconcat_dim:
             top = apply_op("Max", apply_op("Pack", sizes), const([0]), keep_dims=False)
             sizes = [_only_axis(s, top, axis) for s in sizes]
-        found = apply(
+        found = apply_many(
             ops.SPARSE_CONCAT,
             [s.indices for s in items],
             [s.values for s in items],
@@ -593,7 +597,7 @@ def sparse_split(
     value = static_value(at)
     if value is not None and value.item() < 0 and sp.shape.ndims is not None:
         at = const(value.item() + sp.shape.ndims, dtypes.int64)
-    found = apply(
+    found = apply_any(
         ops.SPARSE_SPLIT, at, sp.indices, sp.values, sp.dense_shape, num_split=num_split, name=name
     )
     return [SparseTensor(*parts) for parts in zip(*found)]
@@ -612,7 +616,7 @@ def sparse_fill_empty_rows(
     sp = _sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [sp]):
         default = convert_to_tensor(default_value, sp.dtype.base_dtype)
-        indices, values, empty, _ = apply(
+        indices, values, empty, _ = apply_many(
             ops.SPARSE_FILL_EMPTY_ROWS, sp.indices, sp.values, sp.dense_shape, default
         )
         return SparseTensor(indices, values, sp.dense_shape), empty

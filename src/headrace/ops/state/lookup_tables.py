@@ -10,9 +10,10 @@ import uuid
 from typing import Any, NamedTuple
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_many, apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import add_to_collection, init_scope, name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor
@@ -61,7 +62,7 @@ class LookupInterface:
     def size(self, name: str | None = None) -> Tensor:
         """The number of entries, int64."""
         with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
-            return apply_op("LookupTableSizeV2", self.resource_handle)  # type: ignore[no-any-return]
+            return apply_op("LookupTableSizeV2", self.resource_handle)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         raise NotImplementedError
@@ -142,8 +143,8 @@ class StaticHashTable(InitializableLookupTableBase):
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys, and their values in the same order."""
         with name_scope(name, f"{self.name}_Export", [self.resource_handle]):
-            keys, values = apply_op(
-                "LookupTableExportV2",
+            keys, values = apply_many(
+                lookup("LookupTableExportV2"),
                 self.resource_handle,
                 Tkeys=self._key_dtype,
                 Tvalues=self._value_dtype,
@@ -218,7 +219,9 @@ class TableSaveable:
         The shapes are those of the tensors: they are not needed.
         """
         with name_scope(name, f"{self.name}_table_restore"):
-            return apply_op("LookupTableImportV2", self.op.resource_handle, *restored_tensors)
+            return apply_operation(
+                lookup("LookupTableImportV2"), self.op.resource_handle, *restored_tensors
+            )
 
 
 class _ChangingTable(LookupInterface):
@@ -239,9 +242,7 @@ class _ChangingTable(LookupInterface):
         inputs = [self.resource_handle, keys]
         with name_scope(name, f"{self.name}_lookup_table_find", inputs):
             keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
-            return apply_op(  # type: ignore[no-any-return]
-                "LookupTableFindV2", self.resource_handle, keys, self._default_value
-            )
+            return apply_op("LookupTableFindV2", self.resource_handle, keys, self._default_value)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """An operation that adds entries, or replaces them."""
@@ -249,7 +250,9 @@ class _ChangingTable(LookupInterface):
         with name_scope(name, f"{self.name}_lookup_table_insert", inputs):
             keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
             values = convert_to_tensor(values, dtype=self._value_dtype, name="values")
-            return apply_op("LookupTableInsertV2", self.resource_handle, keys, values)
+            return apply_operation(
+                lookup("LookupTableInsertV2"), self.resource_handle, keys, values
+            )
 
     def remove(self, keys: Any, name: str | None = None) -> Any:
         """An operation that removes entries; keys that are not there are ignored."""
@@ -259,13 +262,13 @@ class _ChangingTable(LookupInterface):
             )
         inputs = (self.resource_handle, keys, self._default_value)
         with name_scope(name, f"{self.name}_lookup_table_remove", inputs):
-            return apply_op("LookupTableRemoveV2", self.resource_handle, keys)
+            return apply_operation(lookup("LookupTableRemoveV2"), self.resource_handle, keys)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys, and their values in the same order."""
         with name_scope(name, f"{self.name}_lookup_table_export_values", [self.resource_handle]):
-            keys, values = apply_op(
-                "LookupTableExportV2",
+            keys, values = apply_many(
+                lookup("LookupTableExportV2"),
                 self.resource_handle,
                 Tkeys=self._key_dtype,
                 Tvalues=self._value_dtype,

@@ -301,7 +301,7 @@ def variable_op_v2(
 ) -> Tensor:
     """The variable operation alone, without initialiser or snapshot."""
     box = container or get_default_graph()._container
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         VARIABLE_V2,
         shape=to_plain(shape),
         dtype=as_dtype(dtype),
@@ -384,7 +384,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
 def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     """Whether a variable has a value in the session."""
     if is_ref(ref):
-        return apply(IS_VARIABLE_INITIALIZED, ref, name=name)  # type: ignore[no-any-return]
+        return apply(IS_VARIABLE_INITIALIZED, ref, name=name)
     _require_variable(ref, "IsVariableInitialized")
     return ref.is_initialized(name=name)  # type: ignore[no-any-return]
 
@@ -511,4 +511,4 @@ def _batch_numbers(indices: Tensor, points: Tensor, axis: int) -> Tensor:
     column = apply_op("Reshape", numbers, apply_op("Pack", dims))
     if column.dtype is not points.dtype:
         column = apply_op("Cast", column, DstT=points.dtype)
-    return apply_op("BroadcastTo", column, apply_op("Shape", points))  # type: ignore[no-any-return]
+    return apply_op("BroadcastTo", column, apply_op("Shape", points))

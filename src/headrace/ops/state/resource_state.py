@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_op, apply_operation
 from headrace.core.convert import make_const
 from headrace.core.dtypes import DType, int32
 from headrace.core.graph import get_default_graph
@@ -368,7 +368,7 @@ def var_handle_op(
 ) -> Tensor:
     """A handle to the variable of this name."""
     box = container or get_default_graph()._container
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         VAR_HANDLE,
         container=box,
         shared_name=shared_name,
@@ -379,11 +379,11 @@ def var_handle_op(
 
 
 def read_variable_op(resource: Tensor, dtype: Any, name: str | None = None) -> Tensor:
-    return apply(READ_VARIABLE, resource, dtype=dtype, name=name)  # type: ignore[no-any-return]
+    return apply(READ_VARIABLE, resource, dtype=dtype, name=name)
 
 
 def var_is_initialized_op(resource: Tensor, name: str | None = None) -> Tensor:
-    return apply(VAR_IS_INITIALIZED, resource, name=name)  # type: ignore[no-any-return]
+    return apply(VAR_IS_INITIALIZED, resource, name=name)
 
 
 def _typed(resource: Tensor) -> dict[str, Any]:
@@ -392,15 +392,15 @@ def _typed(resource: Tensor) -> dict[str, Any]:
 
 
 def assign_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
-    return apply(ASSIGN_VARIABLE, resource, value, name=name, **_typed(resource))  # type: ignore[no-any-return]
+    return apply_operation(ASSIGN_VARIABLE, resource, value, name=name, **_typed(resource))
 
 
 def assign_add_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
-    return apply(ASSIGN_ADD_VARIABLE, resource, value, name=name, **_typed(resource))  # type: ignore[no-any-return]
+    return apply_operation(ASSIGN_ADD_VARIABLE, resource, value, name=name, **_typed(resource))
 
 
 def assign_sub_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
-    return apply(ASSIGN_SUB_VARIABLE, resource, value, name=name, **_typed(resource))  # type: ignore[no-any-return]
+    return apply_operation(ASSIGN_SUB_VARIABLE, resource, value, name=name, **_typed(resource))
 
 
 def resource_gather(
@@ -411,7 +411,7 @@ def resource_gather(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         RESOURCE_GATHER,
         resource,
         indices,
@@ -425,20 +425,20 @@ def resource_gather(
 def resource_scatter_add(
     resource: Tensor, indices: Any, updates: Any, name: str | None = None
 ) -> Operation:
-    return apply(RESOURCE_SCATTER_ADD, resource, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply_operation(RESOURCE_SCATTER_ADD, resource, indices, updates, name=name)
 
 
 def resource_scatter_update(
     resource: Tensor, indices: Any, updates: Any, name: str | None = None
 ) -> Operation:
-    return apply(RESOURCE_SCATTER_UPDATE, resource, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply_operation(RESOURCE_SCATTER_UPDATE, resource, indices, updates, name=name)
 
 
 def variable_shape(handle: Tensor, out_type: DType = int32) -> Tensor:
     """The shape of a handle's variable as a tensor: a constant where it is known."""
     plain = handle_shape(handle)
     if plain is None or None in plain:
-        return apply(VARIABLE_SHAPE, handle, out_type=out_type)  # type: ignore[no-any-return]
+        return apply(VARIABLE_SHAPE, handle, out_type=out_type)
     graph = handle._op.graph
     return make_const(
         graph, np.array(plain, out_type.np_dtype), out_type, graph._full_name("Const")

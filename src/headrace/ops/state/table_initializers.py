@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import add_to_collection, init_scope, name_scope
 from headrace.core.tensor import Tensor
 
@@ -84,7 +85,9 @@ class KeyValueTensorInitializer(TableInitializerBase):
     def initialize(self, table: Any) -> Any:
         self._check_types(table)
         with name_scope(self._name, values=(table.resource_handle, self._keys, self._values)):
-            op = apply_op("LookupTableImportV2", table.resource_handle, self._keys, self._values)
+            op = apply_operation(
+                lookup("LookupTableImportV2"), table.resource_handle, self._keys, self._values
+            )
         add_to_collection(GraphKeys.TABLE_INITIALIZERS, op)
         return op
 
@@ -146,8 +149,8 @@ class TextFileInitializer(TableInitializerBase):
     def initialize(self, table: Any) -> Any:
         self._check_types(table)
         with name_scope(self._name, "text_file_init", (table.resource_handle,)):
-            op = apply_op(
-                "InitializeTableFromTextFileV2",
+            op = apply_operation(
+                lookup("InitializeTableFromTextFileV2"),
                 table.resource_handle,
                 self._filename,
                 key_index=self._key_index,

@@ -212,7 +212,7 @@ def _from_file(
         tuple(_field(line, i, index, separator, np.dtype(kind), path) for index, kind in wanted)
         for i, line in enumerate(lines if vocab_size == -1 else lines[:vocab_size])
     ]
-    table.fill_once(pairs)  # type: ignore[arg-type]
+    table.fill_once(pairs)
     return ()
 
 

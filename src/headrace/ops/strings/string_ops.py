@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
@@ -201,7 +201,7 @@ def string_split(
             "tf.string_split makes SparseTensors only; RaggedTensor is not there"
         )
     with name_scope(name, "StringSplit", [source]):
-        parts = apply(
+        parts = apply_many(
             STRING_SPLIT, source, " " if delimiter is None else delimiter, skip_empty=skip_empty
         )
         return SparseTensor(*parts)
@@ -212,7 +212,9 @@ def string_split_v2(
 ) -> SparseTensor:
     """Python's ``str.split``; the result is sparse."""
     return SparseTensor(
-        *apply(STRING_SPLIT_V2, input, "" if sep is None else sep, maxsplit=maxsplit, name=name)
+        *apply_many(
+            STRING_SPLIT_V2, input, "" if sep is None else sep, maxsplit=maxsplit, name=name
+        )
     )
 
 

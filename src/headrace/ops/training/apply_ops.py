@@ -18,7 +18,7 @@ from typing import Any
 
 from headrace import errors
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply
+from headrace.core.build import apply_any
 from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
@@ -211,7 +211,7 @@ def __getattr__(name: str) -> Any:
 
     def function(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
         inputs = [*args, *(kwargs.pop(n) for n in order[len(args) :])]
-        return apply(opdef, *inputs, name=name, **kwargs)
+        return apply_any(opdef, *inputs, name=name, **kwargs)
 
     function.__name__ = function.__qualname__ = name
     return function

@@ -39,7 +39,7 @@ __all__ = [
 def _as_list(tensors: Any) -> list[Any]:
     if isinstance(tensors, dict):
         return [tensors[k] for k in sorted(tensors, key=str)]
-    return list(tensors) if isinstance(tensors, (list, tuple)) else tensors  # type: ignore[no-any-return]
+    return list(tensors) if isinstance(tensors, (list, tuple)) else tensors
 
 
 def _as_lists(tensors_list: Any) -> list[list[Any]]:

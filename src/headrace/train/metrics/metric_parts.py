@@ -82,14 +82,14 @@ def _align_weights(predictions: Tensor, weights: Tensor) -> Tensor:
         return weights
     if have is not None and want is not None:
         if have - want == 1:
-            return squeeze(weights, [-1])  # type: ignore[no-any-return]
-        return expand_dims(weights, [-1]) if want - have == 1 else weights  # type: ignore[no-any-return]
+            return squeeze(weights, [-1])
+        return expand_dims(weights, [-1]) if want - have == 1 else weights
     weights_rank = rank(weights)
     difference: Any = weights_rank - rank(predictions)
     last_is_one = have is None or weights.shape[-1:].is_compatible_with([1])
 
     def narrow() -> Tensor:
-        return squeeze(weights, [-1]) if last_is_one else weights  # type: ignore[no-any-return]
+        return squeeze(weights, [-1]) if last_is_one else weights
 
     def widen() -> Any:
         is_narrow = equal(difference, -1)

@@ -42,7 +42,7 @@ def _packed(tensors: Sequence[Any]) -> Tensor | None:
     if not tensors:
         return None
     flat = [reshape(t, [-1]) for t in tensors]
-    return flat[0] if len(flat) == 1 else concat(flat, 0)  # type: ignore[no-any-return]
+    return flat[0] if len(flat) == 1 else concat(flat, 0)
 
 
 def _packed_bounds(

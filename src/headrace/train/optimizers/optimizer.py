@@ -15,10 +15,11 @@ from typing import Any
 
 from headrace.autodiff.gradients import gradients
 from headrace.core import dtypes, nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_many, apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.opdef import lookup
 from headrace.core.scopes import (
     colocate_with,
     control_dependencies,
@@ -28,6 +29,7 @@ from headrace.core.scopes import (
     name_scope,
 )
 from headrace.core.tensor import Operation, Tensor
+from headrace.eager.module import restore_later
 from headrace.ops.control import dependencies as control
 from headrace.ops.state.ref_state import assign_add
 from headrace.train.optimizers import slots
@@ -170,6 +172,7 @@ class Optimizer:
             )
         with init_scope():
             self._create_slots(used)
+            restore_later(self)
         with name_scope(name, self._name) as scope:
             self._prepare()
             update_ops = []
@@ -396,11 +399,13 @@ def _increment(global_step: Any, scope: str) -> Operation | Tensor:
     with colocate_with(step_op):
         if step_op.type == "VarHandleOp":
             one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype)
-            return apply_op("AssignAddVariableOp", global_step.handle, one, name=scope)  # type: ignore[no-any-return]
+            return apply_operation(
+                lookup("AssignAddVariableOp"), global_step.handle, one, name=scope
+            )
         return assign_add(global_step, 1, name=scope)  # type: ignore[no-any-return]
 
 
 def _deduplicate_indexed_slices(values: Any, indices: Any) -> tuple[Any, Any]:
     """Rows of the same index summed: (sums, the indices that occur)."""
-    unique, positions = apply_op("Unique", indices)
+    unique, positions = apply_many(lookup("Unique"), indices)
     return apply_op("UnsortedSegmentSum", values, positions, apply_op("Shape", unique)[0]), unique

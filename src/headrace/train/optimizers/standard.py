@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.indexed_slices import IndexedSlices
+from headrace.core.opdef import lookup
 from headrace.core.scopes import colocate_with, control_dependencies
 from headrace.ops.control.dependencies import group
 from headrace.ops.state.ref_state import assign, assign_sub, scatter_add
@@ -67,7 +68,7 @@ class GradientDescentOptimizer(RuleOptimizer):
         rate = self._learning_rate
         if not isinstance(rate, (int, float)):
             rate = cast(self._learning_rate_tensor, grad.dtype.base_dtype)
-        return apply_op("ResourceScatterAdd", handle.handle, indices, -grad * rate)
+        return apply_operation(lookup("ResourceScatterAdd"), handle.handle, indices, -grad * rate)
 
 
 class MomentumOptimizer(RuleOptimizer):
@@ -193,7 +194,7 @@ class AdamOptimizer(RuleOptimizer):
         return self._apply_sparse_shared(grad.values, var, grad.indices, add)
 
     def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Any:
-        with control_dependencies([apply_op("ResourceScatterAdd", x.handle, i, v)]):
+        with control_dependencies([apply_operation(lookup("ResourceScatterAdd"), x.handle, i, v)]):
             return x.value()
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:

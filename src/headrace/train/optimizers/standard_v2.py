@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
+from headrace.core.opdef import lookup
 from headrace.ops.array.casting import cast
 from headrace.ops.math import binary as math_binary
 from headrace.ops.math import unary as math_unary
@@ -50,9 +51,11 @@ class SGD(OptimizerV2):
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         if not self._momentum:
-            return apply_op("ResourceApplyGradientDescent", var.handle, self._rate(dtype), grad)
-        return apply_op(
-            "ResourceApplyKerasMomentum",
+            return apply_operation(
+                lookup("ResourceApplyGradientDescent"), var.handle, self._rate(dtype), grad
+            )
+        return apply_operation(
+            lookup("ResourceApplyKerasMomentum"),
             var.handle,
             self.get_slot(var, "momentum").handle,
             self._rate(dtype),
@@ -64,9 +67,11 @@ class SGD(OptimizerV2):
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         if not self._momentum:
-            return apply_op("ResourceScatterAdd", var.handle, indices, -grad * self._rate(dtype))
-        return apply_op(
-            "ResourceSparseApplyKerasMomentum",
+            return apply_operation(
+                lookup("ResourceScatterAdd"), var.handle, indices, -grad * self._rate(dtype)
+            )
+        return apply_operation(
+            lookup("ResourceSparseApplyKerasMomentum"),
             var.handle,
             self.get_slot(var, "momentum").handle,
             self._rate(dtype),
@@ -152,8 +157,8 @@ class Adam(_TwoMoments):
         rest = (p1, p2, self._rate(dtype), b1, b2, cast(self.epsilon, dtype), grad)
         if self.amsgrad:
             vhat = self.get_slot(var, "vhat").handle
-            return apply_op("ResourceApplyAdamWithAmsgrad", *handles, vhat, *rest)
-        return apply_op("ResourceApplyAdam", *handles, *rest)
+            return apply_operation(lookup("ResourceApplyAdamWithAmsgrad"), *handles, vhat, *rest)
+        return apply_operation(lookup("ResourceApplyAdam"), *handles, *rest)
 
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
@@ -176,7 +181,7 @@ def decayed_rows(slot: Any, decay: Any, indices: Any, rows: Any) -> Any:
     """The slot times ``decay``, plus ``rows`` at ``indices``: stored, and its value."""
     after = slot.assign(slot * decay)
     handle = after.handle
-    done = apply_op("ResourceScatterAdd", handle, indices, rows)
+    done = apply_operation(lookup("ResourceScatterAdd"), handle, indices, rows)
     return after.value() if done is None else slot._lazy_read(done).value()
 
 
@@ -198,8 +203,8 @@ class Adamax(_TwoMoments):
         dtype = var.dtype.base_dtype
         b1, b2, p1, _ = self._betas(dtype)
         handles = [var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle]
-        return apply_op(
-            "ResourceApplyAdaMax",
+        return apply_operation(
+            lookup("ResourceApplyAdaMax"),
             *handles,
             p1,
             self._rate(dtype),
@@ -217,9 +222,9 @@ class Adamax(_TwoMoments):
         v_rows = math_binary.maximum(v.sparse_read(indices) * b2, math_unary.abs(grad))
         change = -self._rate(dtype) / (1 - p1) * (m_rows / (v_rows + self.epsilon))
         return grouped(
-            apply_op("ResourceScatterUpdate", m.handle, indices, m_rows),
-            apply_op("ResourceScatterUpdate", v.handle, indices, v_rows),
-            apply_op("ResourceScatterAdd", var.handle, indices, change),
+            apply_operation(lookup("ResourceScatterUpdate"), m.handle, indices, m_rows),
+            apply_operation(lookup("ResourceScatterUpdate"), v.handle, indices, v_rows),
+            apply_operation(lookup("ResourceScatterAdd"), var.handle, indices, change),
         )
 
 
@@ -296,7 +301,7 @@ class Nadam(_TwoMoments):
             "GatherV2", decayed_rows(v, b2, indices, math_unary.square(grad) * (1 - b2)), indices, 0
         )
         change = -self._step_size(grad, m_t, v_t, dtype)
-        return apply_op("ResourceScatterAdd", var.handle, indices, change)
+        return apply_operation(lookup("ResourceScatterAdd"), var.handle, indices, change)
 
 
 class RMSprop(OptimizerV2):
@@ -340,8 +345,8 @@ class RMSprop(OptimizerV2):
         dtype = var.dtype.base_dtype
         names = ("mg", "rms", "momentum") if self.centered else ("rms", "momentum")
         kind = "CenteredRMSProp" if self.centered else "RMSProp"
-        return apply_op(
-            prefix + kind,
+        return apply_operation(
+            lookup(prefix + kind),
             var.handle,
             *(self.get_slot(var, n).handle for n in names),
             self._rate(dtype),
@@ -376,7 +381,7 @@ class RMSprop(OptimizerV2):
             mean = decayed_rows(self.get_slot(var, "mg"), rho, indices, grad * (1 - rho))
             denominator = denominator - math_unary.square(apply_op("GatherV2", mean, indices, 0))
         change = self._rate(dtype) * -grad / (math_unary.sqrt(denominator) + self.epsilon)
-        return apply_op("ResourceScatterAdd", var.handle, indices, change)
+        return apply_operation(lookup("ResourceScatterAdd"), var.handle, indices, change)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "epsilon": self.epsilon, "centered": self.centered}
@@ -416,10 +421,12 @@ class Adagrad(OptimizerV2):
         ]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return apply_op("ResourceApplyAdagradV2", *self._inputs(var), grad)
+        return apply_operation(lookup("ResourceApplyAdagradV2"), *self._inputs(var), grad)
 
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
-        return apply_op("ResourceSparseApplyAdagradV2", *self._inputs(var), grad, indices)
+        return apply_operation(
+            lookup("ResourceSparseApplyAdagradV2"), *self._inputs(var), grad, indices
+        )
 
     def get_config(self) -> dict[str, Any]:
         own = {
@@ -464,10 +471,12 @@ class Adadelta(OptimizerV2):
         ]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return apply_op("ResourceApplyAdadelta", *self._inputs(var), grad)
+        return apply_operation(lookup("ResourceApplyAdadelta"), *self._inputs(var), grad)
 
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
-        return apply_op("ResourceSparseApplyAdadelta", *self._inputs(var), grad, indices)
+        return apply_operation(
+            lookup("ResourceSparseApplyAdadelta"), *self._inputs(var), grad, indices
+        )
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "epsilon": self.epsilon}
@@ -529,8 +538,8 @@ class Ftrl(OptimizerV2):
         kind = "Ftrl"
         if self._shrinkage > 0.0:
             kind, strengths = "FtrlV2", [*strengths, cast(self._shrinkage, dtype)]
-        return apply_op(
-            prefix + kind,
+        return apply_operation(
+            lookup(prefix + kind),
             var.handle,
             self.get_slot(var, "accumulator").handle,
             self.get_slot(var, "linear").handle,
