@@ -75,16 +75,10 @@ class Signature:
             elif default is not _EMPTY:
                 out.append(default)
             else:
-                raise (
-                    self.misfit(
-                        f"missing a required argument: '{name}'. Structure of Python function inputs "
-                        "does not match input_signature",
-                        args,
-                        kwargs,
-                    )
-                    if self.input_signature is not None
-                    else self.misfit(f"missing a required argument: '{name}'", args, kwargs)
-                )
+                why = f"missing a required argument: '{name}'"
+                if self.input_signature is not None:
+                    why += ". Structure of Python function inputs does not match input_signature"
+                raise self.misfit(why, args, kwargs)
         if len(args) > n:
             if self.varargs is None:
                 raise self.misfit(
