@@ -7,8 +7,6 @@ and shapes and remembers the user's line.
 
 from __future__ import annotations
 
-import functools
-import logging
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,15 +15,14 @@ from typing import Any
 
 from headrace.core import stacks, trace
 from headrace.core.contexts import frame_of
-from headrace.core.device_spec import DeviceSpec
+from headrace.core.device_names import _canonical_device, _merge_devices
 from headrace.core.infer import infer_shapes
+from headrace.core.loop_frames import _check_frame
 from headrace.core.opdef import OpDef
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["Graph", "GraphKeys", "get_default_graph", "has_default_graph", "reset_default_graph"]
 
-_LOG = logging.getLogger("tensorflow")
-_APART = "they are in different while loops"
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\\-/]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
 
@@ -691,35 +688,6 @@ class Graph:
         return stacks.graph_def_encoder(self, from_version, add_shapes)
 
 
-def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: str) -> None:
-    """A tensor of a loop has a value for each iteration.
-
-    Outside it is known by what the loop returns.
-    """
-    frame = frame_of(inner)
-    if frame is None or op_type in ("Exit", "RefExit"):
-        return
-    here = frame_of(context)
-    while here is not None:
-        if (
-            here is frame or here.backward is not None
-        ):  # a backward loop reads the forward loop's values
-            return
-        here = frame_of(here.outer_context)
-    source = tensor._op.name
-    apart = f"'{source}' is in a while loop" if frame_of(context) is None else _APART
-    _LOG.info(
-        "%s made at %s; %s uses it at %s",
-        *(source, trace.user_line(tensor._op._frames)),
-        *(name, trace.user_line(trace.capture(3))),
-    )
-    raise ValueError(
-        f"Cannot use '{source}' as input to '{name}' because {apart}. See info log for "
-        "more details. Return it from the "
-        "loop's body as a loop variable, or collect the values of all iterations in a TensorArray."
-    )
-
-
 def _plain_attr(message: Any) -> Any:
     """The value inside an AttrValue where it is a Python value, else the message."""
     field = message.WhichOneof("value")
@@ -734,21 +702,6 @@ def _without_direct(
         return ()
     direct = {t._op for t in inputs}
     return tuple(c for c in controls if c not in direct)
-
-
-@functools.cache
-def _canonical_device(device: str) -> str:
-    """``/cpu:0`` in full: ``/device:CPU:0``."""
-    return re.sub(r"/(cpu|gpu):", lambda m: f"/device:{m.group(1).upper()}:", device, flags=re.I)
-
-
-def _merge_devices(outer: str, inner: str) -> str:
-    """Device strings merge field by field, the inner one deciding."""
-    if not outer or not inner:
-        return inner or outer
-    merged = DeviceSpec.from_string(outer)
-    merged.merge_from(DeviceSpec.from_string(inner))
-    return merged.to_string()
 
 
 _global_default: Graph | None = None

@@ -20,8 +20,9 @@ from typing import Any
 from headrace import errors
 from headrace.core import shapes
 from headrace.core.convert import CONST
+from headrace.core.device_names import _merge_devices
 from headrace.core.dtypes import DType
-from headrace.core.graph import Graph, _merge_devices
+from headrace.core.graph import Graph
 from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
 from headrace.core.stacks import UNSET

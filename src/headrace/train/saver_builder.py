@@ -9,7 +9,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.core.graph import _canonical_device, _merge_devices, get_default_graph
+from headrace.core.device_names import _canonical_device, _merge_devices
+from headrace.core.graph import get_default_graph
 from headrace.core.scopes import control_dependencies, device, name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant, identity, placeholder_with_default
