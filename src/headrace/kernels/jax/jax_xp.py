@@ -13,6 +13,11 @@ import jax.numpy as _jnp
 import jax.scipy.special as _special
 
 name = "jax"
+#: Found by ``__getattr__``.
+fft: Any
+linalg: Any
+pooling: Any
+resample: Any
 
 
 def index_add(array: Any, index: Any, values: Any) -> Any:
@@ -47,7 +52,7 @@ def _conv_filter_grad(x: Any, w_shape: Any, gradient: Any, g: Any) -> Any:
 
 
 #: What ``windowed`` is to NumPy. (Pooling is not there yet.)
-windows = SimpleNamespace(
+windows: Any = SimpleNamespace(
     conv=_conv, conv_input_grad=_conv_input_grad, conv_filter_grad=_conv_filter_grad
 )
 

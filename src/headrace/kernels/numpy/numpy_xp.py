@@ -15,6 +15,12 @@ import numpy as _np
 from headrace.kernels.numpy.gemm import matmul as matmul
 
 name = "numpy"
+#: Found by ``__getattr__``.
+fft: Any
+linalg: Any
+pooling: Any
+resample: Any
+windows: Any
 
 _SPECIAL = {
     "erf": "erf",
