@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 __all__ = [
+    "NativeSetting",
     "allocator_is_users",
+    "cache_folder",
+    "cache_limit",
+    "native_setting",
     "onednn_isa_setting",
     "onednn_wanted",
     "openmp_settings",
@@ -19,6 +25,42 @@ __all__ = [
 def onednn_wanted() -> bool:
     """HEADRACE_ONEDNN=0 leaves oneDNN alone even where it is installed."""
     return os.environ.get("HEADRACE_ONEDNN", "1").lower() not in ("0", "no", "off", "false")
+
+
+NativeSetting = Literal["off", "hot", "always"]
+
+
+def native_setting() -> NativeSetting:
+    """When kernels are compiled with LLVM, by HEADRACE_NATIVE.
+
+    ``0`` never, ``always`` at the first run (tests), everything else for steps that proved hot.
+    """
+    text = os.environ.get("HEADRACE_NATIVE", "1").strip().lower()
+    if text in ("0", "no", "off", "false"):
+        return "off"
+    return "always" if text == "always" else "hot"
+
+
+def cache_folder() -> str:
+    """Where files that can be made again are kept.
+
+    HEADRACE_CACHE_DIR, or else the user's cache folder; empty if there is none.
+    """
+    chosen = os.environ.get("HEADRACE_CACHE_DIR")
+    if chosen is not None:
+        return chosen
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
+    if not base:
+        home = os.path.expanduser("~")
+        under = "Library/Caches" if sys.platform == "darwin" else ".cache"
+        base = os.path.join(home, under) if os.path.isabs(home) else ""
+    return os.path.join(base, "headrace") if base else ""
+
+
+def cache_limit() -> int:
+    """Bytes that the cache folder may hold (HEADRACE_CACHE_MB, 64 by default)."""
+    text = os.environ.get("HEADRACE_CACHE_MB", "").strip()
+    return (int(text) if text.isdigit() else 64) << 20
 
 
 def onednn_isa_setting() -> str:

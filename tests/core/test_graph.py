@@ -309,6 +309,37 @@ def test_group_tuple_and_with_dependencies() -> None:
     assert s.run(v) == 3.0
 
 
+def test_control_inputs_that_an_input_implies_are_left_out() -> None:
+    a, b = tf.constant(1.0), tf.constant(1.0)
+    with tf.control_dependencies([a]):
+        c, d = tf.constant(1.0), tf.identity(b)
+        e = tf.identity(c)
+        with tf.control_dependencies([b]):
+            f = c + d
+    assert c.op.control_inputs == [a.op] and d.op.control_inputs == [a.op]
+    assert e.op.control_inputs == [] and f.op.control_inputs == [b.op]
+
+
+def test_device_scopes_are_left_in_order() -> None:
+    scope = tf.get_default_graph().device("/cpu:0")
+    scope.__enter__()
+    with tf.device("/cpu:1"), pytest.raises(RuntimeError, match="nesting"):
+        scope.__exit__(None, None, None)
+
+
+def test_collections_inside_a_function_are_copies() -> None:
+    tf.add_to_collection("numbers", 1)
+
+    @tf.function
+    def f() -> tf.Tensor:
+        assert tf.get_collection("numbers") == [1]
+        tf.add_to_collection("numbers", 2)
+        return tf.constant(0)
+
+    f()
+    assert tf.get_collection("numbers") == [1]
+
+
 # devices and colocation ---------------------------------------------------------------------------
 
 
@@ -320,7 +351,7 @@ def test_devices_are_recorded() -> None:
             b = tf.constant(1.0)
         with tf.device(None):
             c = tf.constant(1.0)
-        with tf.device("/job:worker/task:3"):
+        with tf.Graph().as_default(), tf.device("/gpu:0"), tf.device("/job:worker/task:3"):
             d = tf.constant(1.0)
     assert (
         a.device.lower().endswith("gpu:0") and b.device.lower().endswith("cpu:1") and c.device == ""

@@ -84,18 +84,50 @@ def test_training_and_inference_in_turn() -> None:
             session.run(step, feed)
 
 
+def counted_packs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Grows by one with each packing."""
+    packs: list[Any] = []
+    real = packed.Held.get
+
+    def counted(self: Any, key: Any, pack: Any, at_once: bool = False) -> Any:
+        return real(self, key, lambda: packs.append(key) or pack(), at_once)
+
+    monkeypatch.setattr(packed.Held, "get", counted)
+    return packs
+
+
+def test_weights_that_are_written_after_each_use_are_not_packed_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Packing costs what a product does. When they rest, they are packed after a few uses."""
+    with tf.Graph().as_default() as graph:
+        weights = tf.Variable(array(300, 256))
+        x, y = dense(weights, None, False)
+        fetches = [y, tf.unique(tf.reshape(y, [-1]))[0]]  # keeps it from being bound to its feeds
+        step = tf.assign_add(weights, 0.1 * tf.ones_like(weights))
+        session = tf.Session(graph=graph)
+        session.run(tf.global_variables_initializer())
+    packs = counted_packs(monkeypatch)
+    feed = {x: array(40, 300)}
+    for _ in range(6):
+        got = session.run(fetches, feed)[0]
+        np.testing.assert_allclose(
+            got, expected(session, graph, feed, y, [weights]), rtol=1e-3, atol=1e-3
+        )
+        session.run(step)
+    assert len(packs) <= 1
+    before = len(packs)
+    for _ in range(8):
+        session.run(fetches, feed)
+    assert len(packs) == before + 1
+
+
 def test_packed_once_while_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     with tf.Graph().as_default() as graph:
         images, y, _, variables = network()
         session = tf.Session(graph=graph)
         session.run(tf.global_variables_initializer())
-    packs: list[Any] = []
-    real = packed.Held.get
-
-    def counted(self: Any, key: Any, pack: Any) -> Any:
-        return real(self, key, lambda: packs.append(key) or pack())
-
-    monkeypatch.setattr(packed.Held, "get", counted)
+    packs = counted_packs(monkeypatch)
     feed = {images: array(20, 12, 12, 16)}
     for _ in range(4):
         session.run(y, feed)

@@ -145,3 +145,27 @@ def test_lengths_that_may_differ_are_looked_at_in_the_run() -> None:
     rng = np.random.default_rng(0)
     same(gradients, {x: rng.normal(size=(1, 4)), y: rng.normal(size=(5, 4))}, 1e-5)
     same(gradients, {x: rng.normal(size=(5, 4)), y: rng.normal(size=(5, 4))}, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda s: tf.random_normal(s, seed=1),
+        lambda s: tf.random_uniform(s, seed=1),
+        lambda s: tf.truncated_normal(s, seed=1),
+        lambda s: tf.random.stateless_normal(s, [1, 2]),
+        lambda s: tf.fill(s, 2.0),
+        lambda s: tf.broadcast_to(tf.constant(2.0), s),
+    ],
+)
+def test_numbers_drawn_for_a_shape_have_it(drawn: Any) -> None:
+    """The noise of a variational autoencoder, or a dropout's, broadcasts over nothing."""
+    x = tf.placeholder(tf.float32, [None, 4])
+    h = tf.tanh(x)
+    gradient = tf.gradients(tf.reduce_sum(h + h * drawn(tf.shape(h))), x)[0]
+    assert "BroadcastGradientArgs" not in ops_of(gradient, [x])
+    for rows in (1, 5):
+        same(gradient, {x: np.random.default_rng(0).normal(size=(rows, 4))}, 1e-5)
+    other = tf.gradients(tf.reduce_sum(h * drawn([5, 4])), x)[0]
+    assert "BroadcastGradientArgs" in ops_of(other, [x])
+    same(other, {x: np.random.default_rng(0).normal(size=(1, 4))}, 1e-5)

@@ -5,6 +5,7 @@ And how threads wait on contended cores.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -111,22 +112,54 @@ def test_a_late_worker_keeps_no_arrays_alive(monkeypatch: pytest.MonkeyPatch) ->
 # waiting ----------------------------------------------------------------------------------------
 
 
+class _Machine:
+    """A clock, a count of switches and a sum of delays, and what was heard of them."""
+
+    def __init__(self) -> None:
+        self.heard: list[bool] = []
+        self.watch = waiting._Watch()
+        self.watch.listeners.append(self.heard.append)
+        self.now, self.switches, self.delay = 100.0, 5000, 7.0
+
+    def go(self, seconds: float, switches: float = 0, share: float = 0) -> list[bool]:
+        """So long, with so many switches a second and this share of time in the queue."""
+        for _ in range(round(seconds / waiting.WINDOW)):
+            self.now += waiting.WINDOW
+            self.switches += round(switches * waiting.WINDOW)
+            self.delay += share * waiting.WINDOW
+            self.watch.look(self.now, self.switches, lambda: self.delay)
+        return self.heard
+
+
 def test_contention_is_seen_and_forgotten() -> None:
-    heard: list[bool] = []
-    watch = waiting._Watch()
-    watch.listeners.append(heard.append)
-    now, switches = 100.0, 5000
-    watch.look(now, switches)  # the first look only starts the count
-    for more, expected in ((0, []), (1, []), (20, [True]), (0, [True]), (15, [True])):
-        now, switches = now + waiting.WINDOW, switches + more
-        watch.look(now, switches)
-        assert heard == expected
-    while now < 100 + 2 * waiting.CALM:
-        now += waiting.WINDOW
-        watch.look(now, switches)
-    assert heard == [True, False] and not watch.contended
-    watch.look(now + 60, switches + 10_000)  # the program did something else for a minute
-    assert heard == [True, False]
+    machine = _Machine()
+    assert machine.go(1.0) == []
+    assert machine.go(1.0, 300, 0.5) == [True]
+    assert machine.go(1.0, 300, 0.15) == [True]  # less, but not over
+    assert machine.go(2.0, 5, 0.0) == [True, False]
+    machine.now, machine.switches = machine.now + 60, machine.switches + 10_000
+    machine.delay += 30.0  # the program did something else for a minute
+    assert machine.go(1.0, 0, 0.0) == [True, False]
+
+
+def test_short_disturbances_are_no_contention() -> None:
+    """A daemon that runs for ten milliseconds a few times a second, or many switches of no
+    length: threads go on spinning.
+    """
+    assert _Machine().go(10.0, 100, 0.05) == []
+    assert _Machine().go(10.0, 5000, 0.01) == []
+
+
+def test_delays_of_this_process_can_be_read() -> None:
+    if not os.path.exists("/proc/self/schedstat"):
+        pytest.skip("this system does not tell")
+    before = waiting._delay()
+    busy = [threading.Thread(target=sum, args=(range(3_000_000),)) for _ in range(4)]
+    for thread in busy:
+        thread.start()
+    assert waiting._delay() >= 0 and before >= 0
+    for thread in busy:
+        thread.join()
 
 
 def test_waits_are_short_while_cores_are_contended() -> None:

@@ -101,9 +101,24 @@ def test_errors() -> None:
 def test_a_wrong_shape() -> None:
     a = tf.placeholder(tf.float32, [2])
     s = tf.Session()
-    h = s.partial_run_setup([a + 1.0], [a])
+    b = a + 1.0
+    h = s.partial_run_setup([b], [a])
     with pytest.raises(ValueError):
-        s.partial_run(h, a + 1.0, {a: [1.0]})
+        s.partial_run(h, b, {a: [1.0]})
+
+
+def test_fetches_that_were_not_announced_or_are_done() -> None:
+    a = tf.placeholder(tf.float32, [])
+    b, c = a + 1.0, a + 2.0
+    s = tf.Session()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at least one target"):
+        s.partial_run_setup([], [a])
+    h = s.partial_run_setup([b, a * 2.0], [a])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="was not specified"):
+        s.partial_run(h, c, {a: 1.0})
+    assert s.partial_run(h, b, {a: 1.0}) == 2.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="already been fetched"):
+        s.partial_run(h, b)
 
 
 @pytest.mark.parametrize("resource", [False, True])

@@ -78,10 +78,33 @@ def test_absent_devices(device: str, soft: bool) -> None:
             session.run(c)
 
 
-def test_only_what_is_needed_is_placed() -> None:
+def test_interactive_sessions_place_only_what_they_run() -> None:
     with tf.device("/gpu:0"):
         tf.constant(1)
-    assert tf.Session().run(tf.constant(2)) == 2
+    two = tf.constant(2)
+    session = tf.InteractiveSession()
+    assert two.eval() == 2
+    session.close()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device"):
+        tf.Session().run(two)
+    options = tf.GraphOptions(place_pruned_graph=True)
+    assert tf.Session(config=tf.ConfigProto(graph_options=options)).run(two) == 2
+
+
+def test_graph_def_with_shapes() -> None:
+    tf.constant([[1, 2]])
+    options = tf.GraphOptions(infer_shapes=True)
+    session = tf.Session(config=tf.ConfigProto(graph_options=options))
+    assert "_output_shapes" in session.graph_def.node[0].attr
+    assert "_output_shapes" not in tf.Session().graph_def.node[0].attr
+
+
+def test_a_server_has_a_config_for_its_sessions() -> None:
+    server = tf.train.Server.create_local_server(config=tf.ConfigProto(operation_timeout_in_ms=200))
+    dequeued = tf.FIFOQueue(1, tf.float32).dequeue()
+    with tf.Session(server.target) as session:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(dequeued)
 
 
 def test_device_count() -> None:

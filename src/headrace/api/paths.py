@@ -64,7 +64,10 @@ _inner(
     array_ops=(_V1, _GEN),
     check_ops=_V1,
     clip_ops=_V1,
-    control_flow_ops=("headrace.ops.control.control_flow", _V1),
+    control_flow_ops=(
+        "headrace.ops.control.control_flow", "headrace.ops.control.while_loops",
+        "headrace.ops.control.case_branches", _V1,
+    ),
     custom_gradient=_V1,
     data_flow_ops=(_V1, _GEN),
     embedding_ops=("headrace.api.v1.nn", _V1),

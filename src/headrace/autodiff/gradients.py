@@ -630,8 +630,8 @@ def hessians(
 
 def _hessian(first: Tensor, x: Any, derive: Callable[[Any, Any], Tensor]) -> Tensor:
     """A loop over the elements of the gradient."""
-    from headrace.ops.control.control_flow import while_loop
     from headrace.ops.control.tensor_array import TensorArray
+    from headrace.ops.control.while_loops import while_loop
 
     source = convert_to_tensor(x)
     flat = apply_op("Reshape", first, [-1])

@@ -21,7 +21,7 @@ from headrace.autograph.conversion import Options, converted_function, is_conver
 from headrace.autograph.py_builtins import BUILTINS, print_
 from headrace.autograph.status import Status, control_status_ctx, log, warn_once
 from headrace.core import trace
-from headrace.ops.control import control_flow, functional
+from headrace.ops.control import case_branches, control_flow, functional, while_loops
 
 __all__ = ["Namespace", "mark_artifact", "namespace_for"]
 
@@ -59,9 +59,9 @@ _GENERATOR = 0x20 | 0x80 | 0x200
 _HIGHER_ORDER: frozenset[Any] = frozenset(
     {
         control_flow.cond,
-        control_flow.while_loop,
-        control_flow.case,
-        control_flow.switch_case,
+        while_loops.while_loop,
+        case_branches.case,
+        case_branches.switch_case,
         functional.map_fn,
         functional.scan,
         functional.foldl,

@@ -31,8 +31,9 @@ from headrace.core.infer import static_value
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant, identity, placeholder
 from headrace.ops.control.assertions import Assert
-from headrace.ops.control.control_flow import cond, while_loop
+from headrace.ops.control.control_flow import cond
 from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.control.while_loops import while_loop
 from headrace.ops.math.comparison import logical_and, logical_or
 
 __all__ = ["FOR_HANDLERS", "check_start", "for_stmt", "loop_options", "while_stmt"]

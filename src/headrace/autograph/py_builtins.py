@@ -163,7 +163,7 @@ def _extreme(name: str, plain: Callable[..., Any], op: str) -> Callable[..., Any
 def _sorted(x: Any, key: Any = None, reverse: Any = False) -> Any:
     if not is_staged(x):
         return sorted(x, key=key, reverse=reverse)
-    from headrace.ops.array.selecting import sort
+    from headrace.ops.array.sorting import sort
 
     if key is not None:
         raise ValueError("sorted of a tensor takes no key")

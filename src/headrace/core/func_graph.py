@@ -32,6 +32,25 @@ _numbers = itertools.count()
 _SMALL = 128
 
 
+#: Collections that a function shares with the graph around it; of the others it has a copy.
+_SHARED_COLLECTIONS = (
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+)
+
+
+def _inherited_collections(outer: Graph) -> dict[Any, list[Any]]:
+    """Variables and everything that is no user's collection (variable stores) are shared."""
+    copies = {
+        k: list(v) if isinstance(k, str) else v
+        for k, v in outer._collections.items()
+        if k not in _SHARED_COLLECTIONS
+    }
+    shared = (*_SHARED_COLLECTIONS, GraphKeys._VARIABLE_STORE_KEY, GraphKeys._VARSCOPESTORE_KEY)
+    return {**copies, **{k: outer.get_collection_ref(k) for k in shared}}
+
+
 class FuncGraph(Graph):
     """A graph that is the body of a function."""
 
@@ -62,13 +81,9 @@ class FuncGraph(Graph):
         if outer is not None or around._is_eager:
             self._seed = around._seed
         if outer is not None:
-            self._collections = outer._collections
+            self._collections = _inherited_collections(outer)
         else:  # functions of eager programs have the seed of tf.random.set_seed
             self._seed = get_default_graph()._seed
-
-    @property
-    def building_function(self) -> bool:
-        return True
 
     # building -----------------------------------------------------------------------------------
     def _add_op(

@@ -73,13 +73,18 @@ class GraphKeys:
 
 
 class _ControlDependencies:
-    """One ``with control_dependencies`` block."""
+    """One ``with control_dependencies`` block.
 
-    __slots__ = ("clear", "ops")
+    ``seen`` are the operations that were made inside: what takes one of them as an input waits for
+    ``ops`` by it and needs no control inputs of its own.
+    """
+
+    __slots__ = ("clear", "ops", "seen")
 
     def __init__(self, ops: tuple[Operation, ...], clear: bool) -> None:
         self.ops = ops
         self.clear = clear
+        self.seen: set[Operation] = set()
 
 
 class Graph:
@@ -103,7 +108,7 @@ class Graph:
         self._device_stack: list[Any] = []
         self._colocation_stack: list[Operation] = []
         self._gradient_overrides: dict[str, str] = {}
-        self._attr_scope: dict[str, Any] = {}
+        self._scope_attrs: dict[str, Any] = {}  # attributes of every operation made here
         self._container = ""
         self._context: Any = None  # control-flow context
         self._collections: dict[Any, list[Any]] = {}
@@ -118,7 +123,6 @@ class Graph:
         self._indexed = 0
         self._plans: Any = None  # the session layer keeps its plan cache here
         self._py_funcs: list[Any] = []
-        self.graph_def_versions: Any = None
 
     # building -----------------------------------------------------------------------------------
     def _add_op(
@@ -158,14 +162,18 @@ class Graph:
             op._device = self._current_device(op)
             self._devices.add(op._device)
         op._frames = trace.capture(depth) if depth >= 0 else ()
-        controls = self._control_ops if control_inputs is None else control_inputs
-        op._control_inputs = self._useful_controls(controls, inputs) if controls else ()
+        if control_inputs is not None:
+            op._control_inputs = _without_direct(control_inputs, inputs)
+        elif self._control_ops:
+            op._control_inputs = self._needed_controls(op)
+        else:
+            op._control_inputs = ()
         if context is not None:
             op._control_inputs = context.control_inputs_for(op, op._control_inputs)
         if self._colocation_stack:
             self._colocate(op)
-        if self._attr_scope:
-            attrs.update(self._attr_scope)
+        if self._scope_attrs:
+            attrs.update(self._scope_attrs)
         if self._gradient_overrides and opdef.name in self._gradient_overrides:
             attrs["_gradient_op_type"] = self._gradient_overrides[opdef.name]
         op._outputs = infer_shapes(op)
@@ -207,16 +215,28 @@ class Graph:
     def _captured_inputs(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return inputs
 
-    @staticmethod
-    def _useful_controls(
-        controls: tuple[Operation, ...], inputs: tuple[Tensor, ...]
-    ) -> tuple[Operation, ...]:
-        direct = {t._op for t in inputs}
-        return tuple(c for c in controls if c not in direct)
+    def _needed_controls(self, op: Operation) -> tuple[Operation, ...]:
+        """Control inputs of a new operation: those of the blocks around it, except where one of its
+        inputs was made in the same block and so waits already.
+        """
+        direct = {t._op for t in op._inputs}
+        needed: dict[Operation, None] = {}
+        implied: set[Operation] = set()
+        for block in self._control_stack:
+            if block.clear:
+                needed.clear()
+                implied.clear()
+            elif block.seen.isdisjoint(direct):
+                needed.update(dict.fromkeys(block.ops))
+            else:
+                implied.update(block.ops)
+            block.seen.add(op)
+        rest = [c for c in self._control_ops if c not in needed and c not in implied]
+        return tuple(c for c in (*needed, *rest) if c in self._control_ops and c not in direct)
 
     def _current_device(self, op: Operation) -> str:
         device = ""
-        for entry in self._device_stack:
+        for (entry,) in self._device_stack:
             if entry is None:
                 device = ""
             elif callable(entry):
@@ -364,11 +384,23 @@ class Graph:
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         if isinstance(device_name_or_function, str):
             device_name_or_function = stacks.device_string(device_name_or_function)
-        self._device_stack.append(device_name_or_function)
+        entry = [device_name_or_function]  # (a list: its identity shows whether exits are nested)
+        self._device_stack.append(entry)
         try:
             yield
         finally:
+            if self._device_stack[-1] is not entry:
+                raise RuntimeError("Exiting device scope without proper scope nesting")
             self._device_stack.pop()
+
+    @contextmanager
+    def _devices_of(self, device_stack: list[Any]) -> Iterator[None]:
+        """With the device scopes of another graph in place of its own."""
+        old, self._device_stack = self._device_stack, device_stack
+        try:
+            yield
+        finally:
+            self._device_stack = old
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
@@ -408,12 +440,26 @@ class Graph:
 
     @contextmanager
     def _attribute_scope(self, attrs: dict[str, Any]) -> Iterator[None]:
-        old = self._attr_scope
-        self._attr_scope = {k: v for k, v in {**old, **attrs}.items() if v is not None}
+        """Operations made inside have these attributes; None takes one of an outer block away."""
+        old = self._scope_attrs
+        self._scope_attrs = {k: v for k, v in {**old, **attrs}.items() if v is not None}
         try:
             yield
         finally:
-            self._attr_scope = old
+            self._scope_attrs = old
+
+    def _attr_scope(self, attr_map: dict[str, Any]) -> Any:
+        """TensorFlow's form of :meth:`_attribute_scope`: the values are AttrValue messages."""
+        if not isinstance(attr_map, dict):
+            raise TypeError("attr_map must be a dictionary mapping strings to AttrValue messages")
+        for name, value in attr_map.items():
+            if not isinstance(name, str) or not (value is None or hasattr(value, "WhichOneof")):
+                raise TypeError(
+                    "attr_map must be a dictionary mapping strings to AttrValue messages or None, "
+                    f"but has {name!r}: {value!r}"
+                )
+        plain = {k: None if v is None else _plain_attr(v) for k, v in attr_map.items()}
+        return self._attribute_scope(plain)
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
@@ -510,6 +556,11 @@ class Graph:
         near = difflib.get_close_matches(name, list(self._by_name)[:20000], 3)
         return f" Near: {', '.join(map(repr, near))}." if near else ""
 
+    @property
+    def graph_def_versions(self) -> Any:
+        """The version numbers (a VersionDef) that the graph's GraphDef has."""
+        return self.as_graph_def(from_version=len(self._ops)).versions
+
     def get_operations(self) -> list[Operation]:
         return list(self._ops)
 
@@ -597,7 +648,16 @@ class Graph:
 
     @property
     def building_function(self) -> bool:
-        return False
+        """Whether this is the body of a function that is being traced."""
+        return self._is_function
+
+    @property
+    def _building_function(self) -> bool:
+        return self._is_function
+
+    @_building_function.setter
+    def _building_function(self, value: bool) -> None:
+        self._is_function = value
 
     @property
     def finalized(self) -> bool:
@@ -646,6 +706,22 @@ def _check_frame(tensor: Tensor, inner: Any, context: Any, op_type: str, name: s
         "more details. Return it from the "
         "loop's body as a loop variable, or collect the values of all iterations in a TensorArray."
     )
+
+
+def _plain_attr(message: Any) -> Any:
+    """The value inside an AttrValue where it is a Python value, else the message."""
+    field = message.WhichOneof("value")
+    return getattr(message, field) if field in ("b", "i", "f", "s") else message
+
+
+def _without_direct(
+    controls: tuple[Operation, ...], inputs: tuple[Tensor, ...]
+) -> tuple[Operation, ...]:
+    """Control inputs that are not inputs too."""
+    if not controls:
+        return ()
+    direct = {t._op for t in inputs}
+    return tuple(c for c in controls if c not in direct)
 
 
 @functools.cache

@@ -152,6 +152,7 @@ class Traits(NamedTuple):
     writes: tuple[int, ...] = ()  # reference or handle inputs whose variable it gives a new value
     uninit_ok: bool = False  # a variable that was never set reaches the kernel as None
     known_inputs: tuple[int, ...] = ()  # inputs that must be known when compiling for XLA
+    shape_input: int | None = None  # the input that is the shape of the (only) result
     data_dependent_shape: bool = False
     host_only: bool = False
     calls_user: bool = (

@@ -147,8 +147,19 @@ def init_scope() -> Iterator[None]:
         graph.as_default(),
         graph.control_dependencies(None),
         graph.name_scope(scope + "/" if scope else None),
+        graph._devices_of(_innermost_devices(graph)),
     ):
         yield
+
+
+def _innermost_devices(graph: Graph) -> list[Any]:
+    """The device scopes of the innermost graph, from the default one out to ``graph``, that has
+    any.
+    """
+    for inner in reversed(stacks.default_graphs.items):
+        if inner._device_stack or inner is graph:
+            return list(inner._device_stack)
+    return list(graph._device_stack)
 
 
 def _outside_functions(graph: Graph) -> Graph:

@@ -25,7 +25,9 @@ from headrace.formats.attr_values import FunctionName, decode
 from headrace.formats.graphdef_nodes import NodeImporter, check_ops
 from headrace.formats.tensor_proto import to_shape
 from headrace.ops.array.basic import constant, identity
-from headrace.ops.control.control_flow import cond, switch_case, while_loop
+from headrace.ops.control.case_branches import switch_case
+from headrace.ops.control.control_flow import cond
+from headrace.ops.control.while_loops import while_loop
 
 __all__ = ["FunctionLibrary"]
 

@@ -23,6 +23,8 @@ __all__ = ["INSIDE", "Held", "WeightsWay", "product"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
+#: Uses from which packing weights has paid.
+PAYS = 4
 #: Rows from which packed weights are faster.
 MIN_ROWS = 16
 _FLOAT32 = np.dtype(np.float32)
@@ -54,16 +56,30 @@ class WeightsWay:
 
 
 class Held:
-    """Packed forms of one layer's weights, by what they were packed for."""
+    """Packed forms of one layer's weights, by what they were packed for.
 
-    __slots__ = ("forms",)
+    Packing costs about as much as a product. Weights that are written again before they were used
+    ``PAYS`` times (another program trains them in turn with this one) are packed later from then
+    on: ``follow`` tells a new holder of the one before it.
+    """
+
+    __slots__ = ("forms", "uses", "wait")
 
     def __init__(self) -> None:
         self.forms: dict[Hashable, Any] = {}
+        self.uses = 0
+        self.wait = 0  # uses before the weights are packed
 
-    def get(self, key: Hashable, pack: Callable[[], Any]) -> Any:
+    def follow(self, before: Held) -> None:
+        """The weights were written since ``before`` was made."""
+        self.wait = PAYS if before.uses < PAYS else 0
+
+    def get(self, key: Hashable, pack: Callable[[], Any], at_once: bool = False) -> Any:
+        self.uses += 1
         found = self.forms.get(key)
         if found is None:
+            if self.uses <= self.wait and not at_once:
+                return None
             if len(self.forms) >= MAX_KEPT:
                 self.forms.clear()
             found = pack()
@@ -109,7 +125,11 @@ def _packed_product(
     if found is None or not hold_blas():
         return None
     rows = x.shape[0]
-    packed = held.get(kind, lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True))
+    packed = held.get(
+        kind,
+        lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True),
+        at_once=kind != "float32",  # a type that was asked for
+    )
     if packed is None:
         return None
     inside = None if activation is None else INSIDE.get(activation)

@@ -35,8 +35,9 @@ from headrace.ops.math.binary import maximum, minimum
 from headrace.ops.math.reductions import reduce_mean
 from headrace.ops.math.unary import sqrt
 from headrace.ops.nn.activations import relu
+from headrace.ops.nn.moments import moments
 from headrace.ops.nn.normalization import batch_normalization as nn_batch_normalization
-from headrace.ops.nn.normalization import fused_batch_norm, moments
+from headrace.ops.nn.normalization import fused_batch_norm
 from headrace.ops.state.ref_state import assign, assign_sub
 from headrace.variables.initializers import ones_initializer, zeros_initializer
 from headrace.variables.variable import VariableAggregation, VariableSynchronization

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.kernels.packed_weights import Held
 from headrace.lower.executable import Executable
 from headrace.lower.session_state import State
 
@@ -73,6 +74,9 @@ class KeptPart:
                 if held is not None:
                     sources.append((key, _holder(held), state.versions.get(key, 0)))
             made = self.run(state, values)
+            before = state.kept.get(self)
+            if before is not None:
+                _tell_holders(before.values, made)
             if _make_room(state, made):
                 state.kept[self] = _Entry(tuple(sources), made)
         self.counts.misses += 1
@@ -99,6 +103,15 @@ def is_within_bounds(state: State) -> bool:
     Weights that are packed later make it more.
     """
     return sum(_bytes(e.values) for e in state.kept.values()) <= max(LEAST, 2 * state.nbytes())
+
+
+def _tell_holders(before: tuple[Any, ...], made: tuple[Any, ...]) -> None:
+    """Packed weights that are made anew know how often the last ones were used."""
+    for old, new in zip(before, made):
+        if isinstance(old, np.ndarray) and old.dtype == object and old.ndim == 0:
+            old, new = old[()], new[()]
+        if isinstance(old, Held) and isinstance(new, Held):
+            new.follow(old)
 
 
 def _bytes(values: tuple[Any, ...]) -> int:

@@ -49,6 +49,8 @@ def pack(program: Program, weights: str = "float32") -> Program:
     made = makers_of(program, steady)
     steady |= set(made)
     large = [s for s in program.body if _wanted(s, program, steady)]
+    if weights == "float32" and any(v.written for v in program.variables):
+        large = [s for s in large if not _is_product_of_variable(s, program)]
     way = _way(weights) if large and weights != "float32" else None
     if way is not None:
         program = program._replace(weights_way=way)
@@ -93,6 +95,15 @@ def _wanted(s: Statement, program: Program, steady: set[int]) -> bool:
         and size >= MIN_ELEMENTS[s.opdef.name]
         and s.inputs[0] not in steady
     )
+
+
+def _is_product_of_variable(s: Statement, program: Program) -> bool:
+    """In a program that writes variables, others are mostly trained by another one in turn (the
+    two halves of a GAN): products with them are bound with the rest of the step instead
+    (lower/settled.py).
+    """
+    assert isinstance(s, Node)
+    return _REPLACED[s.opdef.name] is HELD_MATMUL and _weights(s) not in program.constants
 
 
 def _weights(s: Node) -> int:

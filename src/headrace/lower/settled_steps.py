@@ -29,7 +29,7 @@ from headrace.lower.settling import FIXED, KNOWN, MOVING, STEADY, Settling, Unse
 from headrace.ops.internal.packed_ops import holder
 from headrace.ops.nn import conv_ops as nn_conv
 from headrace.ops.nn import cross_entropy as nn_losses
-from headrace.ops.nn import pooling as nn_pool
+from headrace.ops.nn import pool_ops as nn_pool
 from headrace.program.nodes import Node
 
 __all__ = ["bind_step"]
@@ -75,7 +75,8 @@ def _product(s: Settling, node: Node) -> bool:
         return False
     if is_held and (s.kind(node.inputs[1]) not in (KNOWN, STEADY) or attrs["transpose_a"]):
         return False
-    if not _plain(x) or w.dtype != _FLOAT32 or (not is_held and not _plain(w)):
+    packs = is_held and not holder(s.array(node.inputs[2])).wait
+    if not _plain(x) or w.dtype != _FLOAT32 or (not packs and not _plain(w)):
         return False
     x, w = x.T if attrs["transpose_a"] else x, w.T if attrs["transpose_b"] else w
     if x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[0] or not w.size:
@@ -86,18 +87,24 @@ def _product(s: Settling, node: Node) -> bool:
     bias = node.inputs[3 if is_held else 2] if fused else None
     if bias is not None and not (_plain(s.array(bias)) and s.array(bias).shape == (w.shape[1],)):
         return False
-    if not is_held and w.size > PLAIN and x.shape[0] < ROWS:
+    if not packs and w.size > PLAIN and x.shape[0] < ROWS:
         return False
-    return _bind_product(s, node, x, w, bias, fused[1] if len(fused) > 1 else None)
+    return _bind_product(s, node, x, w, bias, fused[1] if len(fused) > 1 else None, packs)
 
 
 def _bind_product(
-    s: Settling, node: Node, x: Any, w: Any, bias: int | None, activation: str | None
+    s: Settling,
+    node: Node,
+    x: Any,
+    w: Any,
+    bias: int | None,
+    activation: str | None,
+    packs: bool,
 ) -> bool:
     inside = None if activation is None else packed.INSIDE.get(activation)
     if activation == "Relu" and _feeds_products(s, node.outputs[0]):
         inside = "hidden_relu"  # to a product, -0 is as good as 0; of NaN the last product tells
-    weights = _Weights(s, node, x.shape[0]) if node.opdef.name == "_HeldMatMul" else None
+    weights = _Weights(s, node, x.shape[0]) if packs else None
     if weights is not None and weights.packed is None:
         return False
     shape = (x.shape[0], w.shape[1])
@@ -158,7 +165,8 @@ class _Weights:
         turned = w.T if node.attrs["transpose_b"] else w
         held = holder(s.array(node.inputs[2]))
         pack, rows = s.kernels.pack, self.rows
-        return held.get("float32", lambda: pack(np.ascontiguousarray(turned), rows, bias=True))
+        make = lambda: pack(np.ascontiguousarray(turned), rows, bias=True)
+        return held.get("float32", make, at_once=True)
 
     def aim(self, call: Any) -> None:
         now = self._packed()
@@ -310,7 +318,7 @@ def _conv(s: Settling, node: Node) -> bool:
     def packed_filter() -> None:
         held, now = holder(s.array(held_value)), s.array(filter_value)
         pack = s.kernels.pack_filter
-        found = held.get((shape, g, options), lambda: pack(shape, now, g, *options))
+        found = held.get((shape, g, options), lambda: pack(shape, now, g, *options), at_once=True)
         if found is None:
             raise Unsettled("a filter that cannot be packed")
         s.alive[node.outputs[0]] = found

@@ -111,6 +111,7 @@ _DENSE = frozenset(
         "Prod",
         "ArgMax",
         "Range",
+        "Select",
     ]
 )
 

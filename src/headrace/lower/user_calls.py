@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from headrace.core.tensor import Operation
+from headrace.lower.code_expressions import call_kernel
+from headrace.lower.code_lines import CodeLines
 from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node
@@ -72,18 +74,15 @@ def _any(masks: Iterable[int]) -> int:
     return out
 
 
-def emit_start(code: Any, node: Node, args: list[str]) -> None:
-    """The line that starts a Python function on a thread of its own.
-
-    ``code`` is the generator of codegen.py.
-    """
-    kernel, _, given = code.call(node, args).partition("(")
+def emit_start(code: CodeLines, node: Node, args: list[str]) -> None:
+    """The line that starts a Python function on a thread of its own."""
+    kernel, _, given = call_kernel(code, node, args).partition("(")
     name = f"j{len(code.joining)}"
     code.joining[name] = node
     code.emit(f"{name} = {code.param('start', start)}({kernel}, {given}", node)
 
 
-def emit_joins(code: Any, statement: PlanStatement | None) -> None:
+def emit_joins(code: CodeLines, statement: PlanStatement | None) -> None:
     """Lines that wait for the functions whose results a statement takes.
 
     At the end and before blocks, for all.

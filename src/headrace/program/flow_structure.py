@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 from headrace.core.contexts import Context
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control.control_contexts import CondContext, WhileContext
-from headrace.ops.control.control_flow import _LoopVariable, _note_gradient_context
+from headrace.ops.control.control_flow import _note_gradient_context
+from headrace.ops.control.while_loops import _LoopVariable
 
 __all__ = ["find_structure"]
 

@@ -36,6 +36,7 @@ __all__ = [
     "isa_limit",
     "isa_name",
     "parse_cpuinfo",
+    "setting_bits",
 ]
 
 #: Instruction sets as oneDNN numbers them; each has the bits of those that it includes.
@@ -141,6 +142,11 @@ def isa_limit(found: Cpu | None = None, setting: str | None = None) -> int | Non
     if wanted & AMX == AMX and found.hidden:
         return AVX512_FP16
     return None
+
+
+def setting_bits(setting: str) -> int | None:
+    """The instruction set that a value of ONEDNN_MAX_CPU_ISA names; None if it names none."""
+    return _SETTINGS.get(setting.upper())
 
 
 def isa_name(bits: int) -> str:

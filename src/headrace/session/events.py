@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from headrace.runtime import notices
+
 __all__ = ["EVENTS", "listen", "snapshot", "timing"]
 
 
@@ -58,6 +60,7 @@ class Events:
 
 
 EVENTS = Events()
+notices.listeners.append(EVENTS.emit)
 
 
 def listen(listener: Callable[[str, dict[str, Any]], None]) -> Callable[[], None]:

@@ -156,6 +156,8 @@ def _string_converter(tensor: Tensor) -> Converter:
             )
         if is_symbolic(value):
             raise TensorFed
+        if isinstance(value, int):
+            raise _too_wide(value, tensor)
         array = _string_array(np.asarray(value, dtype=object))
         _check_shape(array.shape, tensor)
         return array  # a single string stays an array: bare bytes have neither shape nor dtype

@@ -39,6 +39,10 @@ class PartialRun:
 def setup(session: Any, fetches: Any, feeds: Any) -> str:
     """Announce what the partial runs will fetch and feed; returns their handle."""
     elements, _ = plan_fetches(session.graph, fetches)
+    if not elements:
+        raise errors.InvalidArgumentError(
+            None, None, "You must specify at least one target to fetch or execute."
+        )
     fed = {t for t, _ in expand_feeds(session.graph, dict.fromkeys(feeds or []))}
     handle = f"partial_run_{next(_numbers)}"
     session._partial_runs[handle] = PartialRun(set(elements), fed)
@@ -58,7 +62,13 @@ def run(session: Any, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> A
     elements, rebuild = plan_fetches(session.graph, fetches)
     for e in elements:
         if e not in state.fetches:
-            raise ValueError(f"{_name(e)} was not among the fetches of partial_run_setup")
+            raise errors.InvalidArgumentError(
+                None, None, f"The fetch {_name(e)} was not specified in partial_run_setup."
+            )
+        if e in state.fetched:
+            raise errors.InvalidArgumentError(
+                None, None, f"The fetch {_name(e)} has already been fetched."
+            )
     _take_feeds(session, state, feed_dict)
     results = _compute(session, state, elements)
     state.fetched.update(elements)

@@ -21,18 +21,22 @@ from headrace.session.devices import CPU
 
 __all__ = ["LOCAL_TARGETS", "Placement", "check_target"]
 
-#: Targets of the servers (``tf.train.Server``) of this process.
-LOCAL_TARGETS: set[str] = set()
+#: Targets of the servers (``tf.train.Server``) of this process, with the ConfigProto of sessions
+#: that bring none.
+LOCAL_TARGETS: dict[str, Any] = {}
 
 
-def check_target(target: Any) -> None:
-    """The only target is this process, also by the target of one of its servers."""
+def check_target(target: Any) -> Any:
+    """The only target is this process, also by the target of one of its servers.
+
+    Returns the configuration that the server has for sessions, or None.
+    """
     if not isinstance(target, (str, bytes)):
         raise TypeError(f"target must be a string, but got {type(target)}")
     if target:
         text = target if isinstance(target, str) else target.decode()
         if text in LOCAL_TARGETS:
-            return
+            return LOCAL_TARGETS[text]
         raise errors.NotFoundError(
             None,
             None,
@@ -40,19 +44,26 @@ def check_target(target: Any) -> None:
             f'"{text}"}} Registered factories are '
             "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out.",
         )
+    return None
 
 
 class Placement:
-    """What a session's ConfigProto says of devices."""
+    """What a session's ConfigProto says of devices.
 
-    __slots__ = ("_accepted", "_logged", "cpus", "log", "soft")
+    ``whole_graph``: every operation of the graph must have a place, not only those that a run needs
+    (interactive sessions place what they run).
+    """
 
-    def __init__(self, config: Any) -> None:
-        self.cpus, self.soft, self.log = 1, False, False
+    __slots__ = ("_accepted", "_logged", "cpus", "log", "soft", "whole_graph")
+
+    def __init__(self, config: Any, whole_graph: bool = True) -> None:
+        self.cpus, self.soft, self.log, self.whole_graph = 1, False, False, whole_graph
         if config is not None:
             self.cpus = config.device_count.get("CPU", 1)
             self.soft = bool(config.allow_soft_placement)
             self.log = bool(config.log_device_placement)
+            if config.graph_options.place_pruned_graph:
+                self.whole_graph = False
         if self.cpus < 1:
             raise errors.NotFoundError(None, None, "No CPU devices are available in this process")
         self._accepted: set[str] = {""}
@@ -65,6 +76,10 @@ class Placement:
 
         Print where the others are if that is wanted.
         """
+        if not graph._devices <= self._accepted and self.whole_graph:
+            for op in graph.get_operations():
+                if op._device not in self._accepted:
+                    self._accept(op)
         if not self.log and graph._devices <= self._accepted:
             return
         fed = set(feeds)

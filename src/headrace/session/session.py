@@ -132,6 +132,8 @@ def _uncollected(large: bool) -> Iterator[None]:
 class BaseSession:
     """What Session and InteractiveSession share."""
 
+    _places_whole_graph = True
+
     def __init__(
         self,
         target: str = "",
@@ -141,11 +143,13 @@ class BaseSession:
         exact: bool | None = None,
         weights: str = "float32",
     ) -> None:
-        check_target(target)
+        default_config = check_target(target)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        if config is None:
+            config = default_config
         self._graph = graph if graph is not None else get_default_graph()
         if self._graph._is_eager:  # there is nothing in it that could be run
             self._graph = Graph()
@@ -153,7 +157,7 @@ class BaseSession:
         self._config = config
         self._threads = 0 if config is None else int(config.intra_op_parallelism_threads)
         self._timeout = 0 if config is None else int(config.operation_timeout_in_ms)
-        self._placement = Placement(config)
+        self._placement = Placement(config, self._places_whole_graph)
         self._options = options_for(
             _default_executor[0] if executor is None else executor,
             exact=_wants_exact(config) if exact is None else exact,
@@ -173,7 +177,10 @@ class BaseSession:
 
     @property
     def graph_def(self) -> Any:
-        return self._graph.as_graph_def()
+        """The graph as a GraphDef; with static shapes if the ConfigProto asks for them."""
+        config = self._config
+        shapes = config is not None and bool(config.graph_options.infer_shapes)
+        return self._graph.as_graph_def(add_shapes=shapes)
 
     @property
     def sess_str(self) -> str:
@@ -633,15 +640,15 @@ class Session(BaseSession):
         """
 
 
-_interactive_sessions: weakref.WeakSet[InteractiveSession] = weakref.WeakSet()
-
-
 class InteractiveSession(BaseSession):
     """A session that is the default from its creation on, for notebooks and shells."""
 
+    _places_whole_graph = False
+    _active_session_count = 0
+
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        if any(not s._closed for s in _interactive_sessions):
+        if InteractiveSession._active_session_count > 0:
             warnings.warn(
                 "An interactive session is already active. This can cause out-of-memory "
                 "errors in some cases. You must "
@@ -649,7 +656,7 @@ class InteractiveSession(BaseSession):
                 "by the other session(s).",
                 stacklevel=2,
             )
-        _interactive_sessions.add(self)
+        InteractiveSession._active_session_count += 1
         self._explicit_graph = graph
         self._pushed_graph = None
         if graph is not None:
@@ -661,6 +668,7 @@ class InteractiveSession(BaseSession):
         if self._closed:
             return
         super().close()
+        InteractiveSession._active_session_count -= 1
         for stack, item in (
             (stacks.default_sessions.items, self),
             (stacks.default_graphs.items, self._pushed_graph),

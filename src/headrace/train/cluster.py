@@ -7,6 +7,7 @@ nothing listens on the network.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any
 
@@ -108,6 +109,10 @@ class ClusterSpec:
         return f"ClusterSpec({self.as_dict()!r})"
 
 
+#: Nothing listens there: the numbers tell the servers of this process apart.
+_local_ports = itertools.count(40001)
+
+
 class Server:
     """A server of a cluster that is this process alone.
 
@@ -147,13 +152,14 @@ class Server:
         self._cluster, self._job, self._task = cluster, job_name, task_index
         self._config = config
         self._target = f"{protocol or 'grpc'}://{address}"
-        LOCAL_TARGETS.add(self._target)
+        LOCAL_TARGETS[self._target] = config
         self._started = start
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
         """A server of a cluster with one worker."""
-        return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
+        address = f"localhost:{next(_local_ports)}"
+        return Server({"local": [address]}, protocol="grpc", config=config, start=start)
 
     def start(self) -> None:
         self._started = True

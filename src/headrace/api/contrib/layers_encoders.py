@@ -13,7 +13,7 @@ from headrace.ops.array.array_shape import reshape
 from headrace.ops.array.array_shape import shape as shape_of
 from headrace.ops.array.gathering import gather
 from headrace.ops.array.joining import concat
-from headrace.ops.array.selecting import unique
+from headrace.ops.array.uniques import unique
 from headrace.ops.math.reductions import reduce_mean, reduce_prod
 from headrace.ops.nn.embedding import embedding_lookup, safe_embedding_lookup_sparse
 from headrace.ops.sparse.sparse_tensor import SparseTensor

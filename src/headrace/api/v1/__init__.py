@@ -85,18 +85,21 @@ from headrace.ops.math.comparison import (
 )
 from headrace.ops.linalg.contraction import einsum, tensordot
 from headrace.ops.control.dependencies import group, tuple
-from headrace.ops.control.control_flow import case, cond, switch_case, while_loop
+from headrace.ops.control.control_flow import (cond)
+from headrace.ops.control.case_branches import (case, switch_case)
+from headrace.ops.control.while_loops import (while_loop)
 from headrace.ops.linalg.diagonals import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
 )
 from headrace.ops.control.functional import foldl, foldr, map_fn, scan
 from headrace.ops.array.gathering import (
-    batch_gather, boolean_mask, dynamic_partition, dynamic_stitch, gather, gather_nd,
-    invert_permutation, one_hot, scatter_nd, sequence_mask, tensor_scatter_add,
-    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub,
-    tensor_scatter_sub as tensor_scatter_nd_sub, tensor_scatter_update,
-    tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
-)
+    batch_gather, boolean_mask, gather, gather_nd, invert_permutation, scatter_nd, sequence_mask,
+    tensor_scatter_add, tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub,
+    tensor_scatter_sub as tensor_scatter_nd_sub, tensor_scatter_update, tensor_scatter_update as
+    tensor_scatter_nd_update, unravel_index,
+)  # fmt: skip
+from headrace.ops.array.one_hot import (one_hot)
+from headrace.ops.array.partitioning import (dynamic_partition, dynamic_stitch)
 from headrace.variables.initializers import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
     ones_initializer, orthogonal_initializer, random_normal_initializer,
@@ -135,10 +138,12 @@ from headrace.ops.math.segments import (
     sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean,
     unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n, unsorted_segment_sum,
 )
-from headrace.ops.array.selecting import (
-    argsort, edit_distance, is_non_decreasing, is_strictly_increasing, searchsorted, setdiff1d,
-    sort, unique, unique_with_counts, where, where as select, where_v2,
-)
+from headrace.ops.array.selecting import (where, where as select, where_v2)
+from headrace.ops.array.edit_distances import (edit_distance)
+from headrace.ops.array.sorting import (
+    argsort, is_non_decreasing, is_strictly_increasing, searchsorted, sort,
+)  # fmt: skip
+from headrace.ops.array.uniques import (setdiff1d, unique, unique_with_counts)
 from headrace.ops.array.slicing import slice, strided_slice
 from headrace.ops.state.ref_state import (
     assign, assign_add, assign_sub, batch_scatter_update, count_up_to, scatter_add, scatter_div,

@@ -13,7 +13,7 @@ from headrace.ops.control.assertions import (
 )
 from headrace.ops.math.clip import check_numerics, verify_tensor_all_finite as assert_all_finite
 from headrace.ops.math.comparison import is_finite, is_inf, is_nan
-from headrace.ops.array.selecting import is_non_decreasing, is_strictly_increasing
+from headrace.ops.array.sorting import (is_non_decreasing, is_strictly_increasing)
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal",

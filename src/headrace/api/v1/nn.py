@@ -11,15 +11,17 @@ from headrace.ops.nn.activations import (
     softsign, swish,
 )
 from headrace.ops.nn.convolution import (
-    atrous_conv2d, atrous_conv2d_transpose, conv1d, conv1d_transpose, conv2d,
-    conv2d_backprop_filter, conv2d_backprop_input, conv2d_transpose, conv3d,
-    conv3d_backprop_filter, conv3d_backprop_filter_v2, conv3d_transpose, conv_transpose,
-    convolution, deconv2d, depthwise_conv2d, depthwise_conv2d_native,
-    depthwise_conv2d_native_backprop_filter,
+    atrous_conv2d, conv1d, conv2d, conv2d_backprop_filter, conv2d_backprop_input, conv3d,
+    conv3d_backprop_filter, conv3d_backprop_filter_v2, convolution, depthwise_conv2d,
+    depthwise_conv2d_native, depthwise_conv2d_native_backprop_filter,
     depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
-    depthwise_conv2d_native_backprop_input,
-    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, separable_conv2d,
-)
+    depthwise_conv2d_native_backprop_input, depthwise_conv2d_native_backprop_input as
+    depthwise_conv2d_backprop_input, separable_conv2d,
+)  # fmt: skip
+from headrace.ops.nn.conv_transposed_functions import (
+    atrous_conv2d_transpose, conv1d_transpose, conv2d_transpose, conv3d_transpose, conv_transpose,
+    deconv2d,
+)  # fmt: skip
 from headrace.ops.nn.ctc import (
     ctc_beam_search_decoder, ctc_beam_search_decoder_v2, ctc_greedy_decoder, ctc_loss,
 )
@@ -34,18 +36,20 @@ from headrace.ops.nn.cross_entropy import (
 )
 from headrace.ops.nn.normalization import (
     batch_norm_with_global_normalization, batch_normalization, fused_batch_norm, l2_normalize,
-    local_response_normalization, lrn, moments, normalize_moments, sufficient_statistics,
-    weighted_moments,
-)
+)  # fmt: skip
+from headrace.ops.nn.local_response import (local_response_normalization, lrn)
+from headrace.ops.nn.moments import (
+    moments, normalize_moments, sufficient_statistics, weighted_moments,
+)  # fmt: skip
 from headrace.ops.nn.pooling import (
     avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d,
     max_pool3d, max_pool_v2, max_pool_with_argmax, pool,
 )
 from headrace.ops.nn.candidate_sampling import (
     all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler,
-    learned_unigram_candidate_sampler, log_uniform_candidate_sampler, nce_loss,
-    sampled_softmax_loss, uniform_candidate_sampler,
-)
+    learned_unigram_candidate_sampler, log_uniform_candidate_sampler, uniform_candidate_sampler,
+)  # fmt: skip
+from headrace.ops.nn.sampled_losses import (nce_loss, sampled_softmax_loss)
 from headrace.ops.array.selecting import in_top_k, top_k
 
 __all__ = [

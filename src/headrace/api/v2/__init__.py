@@ -75,14 +75,15 @@ from headrace.ops.math.comparison import (
 )
 from headrace.ops.linalg.contraction import einsum, tensordot
 from headrace.ops.control.dependencies import group
-from headrace.ops.control.control_flow import switch_case
+from headrace.ops.control.case_branches import (switch_case)
 from headrace.ops.control.functional import foldl, foldr, scan
 from headrace.ops.array.gathering import (
-    boolean_mask_v2 as boolean_mask, dynamic_partition, dynamic_stitch, gather_nd_v2 as gather_nd,
-    gather_v2 as gather, one_hot, scatter_nd, sequence_mask,
-    tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub as tensor_scatter_nd_sub,
-    tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
-)
+    boolean_mask_v2 as boolean_mask, gather_nd_v2 as gather_nd, gather_v2 as gather, scatter_nd,
+    sequence_mask, tensor_scatter_add as tensor_scatter_nd_add, tensor_scatter_sub as
+    tensor_scatter_nd_sub, tensor_scatter_update as tensor_scatter_nd_update, unravel_index,
+)  # fmt: skip
+from headrace.ops.array.one_hot import (one_hot)
+from headrace.ops.array.partitioning import (dynamic_partition, dynamic_stitch)
 from headrace.variables.initializers import (
     Constant as constant_initializer, Ones as ones_initializer, Zeros as zeros_initializer,
 )
@@ -106,9 +107,10 @@ from headrace.ops.math.reductions import (
     argmax_v2 as argmax, argmin_v2 as argmin, cumsum, reduce_all, reduce_any, reduce_logsumexp,
     reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
-from headrace.ops.array.selecting import (
-    argsort, edit_distance, searchsorted, sort, unique, unique_with_counts, where_v2 as where,
-)
+from headrace.ops.array.selecting import (where_v2 as where)
+from headrace.ops.array.edit_distances import (edit_distance)
+from headrace.ops.array.sorting import (argsort, searchsorted, sort)
+from headrace.ops.array.uniques import (unique, unique_with_counts)
 from headrace.ops.array.slicing import slice, strided_slice
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.strings.string_ops import as_string

@@ -15,7 +15,7 @@ from headrace.core import convert, infer
 from headrace.core.tensor import Tensor
 from headrace.ops.array import basic
 from headrace.ops.control import assertions as checks
-from headrace.ops.control import control_flow, functional
+from headrace.ops.control import case_branches, control_flow, functional, while_loops
 from headrace.ops.control import dependencies as control
 from headrace.ops.control import py_func as script
 from headrace.ops.math import clip, segments
@@ -91,7 +91,7 @@ def case(
     name: str = "case",
 ) -> Any:
     """The first function whose predicate is true, else ``default``."""
-    return control_flow.case(pred_fn_pairs, default, exclusive, strict, name)
+    return case_branches.case(pred_fn_pairs, default, exclusive, strict, name)
 
 
 def while_loop(
@@ -106,7 +106,7 @@ def while_loop(
     name: str | None = None,
 ) -> Any:
     """Repeat ``body`` while ``cond`` is true; the result has the structure of ``loop_vars``."""
-    return control_flow.while_loop(
+    return while_loops.while_loop(
         cond, body, loop_vars, shape_invariants, parallel_iterations, back_prop, swap_memory, name,
         maximum_iterations, return_same_structure=True,
     )  # fmt: skip

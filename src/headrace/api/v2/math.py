@@ -36,9 +36,8 @@ from headrace.ops.math.segments import (
     unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from headrace.ops.array.selecting import (
-    in_top_k_v2 as in_top_k, is_non_decreasing, is_strictly_increasing, top_k,
-)
+from headrace.ops.array.selecting import (in_top_k_v2 as in_top_k, top_k)
+from headrace.ops.array.sorting import (is_non_decreasing, is_strictly_increasing)
 from headrace.ops.math.special import (
     bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, betainc, digamma, erf, erfc, igamma, igammac,
     lbeta, lgamma, polygamma, zeta,

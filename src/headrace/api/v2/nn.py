@@ -15,14 +15,15 @@ from headrace.ops.nn.activations import (
     relu6, selu, softmax_v2 as softmax, softplus, softsign,
 )
 from headrace.ops.nn.convolution import (
-    atrous_conv2d, atrous_conv2d_transpose, conv1d_transpose, conv1d_v2 as conv1d,
-    conv2d_transpose_v2 as conv2d_transpose, conv2d_v2 as conv2d,
-    conv3d_transpose_v2 as conv3d_transpose, conv3d_v2 as conv3d, conv_transpose,
-    convolution_v2 as convolution,
-    depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
-    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input,
-    depthwise_conv2d_v2 as depthwise_conv2d, separable_conv2d_v2 as separable_conv2d,
-)
+    atrous_conv2d, conv1d_v2 as conv1d, conv2d_v2 as conv2d, conv3d_v2 as conv3d, convolution_v2 as
+    convolution, depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, depthwise_conv2d_v2
+    as depthwise_conv2d, separable_conv2d_v2 as separable_conv2d,
+)  # fmt: skip
+from headrace.ops.nn.conv_transposed_functions import (
+    atrous_conv2d_transpose, conv1d_transpose, conv2d_transpose_v2 as conv2d_transpose,
+    conv3d_transpose_v2 as conv3d_transpose, conv_transpose,
+)  # fmt: skip
 from headrace.ops.nn.ctc import (
     ctc_beam_search_decoder_v2 as ctc_beam_search_decoder, ctc_greedy_decoder,
 )
@@ -39,19 +40,26 @@ from headrace.ops.nn.cross_entropy import (
 )
 from headrace.ops.nn.normalization import (
     batch_norm_with_global_normalization_v2 as batch_norm_with_global_normalization,
-    batch_normalization, l2_normalize_v2 as l2_normalize, local_response_normalization,
-    local_response_normalization as lrn, moments_v2 as moments, normalize_moments,
-    sufficient_statistics_v2 as sufficient_statistics, weighted_moments_v2 as weighted_moments,
-)
+    batch_normalization, l2_normalize_v2 as l2_normalize,
+)  # fmt: skip
+from headrace.ops.nn.local_response import (
+    local_response_normalization, local_response_normalization as lrn,
+)  # fmt: skip
+from headrace.ops.nn.moments import (
+    moments_v2 as moments, normalize_moments, sufficient_statistics_v2 as sufficient_statistics,
+    weighted_moments_v2 as weighted_moments,
+)  # fmt: skip
 from headrace.ops.nn.pooling import (
     avg_pool1d, avg_pool3d, avg_pool_v2 as avg_pool, max_pool1d, max_pool2d, max_pool3d,
     max_pool_v2 as max_pool, max_pool_with_argmax_v2 as max_pool_with_argmax, pool_v2 as pool,
 )
 from headrace.ops.nn.candidate_sampling import (
     all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler,
-    learned_unigram_candidate_sampler, nce_loss_v2 as nce_loss,
-    sampled_softmax_loss_v2 as sampled_softmax_loss,
-)
+    learned_unigram_candidate_sampler,
+)  # fmt: skip
+from headrace.ops.nn.sampled_losses import (
+    nce_loss_v2 as nce_loss, sampled_softmax_loss_v2 as sampled_softmax_loss,
+)  # fmt: skip
 from headrace.ops.nn.nn_v2 import (
     compute_average_loss, gelu, scale_regularization_loss, silu, silu as swish,
 )

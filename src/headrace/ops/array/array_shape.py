@@ -1,7 +1,7 @@
 """Shapes of tensors: asking for them and changing them without touching the elements.
 
 What is known while the graph is built is not computed at run time: ``tf.shape(x)`` of a static
-shape is a constant, and ``tf.zeros`` of a small one too.
+shape is a constant. (filling.py, broadcast_shapes.py)
 
     >>> x = tf.placeholder(tf.float32, [None, 4])
     >>> tf.reshape(x, [tf.shape(x)[0], 2, -1]).shape

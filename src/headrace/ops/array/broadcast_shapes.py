@@ -81,6 +81,7 @@ BROADCAST_TO = define(
     grad=_broadcast_to_grad,
     view=True,
     known_inputs=(1,),
+    shape_input=1,
 )
 
 

@@ -62,6 +62,7 @@ FILL = define(
     kernel=_fill_kernel,
     grad=lambda op, g: [None, apply_op("Sum", g, _all_axes(g), keep_dims=False)],
     known_inputs=(0,),
+    shape_input=0,
 )
 
 

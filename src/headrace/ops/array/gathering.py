@@ -1,4 +1,4 @@
-"""Reading and writing by index: gather, scatter, partition, stitch.
+"""Reading and writing by index: gather, scatter, masks. (partitioning.py, one_hot.py)
 
 Indices are checked as TensorFlow's CPU kernels check them: below zero or past the end is an
 InvalidArgumentError with the first offending index. The gradient of a gather is an IndexedSlices,
@@ -12,13 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_list, apply_op
+from headrace.core.build import apply, apply_op
 from headrace.core.convert import (
     convert_to_tensor,
-    make_ndarray,
     register_tensor_conversion_function,
 )
-from headrace.core.dtypes import DType
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import Inference, static_value
@@ -34,11 +32,8 @@ from headrace.ops.array.index_kernels import (
     gather_nd_kernel,
     gather_v2_kernel,
     invert_kernel,
-    one_hot_kernel,
-    partition_kernel,
     scatter_kernel,
     scatter_nd_kernel,
-    stitch_kernel,
     unravel_kernel,
 )
 
@@ -46,15 +41,11 @@ __all__ = [
     "batch_gather",
     "boolean_mask",
     "boolean_mask_v2",
-    "dynamic_partition",
-    "dynamic_stitch",
     "gather",
     "gather_nd",
     "gather_nd_v2",
     "gather_v2",
     "invert_permutation",
-    "one_hot",
-    "parallel_dynamic_stitch",
     "scatter_nd",
     "scatter_nd_non_aliasing_add",
     "sequence_mask",
@@ -446,202 +437,6 @@ def scatter_nd_non_aliasing_add(
     input: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
     return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)
-
-
-# partition and stitch ---------------------------------------------------------------------------
-
-
-def _partition_shape(c: Inference) -> list[Shape]:
-    data, partitions, n = c.shape(0), c.shape(1), c.attr("num_partitions")
-    if data is None or partitions is None:
-        return [None] * n
-    if not shapes.compatible(data[: len(partitions)], partitions):
-        raise ValueError(
-            f"data.shape must start with partitions.shape: {shapes.show(data)} and "
-            f"{shapes.show(partitions)}"
-        )
-    return [(None, *data[len(partitions) :])] * n
-
-
-def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
-    """Number the rows, partition the numbers as the data was, and stitch the gradients back by
-    number.
-    """
-    data, partitions = op.inputs
-    n = op._attrs["num_partitions"]
-    prefix = shape(partitions)
-    count = apply_op("Size", partitions)
-    numbers = apply_op("Reshape", apply_op("Range", const(0), count, const(1)), prefix)
-    places = apply_list(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
-    given = [
-        apply_op("ZerosLike", o) if g is None else convert_to_tensor(g)
-        for g, o in zip(grads, op.outputs)
-    ]
-    whole = apply(DYNAMIC_STITCH, list(places), given)
-    return [apply_op("Reshape", whole, shape(data)), None]
-
-
-DYNAMIC_PARTITION = define(
-    "DynamicPartition",
-    "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int",
-    shape=_partition_shape,
-    kernel=partition_kernel,
-    grad=_partition_grad,
-    data_dependent_shape=True,
-)
-
-
-def _stitch_shape(c: Inference) -> list[Shape]:
-    n = c.n_inputs // 2
-    inner: Shape = None
-    size: int | None = 0
-    for i in range(n):
-        index, data, value = c.shape(i), c.shape(n + i), c.value(i)
-        if index is not None and data is not None:
-            shapes.merge(index, data[: len(index)])
-            inner = shapes.merge(inner, data[len(index) :])
-        if value is None:
-            size = None
-        elif size is not None and value.size:
-            size = max(size, int(value.max()) + 1)
-    return [None if inner is None else (size, *inner)]
-
-
-def _stitch_grad(op: Operation, grad: Any) -> list[Any]:
-    n = op._attrs["N"]
-    grads = [apply(GATHER_V2, grad, ix, const(0)) for ix in op.inputs[:n]]
-    return [None] * n + grads
-
-
-_STITCH = "indices: N*int32, data: N*T -> merged: T"
-DYNAMIC_STITCH = define(
-    "DynamicStitch",
-    _STITCH,
-    shape=_stitch_shape,
-    kernel=stitch_kernel,
-    grad=_stitch_grad,
-    data_dependent_shape=True,
-)
-PARALLEL_DYNAMIC_STITCH = define(
-    "ParallelDynamicStitch",
-    _STITCH,
-    shape=_stitch_shape,
-    kernel=stitch_kernel,
-    grad=_stitch_grad,
-    data_dependent_shape=True,
-)
-
-
-def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
-) -> list[Tensor]:
-    """Row i goes into the list entry ``partitions[i]``."""
-    return apply_list(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)
-
-
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """``merged[indices[m][i]] = data[m][i]``; later entries win."""
-    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)
-
-
-def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)
-
-
-# masks and one-hot ------------------------------------------------------------------------------
-
-
-def _one_hot_shape(c: Inference) -> list[Shape]:
-    indices, depth, axis = c.shape(0), c.value(1), c.attr("axis")
-    if indices is None:
-        return [None]
-    if not -1 <= axis <= len(indices):
-        raise ValueError(f"axis must be >= -1 and <= {len(indices)}, but got {axis}")
-    if depth is not None and depth.item() < 0:
-        raise ValueError(f"depth must be non-negative, got {depth.item()}")
-    at = len(indices) if axis == -1 else axis
-    return [indices[:at] + (None if depth is None else depth.item(),) + indices[at:]]
-
-
-def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
-    """on and off each receive the gradient of the places that they fill."""
-    ones = apply_op(
-        "OneHot",
-        op.inputs[0],
-        op.inputs[1],
-        const(1, grad._dtype),
-        const(0, grad._dtype),
-        axis=op._attrs["axis"],
-    )
-    on = apply_op("Mul", grad, ones)
-    axes = _all_axes(grad)
-    total = apply_op("Sum", grad, axes, keep_dims=False)
-    lit = apply_op("Sum", on, axes, keep_dims=False)
-    return [None, None, lit, apply_op("Sub", total, lit)]
-
-
-ONE_HOT = define(
-    "OneHot",
-    "indices: TI, depth: int32, on_value: T, off_value: T -> output: T; axis: int=-1, TI: "
-    "type(int)=int64",
-    shape=_one_hot_shape,
-    kernel=one_hot_kernel,
-    grad=_one_hot_grad,
-    known_inputs=(1,),
-)
-
-
-def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: int | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """``on_value`` at the positions given, ``off_value`` elsewhere.
-
-    An index outside [0, depth) gives no ``on_value``.
-    """
-    wanted = _one_hot_dtype(on_value, off_value, dtype)
-    given = sum(v is not None and not isinstance(v, Tensor) for v in (on_value, off_value))
-    if given:
-        count_more(get_default_graph(), given)  # TF makes tensors of them twice
-    on = _with_dtype(1 if on_value is None else on_value, wanted)
-    off = _with_dtype(0 if off_value is None else off_value, wanted)
-    at = -1 if axis is None else axis
-    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")
-
-
-def _with_dtype(value: Any, dtype: DType) -> Any:
-    """A tensor as it is, a number as an array (which becomes a constant below the op)."""
-    return value if hasattr(value, "dtype") and hasattr(value, "op") else make_ndarray(value, dtype)
-
-
-def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
-    found = [_dtype_of(v) for v in (on, off) if v is not None]
-    if dtype is None:
-        if len(found) == 2 and found[0] is not found[1]:
-            raise TypeError(
-                f"dtype {found[0]} of on_value does not match dtype {found[1]} of off_value"
-            )
-        return found[0] if found else dtypes.float32
-    wanted = dtypes.as_dtype(dtype).base_dtype
-    for label, value in (("on_value", on), ("off_value", off)):
-        if value is not None and _dtype_of(value) is not wanted:
-            raise TypeError(
-                f"dtype {_dtype_of(value)} of {label} does not match dtype parameter {wanted}"
-            )
-    if wanted._kind in "sb" and (on is None or off is None):
-        raise TypeError(f"on_value and off_value must be given for a one_hot of type {wanted.name}")
-    return wanted
-
-
-def _dtype_of(value: Any) -> DType:
-    if hasattr(value, "dtype"):
-        return dtypes.as_dtype(value.dtype).base_dtype
-    return dtypes.FROM_NUMPY[make_ndarray(value, None).dtype]
 
 
 INVERT_PERMUTATION = define(

@@ -1,6 +1,6 @@
-"""Putting tensors together, taking them apart, repeating and padding them.
+"""Putting tensors together and taking them apart: concat, stack, split. (padding.py)
 
-    >>> tf.concat([a, b], axis=-1); tf.split(x, [3, -1], axis=1); tf.pad(x, [[0, 0], [1, 1]])
+    >>> tf.concat([a, b], axis=-1); tf.split(x, [3, -1], axis=1)
 
 Kernels allocate the result once and assign the parts; pieces that a split gives are views.
 """

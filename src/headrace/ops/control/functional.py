@@ -13,8 +13,8 @@ from headrace.core.scopes import name_scope
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
-from headrace.ops.control.control_flow import while_loop
 from headrace.ops.control.tensor_array import TensorArray
+from headrace.ops.control.while_loops import while_loop
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 

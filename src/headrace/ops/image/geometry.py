@@ -23,7 +23,8 @@ from headrace.ops.array.casting import cast
 from headrace.ops.array.joining import stack
 from headrace.ops.array.padding import pad
 from headrace.ops.array.slicing import slice as slice_op
-from headrace.ops.control.control_flow import case, cond
+from headrace.ops.control.case_branches import case
+from headrace.ops.control.control_flow import cond
 from headrace.ops.image.image_check import at_least_3d, not_empty, require
 from headrace.ops.random.random_ops import random_uniform
 

@@ -1,4 +1,4 @@
-"""Normalisation: batch normalisation in its forms, moments, LRN, l2_normalize.
+"""Normalisation: batch normalisation in its forms, l2_normalize. (moments.py, local_response.py)
 
 FusedBatchNorm's kernels work on a matrix (pixels, channels). As on TensorFlow's CPU the reserve
 outputs hold the batch's mean and its biased variance, while ``batch_variance`` is the unbiased one
@@ -9,14 +9,13 @@ that moving averages are fed with.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from headrace import errors
-from headrace.core import dtypes, infer, shapes
-from headrace.core.build import apply, apply_many, apply_op
+from headrace.core import infer, shapes
+from headrace.core.build import apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
@@ -32,12 +31,8 @@ from headrace.ops.nn.nn_common import (
     neg,
     reduce_mean,
     reduce_sum,
-    scalar_const,
-    shape_of,
-    squeeze,
     sub,
     transpose,
-    zeros_like,
 )
 
 __all__ = [
@@ -47,15 +42,6 @@ __all__ = [
     "fused_batch_norm",
     "l2_normalize",
     "l2_normalize_v2",
-    "local_response_normalization",
-    "lrn",
-    "moments",
-    "moments_v2",
-    "normalize_moments",
-    "sufficient_statistics",
-    "sufficient_statistics_v2",
-    "weighted_moments",
-    "weighted_moments_v2",
 ]
 
 Grads = list[Any]
@@ -434,89 +420,6 @@ GLOBAL_NORM_GRAD = define(
     grad=NO_GRADIENT_YET,
 )
 
-# local response normalisation -------------------------------------------------------------------
-
-
-def _band(xp: Any, channels: int, radius: int, dtype: Any) -> Any:
-    """A matrix that sums neighbouring channels."""
-    at = np.arange(channels)
-    return xp.asarray((abs(at[:, None] - at) <= radius).astype(dtype))
-
-
-def _lrn_norms(xp: Any, flat: Any, depth_radius: int, bias: float, alpha: float) -> Any:
-    """bias + alpha * (sum of the squares of the neighbouring channels)."""
-    return (flat * flat) @ _band(xp, flat.shape[1], depth_radius, flat.dtype) * flat.dtype.type(
-        alpha
-    ) + flat.dtype.type(bias)
-
-
-def _lrn_kernel(
-    xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
-) -> Any:
-    flat = _matrix(xp, x, False)
-    norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
-    return (flat * norms ** flat.dtype.type(-beta)).reshape(x.shape).astype(x.dtype, copy=False)
-
-
-def _lrn_grad_kernel(
-    xp: Any, g: Any, x: Any, y: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
-) -> Any:
-    """dx_j = g_j * N_j**-beta - 2 alpha beta x_j * sum over neighbours i of g_i y_i / N_i."""
-    grad, flat, out = (_matrix(xp, a, False) for a in (g, x, y))
-    norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
-    spread = (grad * out / norms) @ _band(xp, flat.shape[1], depth_radius, flat.dtype)
-    dx = grad * norms ** flat.dtype.type(-beta) - flat * spread * flat.dtype.type(2 * alpha * beta)
-    return dx.reshape(x.shape).astype(x.dtype, copy=False)
-
-
-def _lrn_attrs(op: Operation) -> dict[str, Any]:
-    return {k: op._attrs[k] for k in ("depth_radius", "bias", "alpha", "beta")}
-
-
-def _lrn_grad_shape(c: infer.Inference) -> list[shapes.Shape]:
-    return [
-        shapes.merge(c.require_rank(0, 4), shapes.merge(c.require_rank(1, 4), c.require_rank(2, 4)))
-    ]
-
-
-_LRN = (
-    "depth_radius: int=5, bias: float=1.0, alpha: float=1.0, beta: float=0.5, T: "
-    "type(float)=float32"
-)
-LRN = define(
-    "LRN",
-    "input: T -> output: T; " + _LRN,
-    shape=lambda c: [c.require_rank(0, 4)],
-    kernel=_lrn_kernel,
-    grad=lambda op, g: [apply_op("LRNGrad", g, op._inputs[0], op._outputs[0], **_lrn_attrs(op))],
-)
-LRN_GRAD = define(
-    "LRNGrad",
-    "input_grads: T, input_image: T, output_image: T -> output: T; " + _LRN,
-    shape=_lrn_grad_shape,
-    kernel=_lrn_grad_kernel,
-    grad=NO_GRADIENT_YET,
-)
-
-# what users call --------------------------------------------------------------------------------
-
-
-def local_response_normalization(
-    input: Any,
-    depth_radius: int = 5,
-    bias: float = 1,
-    alpha: float = 1,
-    beta: float = 0.5,
-    name: str | None = None,
-) -> Tensor:
-    """Each value divided by a power of the squares of its neighbours in the channel dimension."""
-    return apply(
-        LRN, input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name
-    )
-
-
-lrn = local_response_normalization
-
 
 def fused_batch_norm(
     x: Any,
@@ -631,127 +534,3 @@ def l2_normalize_v2(
         x = convert_to_tensor(x, name="x")
         total = reduce_sum(apply_op("Square", x), axis, keepdims=True)
         return mul(x, apply_op("Rsqrt", apply_op("Maximum", total, epsilon)), name=scope)
-
-
-# moments ----------------------------------------------------------------------------------------
-
-
-def moments(
-    x: Any,
-    axes: Any,
-    shift: Any = None,
-    name: str | None = None,
-    keep_dims: Any = None,
-    keepdims: Any = None,
-) -> tuple[Tensor, Tensor]:
-    """Mean and variance over the axes."""
-    keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
-    with name_scope(name, "moments", [x]):
-        x = convert_to_tensor(x)
-        half = x._dtype._base is dtypes.float16
-        y = cast(x, dtypes.float32) if half else x
-        mean = reduce_mean(y, axes, keepdims=True, name="mean")
-        apart = apply_op("SquaredDifference", y, apply_op("StopGradient", mean))
-        variance = reduce_mean(apart, axes, keepdims=True, name="variance")
-        if not keep:
-            mean, variance = squeeze(mean, _dims(axes)), squeeze(variance, _dims(axes))
-        if half:
-            mean, variance = cast(mean, dtypes.float16), cast(variance, dtypes.float16)
-        return mean, variance
-
-
-def _dims(axes: Any) -> list[int]:
-    if isinstance(axes, Tensor):
-        known = infer.static_value(axes)
-        if known is None:
-            raise ValueError(
-                "The axes of moments must be known while the graph is built, or keep_dims be True."
-            )
-        axes = known
-    return [int(a) for a in np.reshape(np.asarray(axes if axes is not None else [], np.int64), -1)]
-
-
-def moments_v2(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    return moments(x, axes, shift, name, keepdims=keepdims)
-
-
-def weighted_moments(
-    x: Any,
-    axes: Any,
-    frequency_weights: Any,
-    name: str | None = None,
-    keep_dims: Any = None,
-    keepdims: Any = None,
-) -> tuple[Tensor, Tensor]:
-    """Mean and variance with a weight per element."""
-    keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
-    with name_scope(name, "weighted_moments", [x, frequency_weights]):
-        x = convert_to_tensor(x, name="x")
-        kind = x._dtype._base
-        x = cast(x, dtypes.float32) if kind is dtypes.float16 else x
-        weights = cast(convert_to_tensor(frequency_weights, name="frequency_weights"), x._dtype)
-        total = reduce_sum(mul(weights, x), axes, keepdims=True, name="weighted_input_sum")
-        whole = reduce_sum(add(weights, zeros_like(x)), axes, keepdims=True, name="sum_of_weights")
-        divisor = apply_op("Reciprocal", whole, name="inv_weight_sum")
-        mean = mul(total, divisor)
-        apart = mul(weights, apply_op("SquaredDifference", x, mean))
-        variance = mul(reduce_sum(apart, axes, keepdims=True, name="weighted_distsq"), divisor)
-        if not keep:
-            mean, variance = squeeze(mean, _dims(axes)), squeeze(variance, _dims(axes))
-        return cast(mean, kind), cast(variance, kind)
-
-
-def weighted_moments_v2(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    return weighted_moments(x, axes, frequency_weights, name, keepdims=keepdims)
-
-
-def sufficient_statistics(
-    x: Any,
-    axes: Any,
-    shift: Any = None,
-    keep_dims: Any = None,
-    name: str | None = None,
-    keepdims: Any = None,
-) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """(count, sum, sum of squares, shift), the sums of ``x - shift``."""
-    axes = sorted(set(axes))
-    keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
-    with name_scope(name, "sufficient_statistics", [x, shift]):
-        x = convert_to_tensor(x, name="x")
-        if shift is not None:
-            shift = convert_to_tensor(shift, name="shift")
-            deviation, squares = sub(x, shift), apply_op("SquaredDifference", x, shift)
-        else:
-            deviation, squares = x, apply_op("Square", x)
-        mean_ss = reduce_sum(deviation, axes, keepdims=keep, name="mean_ss")
-        var_ss = reduce_sum(squares, axes, keepdims=keep, name="var_ss")
-        return _count(x, axes), mean_ss, var_ss, shift
-
-
-def _count(x: Tensor, axes: list[int]) -> Tensor:
-    if x._shape is not None and all(x._shape[d] is not None for d in axes):
-        return scalar_const(math.prod(x._shape[d] or 0 for d in axes), x)
-    dims = apply_op("GatherV2", cast(shape_of(x), x._dtype), np.array(axes, np.int32), 0)
-    return apply_op("Prod", dims, [0], keep_dims=False, name="count")
-
-
-def sufficient_statistics_v2(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor, Tensor, Any]:
-    return sufficient_statistics(x, axes, shift, name=name, keepdims=keepdims)
-
-
-def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """Mean and variance from sufficient statistics."""
-    with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
-        divisor = apply_op("Reciprocal", counts, name="divisor")
-        shifted_mean = mul(mean_ss, divisor, name="mean" if shift is None else "shifted_mean")
-        mean = shifted_mean if shift is None else add(shifted_mean, shift, name="mean")
-        variance = sub(mul(variance_ss, divisor), apply_op("Square", shifted_mean), name="variance")
-        return mean, variance

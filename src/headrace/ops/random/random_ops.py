@@ -224,6 +224,7 @@ RANDOM_UNIFORM = define(
     stateful=True,
     random=True,
     known_inputs=(0,),
+    shape_input=0,
 )
 RANDOM_STANDARD_NORMAL = define(
     "RandomStandardNormal",
@@ -234,6 +235,7 @@ RANDOM_STANDARD_NORMAL = define(
     stateful=True,
     random=True,
     known_inputs=(0,),
+    shape_input=0,
 )
 TRUNCATED_NORMAL = define(
     "TruncatedNormal",
@@ -244,6 +246,7 @@ TRUNCATED_NORMAL = define(
     stateful=True,
     random=True,
     known_inputs=(0,),
+    shape_input=0,
 )
 RANDOM_UNIFORM_INT = define(
     "RandomUniformInt",
@@ -255,6 +258,7 @@ RANDOM_UNIFORM_INT = define(
     stateful=True,
     random=True,
     known_inputs=(0,),
+    shape_input=0,
 )
 RANDOM_SHUFFLE = define(
     "RandomShuffle",

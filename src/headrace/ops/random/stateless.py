@@ -116,6 +116,7 @@ STATELESS_UNIFORM = define(
     kernel=_uniform_kernel,
     grad=NOT_DIFFERENTIABLE,
     known_inputs=(0,),
+    shape_input=0,
     host_only=True,
 )
 STATELESS_NORMAL = define(
@@ -125,6 +126,7 @@ STATELESS_NORMAL = define(
     kernel=_normal_kernel,
     grad=NOT_DIFFERENTIABLE,
     known_inputs=(0,),
+    shape_input=0,
     host_only=True,
 )
 STATELESS_TRUNCATED = define(
@@ -134,6 +136,7 @@ STATELESS_TRUNCATED = define(
     kernel=_truncated_kernel,
     grad=NOT_DIFFERENTIABLE,
     known_inputs=(0,),
+    shape_input=0,
     host_only=True,
 )
 STATELESS_INT = define(
@@ -144,6 +147,7 @@ STATELESS_INT = define(
     kernel=_int_kernel,
     grad=NOT_DIFFERENTIABLE,
     known_inputs=(0,),
+    shape_input=0,
     host_only=True,
 )
 STATELESS_MULTINOMIAL = define(

@@ -121,12 +121,9 @@ def _traced_dims(value: int, state: RewriteState, depth: int) -> Dims | None:
     node = state.producers.get(value)
     if node is None:
         return None
-    rule = DIMS.get(node.opdef.name)
-    if rule is not None:
-        return rule(node, value, state, depth - 1)
-    if node.opdef.traits.elementwise:
+    if node.opdef.traits.elementwise and node.opdef.name not in DIMS:
         return _broadcast_dims(node, value, state, depth - 1)
-    return None
+    return _dims_by_rule(node, value, state, depth - 1)
 
 
 def dims_after(node: Node, state: RewriteState) -> Dims | None:
@@ -134,10 +131,18 @@ def dims_after(node: Node, state: RewriteState) -> Dims | None:
     program yet.
     """
     out = node.outputs[0]
-    shape, rule = state.values[out].shape, DIMS.get(node.opdef.name)
+    shape = state.values[out].shape
     if shape is not None and None not in shape:
         return shape
-    return None if rule is None else rule(node, out, state, DEPTH - 1)
+    return _dims_by_rule(node, out, state, DEPTH - 1)
+
+
+def _dims_by_rule(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
+    given = node.opdef.traits.shape_input
+    if given is not None:
+        return parts_of(node.inputs[given], state, depth)
+    rule = DIMS.get(node.opdef.name)
+    return None if rule is None else rule(node, value, state, depth)
 
 
 def _broadcast_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
@@ -189,10 +194,6 @@ def _reshape_dims(node: Node, value: int, state: RewriteState, depth: int) -> Di
     if left is None:
         return tuple([Dim(value, i) if p == -1 else p for i, p in enumerate(parts)])
     return tuple([left if p == -1 else p for p in parts])
-
-
-def _broadcast_to_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
-    return parts_of(node.inputs[1 if node.opdef.name == "BroadcastTo" else 0], state, depth)
 
 
 def _cross_entropy_dims(node: Node, value: int, state: RewriteState, depth: int) -> Dims | None:
@@ -393,7 +394,6 @@ DIMS: dict[str, Callable[[Node, int, RewriteState, int], Dims | None]] = {
         _first,
     ),
     **dict.fromkeys(["MatMul", "_FusedMatMul"], _matmul_dims),
-    **dict.fromkeys(["BroadcastTo", "Fill"], _broadcast_to_dims),
     **dict.fromkeys(
         ["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"],
         _cross_entropy_dims,

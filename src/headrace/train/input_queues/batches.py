@@ -17,7 +17,7 @@ from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import no_op
 from headrace.ops.array.casting import cast
-from headrace.ops.array.gathering import dynamic_partition
+from headrace.ops.array.partitioning import dynamic_partition
 from headrace.ops.control.control_flow import cond
 from headrace.ops.math.binary import maximum
 from headrace.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue

@@ -1,0 +1,647 @@
+"""LLVM IR as text, written through typed values.
+
+A :class:`Function` collects instructions. A :class:`Value` is the name of a result with its type:
+an element type (``"f32"``, ``"i64"``, ``"u32"``, ``"bool"``, ``"ptr"``) and a number of lanes (0: a
+scalar, else a vector). Values have Python's operators, numbers beside them become constants of
+their type, and a scalar beside a vector is repeated. Nothing is reordered or contracted: each
+operation rounds once, as NumPy's does, so only ``fma`` is a fused product.
+
+    f = Function("axpy", [("x", "ptr"), ("y", "ptr"), ("a", "f32"), ("n", "i64")])
+    x, y, a, n = f.arguments
+    with f.loop(0, n, 16) as loop:
+        v = f.load(x, "f32", loop.index, lanes=16)
+        w = f.load(y, "f32", loop.index, lanes=16)
+        f.store(f.fma(a, v, w), y, loop.index)
+    source = module(f)
+
+Bits do not depend on the number of lanes: all operations are lane by lane, but for ``reduce``,
+whose order is fixed (halves).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, Union
+
+__all__ = ["ELEMENT_OF_DTYPE", "FLOATS", "Function", "Loop", "Number", "Operand", "Type", "Value"]
+__all__ += ["module"]
+
+_LLVM = {
+    "f16": "half",
+    "bf16": "bfloat",
+    "f32": "float",
+    "f64": "double",
+    "bool": "i1",
+    "ptr": "ptr",
+    **{f"{sign}{bits}": f"i{bits}" for sign in "iu" for bits in (8, 16, 32, 64)},
+}
+FLOATS = ("f32", "f64", "f16", "bf16")
+_BITS = {"bool": 1, "ptr": 64, "bf16": 16} | {
+    n: int(n[1:]) for n in _LLVM if n[0] in "fiu" and n[1:].isdigit()
+}
+#: NumPy's (and ml_dtypes') names of dtypes, as element types.
+ELEMENT_OF_DTYPE = {
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "bool": "bool",
+    **{f"int{b}": f"i{b}" for b in (8, 16, 32, 64)},
+    **{f"uint{b}": f"u{b}" for b in (8, 16, 32, 64)},
+}
+
+Number = Union[int, float, bool]
+
+
+class Type(NamedTuple):
+    """An element type and a number of lanes (0: a scalar)."""
+
+    element: str
+    lanes: int = 0
+
+    @property
+    def text(self) -> str:
+        name = _LLVM[self.element]
+        return f"<{self.lanes} x {name}>" if self.lanes else name
+
+    @property
+    def suffix(self) -> str:
+        """As it stands in the name of an intrinsic function."""
+        name = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
+        inner = name.get(_LLVM[self.element], _LLVM[self.element])
+        return f"v{self.lanes}{inner}" if self.lanes else inner
+
+    @property
+    def bits(self) -> int:
+        return _BITS[self.element]
+
+    @property
+    def is_float(self) -> bool:
+        return self.element in FLOATS
+
+    @property
+    def is_signed(self) -> bool:
+        return self.element[0] == "i"
+
+    def with_element(self, element: str) -> Type:
+        return Type(element, self.lanes)
+
+
+class Value:
+    """A result in a function. Operators make further instructions."""
+
+    __slots__ = ("function", "name", "type")
+
+    def __init__(self, function: Function, name: str, type: Type) -> None:
+        self.function, self.name, self.type = function, name, type
+
+    def __repr__(self) -> str:
+        return f"{self.type.text} {self.name}"
+
+    def __add__(self, other: Operand) -> Value:
+        return self.function.binary("add", self, other)
+
+    def __radd__(self, other: Operand) -> Value:
+        return self.function.binary("add", other, self)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.function.binary("sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return self.function.binary("sub", other, self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.function.binary("mul", self, other)
+
+    def __rmul__(self, other: Operand) -> Value:
+        return self.function.binary("mul", other, self)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.function.binary("div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return self.function.binary("div", other, self)
+
+    def __and__(self, other: Operand) -> Value:
+        return self.function.binary("and", self, other)
+
+    def __or__(self, other: Operand) -> Value:
+        return self.function.binary("or", self, other)
+
+    def __xor__(self, other: Operand) -> Value:
+        return self.function.binary("xor", self, other)
+
+    def __lshift__(self, other: Operand) -> Value:
+        return self.function.binary("shl", self, other)
+
+    def __rshift__(self, other: Operand) -> Value:
+        """Arithmetic for signed types, logical for unsigned ones."""
+        return self.function.binary("shr", self, other)
+
+    def __neg__(self) -> Value:
+        return self.function.negate(self)
+
+    def __invert__(self) -> Value:
+        """All bits, or a truth value, turned over."""
+        return self.function.binary("xor", self, True if self.type.element == "bool" else -1)
+
+    def __lt__(self, other: Operand) -> Value:
+        return self.function.compare("lt", self, other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self.function.compare("le", self, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self.function.compare("gt", self, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self.function.compare("ge", self, other)
+
+
+Operand = Union[Value, Number]
+
+#: Instructions by operation: of floats, signed and unsigned integers.
+_BINARY = {
+    "add": ("fadd", "add", "add"),
+    "sub": ("fsub", "sub", "sub"),
+    "mul": ("fmul", "mul", "mul"),
+    "div": ("fdiv", "sdiv", "udiv"),
+    "rem": ("frem", "srem", "urem"),
+    "and": (None, "and", "and"),
+    "or": (None, "or", "or"),
+    "xor": (None, "xor", "xor"),
+    "shl": (None, "shl", "shl"),
+    "shr": (None, "ashr", "lshr"),
+}
+#: Comparisons: false where one side is NaN, but for "ne".
+_COMPARE = {
+    "lt": ("fcmp olt", "icmp slt", "icmp ult"),
+    "le": ("fcmp ole", "icmp sle", "icmp ule"),
+    "gt": ("fcmp ogt", "icmp sgt", "icmp ugt"),
+    "ge": ("fcmp oge", "icmp sge", "icmp uge"),
+    "eq": ("fcmp oeq", "icmp eq", "icmp eq"),
+    "ne": ("fcmp une", "icmp ne", "icmp ne"),
+}
+
+
+def _literal(element: str, number: Number) -> str:
+    """A constant of an element type."""
+    if element == "bool":
+        return "true" if number else "false"
+    if element == "f64":
+        return f"0x{struct.unpack('>Q', struct.pack('>d', float(number)))[0]:016X}"
+    if element == "f32":
+        return f"0x{struct.unpack('>Q', struct.pack('>d', _to_float32(number)))[0]:016X}"
+    if element in ("f16", "bf16"):
+        raise TypeError("numbers of 16 bits are computed with as float32")
+    return str(int(number))
+
+
+def _to_float32(number: Number) -> float:
+    number = float(number)
+    if not math.isfinite(number):
+        return number
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+class Loop:
+    """A loop under way: its index, and the values that go from one iteration to the next."""
+
+    def __init__(self, index: Value, carried: Sequence[Value]) -> None:
+        self.index = index
+        self.carried = tuple(carried)
+        self.following: tuple[Value, ...] = tuple(carried)
+        self.results: tuple[Value, ...] = ()
+
+    def carry(self, *values: Value) -> None:
+        """What the next iteration finds in ``carried``, and who comes after the loop in
+        ``results``.
+        """
+        assert [v.type for v in values] == [v.type for v in self.carried]
+        self.following = values
+
+
+class Function:
+    """A function ``void name(arguments)`` (or of another result) that is being written."""
+
+    def __init__(
+        self, name: str, arguments: Sequence[tuple[str, str]], result: str = "void"
+    ) -> None:
+        self.name = name
+        self.result = result
+        self.lines: list[str] = []
+        self.declarations: set[str] = set()
+        self.n_values = 0
+        self.n_blocks = 0
+        self.block = "entry"
+        self.parameters = [(f"%{n}", Type(t)) for n, t in arguments]
+        self.arguments = tuple(Value(self, n, t) for n, t in self.parameters)
+
+    # instructions -------------------------------------------------------------------------------
+    def emit(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def new(self, text: str, type: Type) -> Value:
+        """An instruction with a result."""
+        name = f"%t{self.n_values}"
+        self.n_values += 1
+        self.emit(f"{name} = {text}")
+        return Value(self, name, type)
+
+    def constant(self, element: str, number: Number, lanes: int = 0) -> Value:
+        text = _literal(element, number)
+        return Value(
+            self, f"splat ({_LLVM[element]} {text})" if lanes else text, Type(element, lanes)
+        )
+
+    def like(self, number: Operand, other: Value) -> Value:
+        """A number, or a scalar of the same element type, as a value of another's type."""
+        if not isinstance(number, Value):
+            return self.constant(other.type.element, number, other.type.lanes)
+        assert number.type.element == other.type.element, (number, other)
+        if number.type.lanes == other.type.lanes:
+            return number
+        assert not number.type.lanes, (number, other)
+        return self.splat(number, other.type.lanes)
+
+    def splat(self, scalar: Value, lanes: int) -> Value:
+        """A scalar in all lanes of a vector."""
+        if not lanes or scalar.type.lanes == lanes:
+            return scalar
+        kind = Type(scalar.type.element, lanes)
+        one = self.new(f"insertelement {kind.text} poison, {scalar!r}, i64 0", kind)
+        zeros = f"<{lanes} x i32> zeroinitializer"
+        return self.new(f"shufflevector {one!r}, {kind.text} poison, {zeros}", kind)
+
+    def pair(self, x: Operand, y: Operand) -> tuple[Value, Value]:
+        """Two operands of one type."""
+        if isinstance(x, Value) and (not isinstance(y, Value) or x.type.lanes >= y.type.lanes):
+            return x, self.like(y, x)
+        assert isinstance(y, Value)
+        return self.like(x, y), y
+
+    def binary(self, operation: str, x: Operand, y: Operand) -> Value:
+        x, y = self.pair(x, y)
+        name = _BINARY[operation][self._column(x.type)]
+        assert name is not None, f"{operation} of floats"
+        return self.new(f"{name} {x!r}, {y.name}", x.type)
+
+    def compare(self, relation: str, x: Operand, y: Operand) -> Value:
+        x, y = self.pair(x, y)
+        name = _COMPARE[relation][self._column(x.type)]
+        return self.new(f"{name} {x!r}, {y.name}", x.type.with_element("bool"))
+
+    @staticmethod
+    def _column(kind: Type) -> int:
+        return 0 if kind.is_float else 1 if kind.is_signed else 2
+
+    def negate(self, x: Value) -> Value:
+        if x.type.is_float:
+            return self.new(f"fneg {x!r}", x.type)
+        return self.binary("sub", 0, x)
+
+    def select(self, condition: Value, x: Operand, y: Operand) -> Value:
+        """``x`` where the condition is true, else ``y``."""
+        if not isinstance(x, Value) and not isinstance(y, Value):
+            raise TypeError("select needs one value to know the type")
+        x, y = self.pair(x, y)
+        if condition.type.lanes < x.type.lanes:
+            condition = self.splat(condition, x.type.lanes)
+        elif x.type.lanes < condition.type.lanes:
+            x, y = (self.splat(v, condition.type.lanes) for v in (x, y))
+        return self.new(f"select {condition!r}, {x!r}, {y!r}", x.type)
+
+    def intrinsic(self, name: str, *operands: Value) -> Value:
+        """LLVM's function ``llvm.name.<type>`` of operands of one type, which it returns."""
+        kind = operands[0].type
+        full = f"@llvm.{name}.{kind.suffix}"
+        types = ", ".join(o.type.text for o in operands)
+        self.declarations.add(f"declare {kind.text} {full}({types})")
+        return self.new(f"call {kind.text} {full}({', '.join(map(repr, operands))})", kind)
+
+    def call(self, name: str, result: Type | None, *operands: Value) -> Value | None:
+        """A C function, found in the process by its name."""
+        returned = "void" if result is None else result.text
+        types = ", ".join(o.type.text for o in operands)
+        self.declarations.add(f"declare {returned} @{name}({types})")
+        text = f"call {returned} @{name}({', '.join(map(repr, operands))})"
+        if result is None:
+            self.emit(text)
+            return None
+        return self.new(text, result)
+
+    def each_lane(self, x: Value, function: Callable[[Value], Value]) -> Value:
+        """A function of scalars on all lanes, one after the other."""
+        if not x.type.lanes:
+            return function(x)
+        found: Value | None = None
+        for lane in range(x.type.lanes):
+            part = self.new(f"extractelement {x!r}, i64 {lane}", Type(x.type.element))
+            made = function(part)
+            kind = Type(made.type.element, x.type.lanes)
+            before = "poison" if found is None else found.name
+            found = self.new(f"insertelement {kind.text} {before}, {made!r}, i64 {lane}", kind)
+        assert found is not None
+        return found
+
+    # arithmetic with names ----------------------------------------------------------------------
+    def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
+        """``x * y + z``, rounded once."""
+        first = next(v for v in _by_lanes(x, y, z) if isinstance(v, Value))
+        return self.intrinsic("fma", *(self.like(v, first) for v in (x, y, z)))
+
+    def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
+        """Horner's scheme, the highest power's coefficient first."""
+        found = self.like(coefficients[0], x)
+        for c in coefficients[1:]:
+            found = self.fma(found, x, c)
+        return found
+
+    def abs(self, x: Value) -> Value:
+        if x.type.is_float:
+            return self.intrinsic("fabs", x)
+        return self.select(x < 0, -x, x) if x.type.is_signed else x
+
+    def sqrt(self, x: Value) -> Value:
+        return self.intrinsic("sqrt", x)
+
+    def floor(self, x: Value) -> Value:
+        return self.intrinsic("floor", x)
+
+    def ceil(self, x: Value) -> Value:
+        return self.intrinsic("ceil", x)
+
+    def truncate(self, x: Value) -> Value:
+        return self.intrinsic("trunc", x)
+
+    def round(self, x: Value) -> Value:
+        """To the nearest integer, halves to the even one."""
+        return self.intrinsic("roundeven", x)
+
+    def copysign(self, x: Operand, sign: Value) -> Value:
+        return self.intrinsic("copysign", self.like(x, sign), sign)
+
+    def maximum(self, x: Operand, y: Operand) -> Value:
+        """The larger one; NaN if one is NaN (NumPy's ``maximum``)."""
+        x, y = self.pair(x, y)
+        larger = self.select(x > y, x, y)
+        return self.select(self.is_nan(x), x, larger) if x.type.is_float else larger
+
+    def minimum(self, x: Operand, y: Operand) -> Value:
+        """The smaller one; NaN if one is NaN (NumPy's ``minimum``)."""
+        x, y = self.pair(x, y)
+        smaller = self.select(x < y, x, y)
+        return self.select(self.is_nan(x), x, smaller) if x.type.is_float else smaller
+
+    def clamp(self, x: Value, low: Number, high: Number) -> Value:
+        """Between two numbers; NaN stays NaN."""
+        x = self.select(x < low, low, x)
+        return self.select(x > high, high, x)
+
+    def is_nan(self, x: Value) -> Value:
+        return self.new(f"fcmp uno {x!r}, {x.name}", x.type.with_element("bool"))
+
+    # types --------------------------------------------------------------------------------------
+    def bits(self, x: Value) -> Value:
+        """The bits of floats, as signed integers."""
+        kind = x.type.with_element(f"i{x.type.bits}")
+        return self.new(f"bitcast {x!r} to {kind.text}", kind)
+
+    def from_bits(self, x: Value) -> Value:
+        """Floats of the bits of integers."""
+        kind = x.type.with_element(f"f{x.type.bits}")
+        return self.new(f"bitcast {x!r} to {kind.text}", kind)
+
+    def view(self, x: Value, element: str) -> Value:
+        """The same bits as another integer type of the same size."""
+        assert _BITS[element] == x.type.bits
+        return Value(self, x.name, x.type.with_element(element))
+
+    def convert(self, x: Value, element: str) -> Value:
+        """To another element type as C does; a truth value is 0 or 1, and every number but 0 is
+        true. Floats outside of an integer type's range give its lowest number or 0, as on x86.
+        """
+        source, kind = x.type, x.type.with_element(element)
+        if source.element == element:
+            return x
+        if element == "bool":
+            half = source.element in ("f16", "bf16")
+            return self.compare("ne", self.convert(x, "f32") if half else x, 0)
+        if "bf16" in (source.element, element) or "f16" in (source.element, element):
+            return self._convert_half(x, kind)
+        if source.is_float and kind.is_float:
+            name = "fpext" if kind.bits > source.bits else "fptrunc"
+        elif source.is_float:
+            return self._convert_to_integer(x, kind)
+        elif kind.is_float:
+            name = "sitofp" if source.is_signed else "uitofp"
+        elif kind.bits == source.bits:
+            return self.view(x, element)
+        elif kind.bits < source.bits:
+            name = "trunc"
+        else:
+            name = "sext" if source.is_signed else "zext"
+        return self.new(f"{name} {x!r} to {kind.text}", kind)
+
+    def _convert_half(self, x: Value, kind: Type) -> Value:
+        """Types of 16 bits go through float32."""
+        if x.type.element == "f16":
+            x = self.new(
+                f"fpext {x!r} to {kind.with_element('f32').text}", x.type.with_element("f32")
+            )
+        elif x.type.element == "bf16":
+            raw = x.type.with_element("u16")
+            wide = self.convert(self.new(f"bitcast {x!r} to {raw.text}", raw), "u32")
+            x = self.from_bits(wide << 16)
+        if kind.element == "f16":
+            x = self.convert(x, "f32")
+            return self.new(f"fptrunc {x!r} to {kind.text}", kind)
+        if kind.element == "bf16":
+            return self._to_bfloat16(self.convert(x, "f32"), kind)
+        return self.convert(x, kind.element)
+
+    def _to_bfloat16(self, x: Value, kind: Type) -> Value:
+        """Rounded to the nearest, halves to even; NaN keeps its sign."""
+        raw = self.view(self.bits(x), "u32")
+        rounded = (raw + ((raw >> 16) & 1) + 0x7FFF) >> 16
+        nan = ((raw >> 16) & 0x8000) | 0x7FC0
+        found = self.convert(self.select(self.is_nan(x), nan, rounded), "u16")
+        return self.new(f"bitcast {found!r} to {kind.text}", kind)
+
+    def _convert_to_integer(self, x: Value, kind: Type) -> Value:
+        name = "fptosi" if kind.is_signed else "fptoui"
+        full = f"@llvm.{name}.sat.{kind.suffix}.{x.type.suffix}"
+        self.declarations.add(f"declare {kind.text} {full}({x.type.text})")
+        return self.new(f"call {kind.text} {full}({x!r})", kind)
+
+    # reductions of a vector's lanes -------------------------------------------------------------
+    def reduce(self, x: Value, join: Callable[[Value, Value], Value]) -> Value:
+        """All lanes joined to a scalar: the upper half with the lower half, until one is left."""
+        lanes = x.type.lanes
+        while lanes > 1:
+            lanes //= 2
+            kind = Type(x.type.element, lanes)
+            parts = [
+                self.new(
+                    f"shufflevector {x!r}, {x.type.text} poison, <{lanes} x i32> "
+                    f"<{', '.join(f'i32 {i}' for i in range(start, start + lanes))}>",
+                    kind,
+                )
+                for start in (0, lanes)
+            ]
+            x = join(parts[0], parts[1])
+        return self.new(f"extractelement {x!r}, i64 0", Type(x.type.element))
+
+    # memory -------------------------------------------------------------------------------------
+    def at(self, pointer: Value, element: str, index: Operand) -> Value:
+        """The address of an element."""
+        index = index if isinstance(index, Value) else self.constant("i64", index)
+        stored = "i8" if element == "bool" else _LLVM[element]
+        return self.new(f"getelementptr {stored}, {pointer!r}, {index!r}", Type("ptr"))
+
+    def load(
+        self,
+        pointer: Value,
+        element: str,
+        index: Operand = 0,
+        lanes: int = 0,
+        mask: Value | None = None,
+    ) -> Value:
+        """Elements from an index on; with a mask, the lanes that are false are 0 and are not read.
+
+        Truth values lie in bytes.
+        """
+        address = self.at(pointer, element, index)
+        kind = Type("u8" if element == "bool" else element, lanes)
+        align = max(1, kind.bits // 8)
+        if mask is None:
+            found = self.new(f"load {kind.text}, {address!r}, align {align}", kind)
+        else:
+            full = f"@llvm.masked.load.{kind.suffix}.p0"
+            types = f"ptr, i32, {mask.type.text}, {kind.text}"  # LLVM 22 reads this older form too
+            self.declarations.add(f"declare {kind.text} {full}({types})")
+            found = self.new(
+                f"call {kind.text} {full}({address!r}, i32 {align}, {mask!r}, "
+                f"{kind.text} zeroinitializer)",
+                kind,
+            )
+        return self.compare("ne", found, 0) if element == "bool" else found
+
+    def store(
+        self, value: Value, pointer: Value, index: Operand = 0, mask: Value | None = None
+    ) -> None:
+        """Likewise to memory; lanes whose mask is false are left alone."""
+        address = self.at(pointer, value.type.element, index)
+        if value.type.element == "bool":
+            kind = value.type.with_element("u8")
+            value = self.new(f"zext {value!r} to {kind.text}", kind)
+        align = max(1, value.type.bits // 8)
+        if mask is None:
+            self.emit(f"store {value!r}, {address!r}, align {align}")
+            return
+        full = f"@llvm.masked.store.{value.type.suffix}.p0"
+        self.declarations.add(f"declare void {full}({value.type.text}, ptr, i32, {mask.type.text})")
+        self.emit(f"call void {full}({value!r}, {address!r}, i32 {align}, {mask!r})")
+
+    def lanes_below(self, count: Value, lanes: int) -> Value:
+        """A mask of the first ``count`` (i64) lanes."""
+        numbers = ", ".join(f"i32 {i}" for i in range(lanes))
+        kind = Type("i32", lanes)
+        ramp = Value(self, f"<{numbers}>", kind)
+        return ramp < self.splat(self.convert(count, "i32"), lanes)
+
+    def ramp(self, element: str, lanes: int) -> Value:
+        """0, 1, 2, … in the lanes of a vector of integers."""
+        name = _LLVM[element]
+        numbers = ", ".join(f"{name} {i}" for i in range(lanes))
+        return Value(self, f"<{numbers}>", Type(element, lanes))
+
+    def local(self, element: str, count: int) -> Value:
+        """Memory of the function's own; ask for it before the first loop."""
+        stored = "i8" if element == "bool" else _LLVM[element]
+        return self.new(f"alloca [{count} x {stored}], align 64", Type("ptr"))
+
+    # control ------------------------------------------------------------------------------------
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+        self.block = name
+
+    def fresh_label(self, name: str) -> str:
+        self.n_blocks += 1
+        return f"{name}{self.n_blocks}"
+
+    @contextmanager
+    def loop(
+        self, start: Operand, end: Operand, step: Operand = 1, carried: Sequence[Value] = ()
+    ) -> Iterator[Loop]:
+        """``for index in range(start, end, step)``, of i64.
+
+        ``carried`` are values that iterations hand on: ``loop.carried`` inside, ``loop.carry(…)``
+        at an iteration's end, ``loop.results`` after the loop.
+        """
+        start, end, step = (
+            v if isinstance(v, Value) else self.constant("i64", v) for v in (start, end, step)
+        )
+        head, body, after = (self.fresh_label(n) for n in ("head", "body", "after"))
+        before = self.block
+        self.emit(f"br label %{head}")
+        self.label(head)
+        at = len(self.lines)
+        index = Value(self, f"%i{self.n_blocks}", Type("i64"))
+        values = [Value(self, f"%c{self.n_blocks}.{k}", v.type) for k, v in enumerate(carried)]
+        more = self.compare("lt", index, end)
+        self.emit(f"br {more!r}, label %{body}, label %{after}")
+        self.label(body)
+        loop = Loop(index, values)
+        yield loop
+        following = index + step
+        last = self.block
+        self.emit(f"br label %{head}")
+        phis = [
+            f"  {new.name} = phi {new.type.text} [{old.name}, %{before}], [{nxt.name}, %{last}]"
+            for new, old, nxt in zip(
+                [index, *values], [start, *carried], [following, *loop.following]
+            )
+        ]
+        self.lines[at:at] = phis
+        self.label(after)
+        loop.results = tuple(values)
+
+    @contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """Instructions that run only if a scalar condition holds."""
+        inside, after = self.fresh_label("then"), self.fresh_label("after")
+        self.emit(f"br {condition!r}, label %{inside}, label %{after}")
+        self.label(inside)
+        yield
+        self.emit(f"br label %{after}")
+        self.label(after)
+
+    def text(self, internal: bool = False) -> str:
+        """The function as IR."""
+        arguments = ", ".join(
+            f"{t.text} {'noundef ' if t.element == 'ptr' else ''}{n}" for n, t in self.parameters
+        )
+        linkage = "internal " if internal else ""
+        end = [] if self.result != "void" else ["  ret void"]
+        body = "\n".join(["entry:", *self.lines, *end])
+        return f"define {linkage}{self.result} @{self.name}({arguments}) #0 {{\n{body}\n}}\n"
+
+
+def _by_lanes(*operands: Operand) -> list[Operand]:
+    return sorted(operands, key=lambda v: -v.type.lanes if isinstance(v, Value) else 1)
+
+
+def module(*functions: Function) -> str:
+    """Functions as the text of a module."""
+    declared = sorted(set().union(*(f.declarations for f in functions)))
+    attributes = (
+        'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+    )
+    return "\n".join([*declared, *(f.text() for f in functions), attributes, ""])

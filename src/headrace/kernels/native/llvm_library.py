@@ -1,0 +1,227 @@
+"""LLVM through ``llvmlite``: from IR text to an address that can be called.
+
+``load()`` gives the :class:`Llvm` of this process, or raises ImportError with the reason why there
+is none: switched off (HEADRACE_NATIVE=0), not installed, a CPU without AVX2 and FMA.
+``available()`` answers the same without raising.
+
+Code is made for the CPU that the process runs on, limited as oneDNN is (ONEDNN_MAX_CPU_ISA): with
+``AVX2``, LLVM may use no AVX-512. Machine code comes from the disk cache where it has been compiled
+before (object_cache.py).
+
+    >>> llvm = load()
+    >>> code = llvm.compile("define i64 @twice(i64 %x) { %y = add i64 %x, %x ret i64 %y }")
+    >>> twice = llvm.function(code, "twice", "int64_t(*)(int64_t)")
+    >>> twice(21)
+    42
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import platform
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from headrace.env import cache_folder, cache_limit, native_setting, onednn_isa_setting
+from headrace.kernels.native.object_cache import ObjectCache
+from headrace.runtime.cpu_features import AVX2, AVX512, setting_bits
+
+__all__ = ["Code", "Llvm", "available", "load", "status", "why_not"]
+
+#: Part of every key on disk: raise it when the way from IR to code changes.
+FORMAT = 1
+#: Modules whose code is kept in memory beyond their users.
+MAX_MODULES = 256
+_AVX512_FAMILIES = ("avx512", "avx10", "amx", "evex512")
+_ABOVE_AVX2 = ("avxvnni", "avxifma", "avxneconvert")
+
+
+class Code:
+    """A module's machine code. It stays loaded as long as somebody holds this object."""
+
+    __slots__ = ("_engine", "from_cache", "key", "size")
+
+    def __init__(self, engine: Any, key: str, size: int, from_cache: bool) -> None:
+        self._engine, self.key, self.size, self.from_cache = engine, key, size, from_cache
+
+    def address(self, name: str) -> int:
+        """Where a function of the module begins."""
+        found = int(self._engine.get_function_address(name))
+        if not found:
+            raise LookupError(f"the module has no function {name}")
+        return found
+
+
+class Llvm:
+    """The compiler, for one CPU.
+
+    ``vector_bits`` is the width of its registers: 512, 256 or 128. ``features`` is LLVM's list of
+    what the CPU has, after the limit.
+    """
+
+    def __init__(self) -> None:
+        import cffi
+        import llvmlite
+        import llvmlite.binding as binding
+
+        self.binding = binding
+        self.version = str(llvmlite.__version__)
+        self.llvm_version = ".".join(map(str, binding.llvm_version_info))
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        self.triple = str(binding.get_process_triple())
+        self.cpu = str(binding.get_host_cpu_name())
+        features = _limited(dict(binding.get_host_cpu_features()), onednn_isa_setting())
+        self.vector_bits = _vector_bits(features)
+        self.features = ",".join(("+" if on else "-") + n for n, on in sorted(features.items()))
+        self.cache = ObjectCache(_native_folder(), cache_limit())
+        self.ffi = cffi.FFI()
+        self.compiled = 0
+        self._lock = threading.RLock()
+        self._modules: OrderedDict[str, Code] = OrderedDict()
+        about = (FORMAT, self.version, self.llvm_version, self.triple, self.cpu, self.features)
+        self._about = hashlib.sha256(repr(about).encode())
+        target = binding.Target.from_triple(self.triple)
+        self._machine = target.create_target_machine(
+            cpu=self.cpu, features=self.features, opt=2, reloc="default", jit=True
+        )
+
+    @property
+    def name(self) -> str:
+        return f"LLVM {self.llvm_version} (llvmlite {self.version}, {self.vector_bits}-bit vectors)"
+
+    def key(self, source: str, vectorize: bool = False) -> str:
+        """The name of a module's code: depends on versions, CPU and source alone."""
+        made = self._about.copy()
+        made.update(f"{int(vectorize)}".encode())
+        made.update(source.encode())
+        return made.hexdigest()
+
+    def compile(self, source: str, vectorize: bool = False) -> Code:
+        """The code of a module of IR text; the same object for the same text.
+
+        ``vectorize``: run LLVM's loop and SLP vectorisers. Loops over explicit vectors
+        (ir_builder.py) do not need them and compile faster without.
+        """
+        key = self.key(source, vectorize)
+        with self._lock:
+            found = self._modules.get(key)
+            if found is not None:
+                self._modules.move_to_end(key)
+                return found
+            machine_code, from_cache = self.cache.get(key), True
+            if machine_code is None:
+                machine_code, from_cache = self._emit(source, vectorize), False
+                self.cache.put(key, machine_code)
+            found = self._modules[key] = self._link(key, machine_code, from_cache)
+            while len(self._modules) > MAX_MODULES:
+                self._modules.popitem(last=False)
+        return found
+
+    def function(self, code: Code, name: str, signature: str) -> Any:
+        """A function of a module as a cffi function pointer: calls release the interpreter's lock.
+
+        ``signature`` is C's: ``"void(*)(float*, int64_t)"``. The caller holds ``code``.
+        """
+        return self.ffi.cast(signature, code.address(name))
+
+    def assembly(self, source: str, vectorize: bool = False) -> str:
+        """The assembly text, to look at."""
+        with self._lock:
+            return str(self._machine.emit_assembly(self._optimised(source, vectorize)))
+
+    def _optimised(self, source: str, vectorize: bool) -> Any:
+        module = self.binding.parse_assembly(source)
+        module.triple = self.triple
+        options = self.binding.create_pipeline_tuning_options(speed_level=2 if vectorize else 1)
+        options.loop_vectorization = options.slp_vectorization = vectorize
+        options.loop_unrolling = options.loop_interleaving = vectorize
+        builder = self.binding.create_pass_builder(self._machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return module
+
+    def _emit(self, source: str, vectorize: bool) -> bytes:
+        self.compiled += 1
+        return bytes(self._machine.emit_object(self._optimised(source, vectorize)))
+
+    def _link(self, key: str, machine_code: bytes, from_cache: bool) -> Code:
+        engine = self.binding.create_mcjit_compiler(
+            self.binding.parse_assembly(f'target triple = "{self.triple}"'), self._machine_for_jit()
+        )
+        engine.add_object_file(self.binding.ObjectFileRef.from_data(machine_code))
+        engine.finalize_object()
+        return Code(engine, key, len(machine_code), from_cache)
+
+    def _machine_for_jit(self) -> Any:
+        """An engine takes its machine over, so each needs its own."""
+        target = self.binding.Target.from_triple(self.triple)
+        return target.create_target_machine(
+            cpu=self.cpu, features=self.features, opt=2, reloc="default", jit=True
+        )
+
+
+def _native_folder() -> str:
+    folder = cache_folder()
+    return f"{folder}/native" if folder else ""
+
+
+def _limited(features: dict[str, bool], setting: str) -> dict[str, bool]:
+    """The CPU's features without those that a limit (ONEDNN_MAX_CPU_ISA) excludes."""
+    bits = setting_bits(setting)
+    excluded: tuple[str, ...] = ("amx",)
+    if bits is not None and bits & AVX512 != AVX512:
+        excluded = _AVX512_FAMILIES + _ABOVE_AVX2
+    if bits is not None and bits & AVX2 != AVX2:
+        excluded += ("avx2", "fma")
+    return {n: on and not n.startswith(excluded) for n, on in features.items()}
+
+
+def _vector_bits(features: dict[str, bool]) -> int:
+    """The width of vectors; ImportError where LLVM would have to call functions for FMA."""
+    if platform.machine() in ("x86_64", "AMD64"):
+        if not (features.get("avx2") and features.get("fma")):
+            raise ImportError("native kernels need AVX2 and FMA (or are limited to less)")
+        wide = all(features.get(f) for f in ("avx512f", "avx512bw", "avx512dq", "avx512vl"))
+        return 512 if wide else 256
+    if platform.machine() in ("aarch64", "arm64"):
+        return 128
+    raise ImportError(f"no native kernels for {platform.machine()}")
+
+
+@functools.cache
+def _loaded() -> tuple[Llvm | None, str]:
+    if native_setting() == "off":
+        return None, "switched off by HEADRACE_NATIVE"
+    try:
+        made = Llvm()
+    except ImportError as error:
+        return None, str(error)
+    except (OSError, RuntimeError, AttributeError) as error:
+        return None, f"llvmlite cannot be used: {error}"
+    return made, made.name
+
+
+def load() -> Llvm:
+    """The compiler of this process, loaded at the first call (about 30 ms)."""
+    found, reason = _loaded()
+    if found is None:
+        raise ImportError(reason)
+    return found
+
+
+def available() -> Llvm | None:
+    """The compiler, or None."""
+    return _loaded()[0]
+
+
+def status() -> str:
+    """Its name, or why there is none."""
+    return _loaded()[1]
+
+
+def why_not() -> str:
+    """Why there is no compiler; empty if there is one."""
+    found, reason = _loaded()
+    return "" if found is not None else reason

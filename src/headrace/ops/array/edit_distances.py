@@ -1,0 +1,97 @@
+"""``tf.edit_distance``: the Levenshtein distance of sparse sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core.build import apply
+from headrace.core.infer import Inference
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Tensor
+
+__all__ = ["edit_distance"]
+
+
+# EditDistance -----------------------------------------------------------------------------------
+
+
+def _levenshtein(a: list[Any], b: list[Any]) -> int:
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        last, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != y))
+    return row[-1]
+
+
+def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
+    groups: dict[tuple[int, ...], list[Any]] = {}
+    for key, v in zip(indices[:, :-1].tolist(), values.tolist()):
+        groups.setdefault(tuple(key), []).append(v)
+    return groups
+
+
+def _edit_distance_kernel(
+    xp: Any,
+    h_indices: Any,
+    h_values: Any,
+    h_shape: Any,
+    t_indices: Any,
+    t_values: Any,
+    t_shape: Any,
+    *,
+    normalize: bool,
+) -> Any:
+    dims = [max(a, b) for a, b in zip(h_shape.tolist()[:-1], t_shape.tolist()[:-1])]
+    out = np.zeros(dims, np.float32)
+    hypotheses, truths = _sequences(h_indices, h_values), _sequences(t_indices, t_values)
+    for key in {**truths, **hypotheses}:
+        a, b = hypotheses.get(key, []), truths.get(key, [])
+        distance = float(_levenshtein(b, a))
+        if normalize:
+            distance = distance / len(b) if b else (float("inf") if a else 0.0)
+        out[key] = distance
+    return out
+
+
+def _edit_distance_shape(c: Inference) -> list[Shape]:
+    h, t = c.value(2), c.value(5)
+    if h is None or t is None:
+        length = (c.shape(2) or (None,))[0]
+        return [None if length is None else (None,) * (length - 1)]
+    return [tuple(max(a, b) for a, b in zip(h.tolist()[:-1], t.tolist()[:-1]))]
+
+
+EDIT_DISTANCE = define(
+    "EditDistance",
+    "hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, "
+    "truth_indices: int64, truth_values: T, "
+    "truth_shape: int64 -> output: float32; normalize: bool=True",
+    shape=_edit_distance_shape,
+    kernel=_edit_distance_kernel,
+    grad=NOT_DIFFERENTIABLE,
+    host_only=True,
+)
+
+
+def edit_distance(
+    hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
+) -> Tensor:
+    """Levenshtein distance of the sequences along the last dimension of two SparseTensors."""
+    for label, value in (("Hypothesis", hypothesis), ("Truth", truth)):
+        if not hasattr(value, "dense_shape"):
+            raise TypeError(f"{label} must be a SparseTensor.")
+    return apply(
+        EDIT_DISTANCE,
+        hypothesis.indices,
+        hypothesis.values,
+        hypothesis.dense_shape,
+        truth.indices,
+        truth.values,
+        truth.dense_shape,
+        normalize=normalize,
+        name=name,
+    )

@@ -1,0 +1,124 @@
+"""``tf.one_hot``: the definition of OneHot and its function.
+
+>>> tf.one_hot([0, 2], depth=3)  # [[1, 0, 0], [0, 0, 1]]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import (
+    make_ndarray,
+)
+from headrace.core.dtypes import DType
+from headrace.core.graph import get_default_graph
+from headrace.core.infer import Inference
+from headrace.core.opdef import define
+from headrace.core.seeds import count_more
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Operation, Tensor
+from headrace.ops.array.array_shape import const
+from headrace.ops.array.filling import _all_axes
+from headrace.ops.array.index_kernels import (
+    one_hot_kernel,
+)
+
+__all__ = ["one_hot"]
+
+
+# masks and one-hot ------------------------------------------------------------------------------
+
+
+def _one_hot_shape(c: Inference) -> list[Shape]:
+    indices, depth, axis = c.shape(0), c.value(1), c.attr("axis")
+    if indices is None:
+        return [None]
+    if not -1 <= axis <= len(indices):
+        raise ValueError(f"axis must be >= -1 and <= {len(indices)}, but got {axis}")
+    if depth is not None and depth.item() < 0:
+        raise ValueError(f"depth must be non-negative, got {depth.item()}")
+    at = len(indices) if axis == -1 else axis
+    return [indices[:at] + (None if depth is None else depth.item(),) + indices[at:]]
+
+
+def _one_hot_grad(op: Operation, grad: Any) -> list[Any]:
+    """on and off each receive the gradient of the places that they fill."""
+    ones = apply_op(
+        "OneHot",
+        op.inputs[0],
+        op.inputs[1],
+        const(1, grad._dtype),
+        const(0, grad._dtype),
+        axis=op._attrs["axis"],
+    )
+    on = apply_op("Mul", grad, ones)
+    axes = _all_axes(grad)
+    total = apply_op("Sum", grad, axes, keep_dims=False)
+    lit = apply_op("Sum", on, axes, keep_dims=False)
+    return [None, None, lit, apply_op("Sub", total, lit)]
+
+
+ONE_HOT = define(
+    "OneHot",
+    "indices: TI, depth: int32, on_value: T, off_value: T -> output: T; axis: int=-1, TI: "
+    "type(int)=int64",
+    shape=_one_hot_shape,
+    kernel=one_hot_kernel,
+    grad=_one_hot_grad,
+    known_inputs=(1,),
+)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """``on_value`` at the positions given, ``off_value`` elsewhere.
+
+    An index outside [0, depth) gives no ``on_value``.
+    """
+    wanted = _one_hot_dtype(on_value, off_value, dtype)
+    given = sum(v is not None and not isinstance(v, Tensor) for v in (on_value, off_value))
+    if given:
+        count_more(get_default_graph(), given)  # TF makes tensors of them twice
+    on = _with_dtype(1 if on_value is None else on_value, wanted)
+    off = _with_dtype(0 if off_value is None else off_value, wanted)
+    at = -1 if axis is None else axis
+    return apply(ONE_HOT, indices, depth, on, off, axis=at, name=name or "one_hot")
+
+
+def _with_dtype(value: Any, dtype: DType) -> Any:
+    """A tensor as it is, a number as an array (which becomes a constant below the op)."""
+    return value if hasattr(value, "dtype") and hasattr(value, "op") else make_ndarray(value, dtype)
+
+
+def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> DType:
+    found = [_dtype_of(v) for v in (on, off) if v is not None]
+    if dtype is None:
+        if len(found) == 2 and found[0] is not found[1]:
+            raise TypeError(
+                f"dtype {found[0]} of on_value does not match dtype {found[1]} of off_value"
+            )
+        return found[0] if found else dtypes.float32
+    wanted = dtypes.as_dtype(dtype).base_dtype
+    for label, value in (("on_value", on), ("off_value", off)):
+        if value is not None and _dtype_of(value) is not wanted:
+            raise TypeError(
+                f"dtype {_dtype_of(value)} of {label} does not match dtype parameter {wanted}"
+            )
+    if wanted._kind in "sb" and (on is None or off is None):
+        raise TypeError(f"on_value and off_value must be given for a one_hot of type {wanted.name}")
+    return wanted
+
+
+def _dtype_of(value: Any) -> DType:
+    if hasattr(value, "dtype"):
+        return dtypes.as_dtype(value.dtype).base_dtype
+    return dtypes.FROM_NUMPY[make_ndarray(value, None).dtype]

@@ -1,0 +1,184 @@
+"""Sorting and searching: ``tf.sort``, ``tf.argsort``, ``tf.searchsorted``, tests of order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.build import apply, apply_op
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import Inference, static_value
+from headrace.core.opdef import NOT_DIFFERENTIABLE, define
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import Shape
+from headrace.core.tensor import Tensor
+from headrace.ops.array.array_shape import const, invalid, shape
+from headrace.ops.array.filling import _all_axes
+from headrace.ops.array.selecting import top_k
+
+__all__ = [
+    "argsort",
+    "is_non_decreasing",
+    "is_strictly_increasing",
+    "lower_bound",
+    "searchsorted",
+    "sort",
+    "upper_bound",
+]
+
+
+# sorting and searching --------------------------------------------------------------------------
+
+
+def sort(
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
+    """Sorted along a dimension."""
+    with name_scope(name, "sort"):
+        return _sorted(values, axis, direction, 0)
+
+
+def argsort(
+    values: Any,
+    axis: Any = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The indices that sort along a dimension."""
+    del stable  # always
+    with name_scope(name, "argsort"):
+        return _sorted(values, axis, direction, 1)
+
+
+def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
+    values = convert_to_tensor(values, name="values")
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            f"Unknown direction: {direction}. Supported directions are: ASCENDING, DESCENDING"
+        )
+    rank = values._rank()
+    at = axis if isinstance(axis, int) else int(static_value(convert_to_tensor(axis)))
+    last = at == -1 or (rank is not None and at % rank == rank - 1)
+    perm = None
+    if not last:
+        perm = _swap_with_last(values, at)
+        values = apply_op("Transpose", values, perm)
+    found: Tensor = _last_axis_sorted(values, direction, which)
+    if perm is not None:
+        found = apply_op("Transpose", found, perm)
+    return found
+
+
+def _swap_with_last(values: Tensor, axis: int) -> Tensor:
+    """The permutation that exchanges an axis with the last one; the rank may be unknown."""
+    rank = values._rank()
+    if rank is not None:
+        order = list(range(rank))
+        order[axis], order[-1] = order[-1], order[axis]
+        return const(order)
+    dims: Any = apply_op("Rank", values)
+    at = dims + axis if axis < 0 else const(axis)
+    last = dims - 1
+    every = apply_op("Range", const(0), dims, const(1))
+    swapped = apply_op("SelectV2", apply_op("Equal", every, last), at, every)
+    return apply_op("SelectV2", apply_op("Equal", every, at), last, swapped)
+
+
+def _last_axis_sorted(values: Tensor, direction: str, which: int) -> Any:
+    """By top-k of everything; ascending order is the descending one of the negated values."""
+    count = shape(values)[-1]
+    if direction == "DESCENDING":
+        return top_k(values, count)[which]
+    result = top_k(apply_op("Neg", values), count)
+    return result.indices if which == 1 else apply_op("Neg", result.values)
+
+
+def _bound_kernel(side: str) -> Callable[..., Any]:
+    def kernel(xp: Any, rows: Any, values: Any, *, out_type: Any) -> Any:
+        if rows.ndim != 2 or values.ndim != 2 or len(rows) != len(values):
+            raise invalid("Leading dim_size of both tensors must match.")
+        found = [xp.searchsorted(r, v, side=side) for r, v in zip(rows, values)]
+        return (
+            xp.stack(found).astype(out_type.np_dtype)
+            if found
+            else np.empty(values.shape, out_type.np_dtype)
+        )
+
+    return kernel
+
+
+def _bound_shape(c: Inference) -> list[Shape]:
+    c.require_rank(0, 2)
+    return [c.require_rank(1, 2)]
+
+
+_BOUND = "sorted_inputs: T, values: T -> output: out_type; out_type: type(index)=int32"
+LOWER_BOUND = define(
+    "LowerBound", _BOUND, shape=_bound_shape, kernel=_bound_kernel("left"), grad=NOT_DIFFERENTIABLE
+)
+UPPER_BOUND = define(
+    "UpperBound", _BOUND, shape=_bound_shape, kernel=_bound_kernel("right"), grad=NOT_DIFFERENTIABLE
+)
+
+
+def lower_bound(
+    sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    return apply(LOWER_BOUND, sorted_inputs, values, out_type=out_type, name=name)
+
+
+def upper_bound(
+    sorted_inputs: Any, values: Any, out_type: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    return apply(UPPER_BOUND, sorted_inputs, values, out_type=out_type, name=name)
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where values would go into sorted rows."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    sequence = convert_to_tensor(sorted_sequence)
+    values = convert_to_tensor(values)
+    n, m = shape(sequence)[-1], shape(values)[-1]
+    rows = apply_op("Reshape", sequence, apply_op("Pack", [const(-1), n]))
+    wanted = apply_op("Reshape", values, apply_op("Pack", [const(-1), m]))
+    found = apply(
+        LOWER_BOUND if side == "left" else UPPER_BOUND, rows, wanted, out_type=out_type, name=name
+    )
+    return apply_op("Reshape", found, shape(values))
+
+
+def _differences(x: Any) -> Tensor:
+    from headrace.ops.control.assertions import is_numeric_tensor
+
+    x = convert_to_tensor(x, name="x")
+    if not is_numeric_tensor(x):
+        raise TypeError(f"Expected x to be numeric, instead found: {x}")
+    flat: Any = apply_op("Reshape", x, const([-1]))
+    return apply_op("Sub", flat[1:], flat[:-1])
+
+
+def _all_of(x: Any, name: str) -> Tensor:
+    return apply_op("All", x, _all_axes(x), keep_dims=False, name=name)
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    with name_scope(name, "is_non_decreasing", [x]) as scope:
+        steps = _differences(x)
+        return _all_of(apply_op("LessEqual", const(0, steps._dtype), steps), scope + "All/")
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    with name_scope(name, "is_strictly_increasing", [x]) as scope:
+        steps = _differences(x)
+        return _all_of(apply_op("Less", const(0, steps._dtype), steps), scope + "All/")

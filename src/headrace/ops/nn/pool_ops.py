@@ -1,0 +1,417 @@
+"""The pooling ops and their gradients (MaxPool, AvgPool, MaxPoolWithArgmax …): kernels and shapes.
+
+pooling.py has the functions that users call.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.core import infer, shape_fns, shapes
+from headrace.core.build import apply
+from headrace.core.opdef import OpDef, define
+from headrace.core.tensor import Operation
+from headrace.kernels.numpy import pooling_kernels as pooling
+from headrace.kernels.numpy import windowed
+from headrace.ops.nn.conv_ops import window_dim
+from headrace.ops.nn.nn_common import (
+    shape_of,
+    zeros_like,
+)
+
+__all__: list[str] = []
+
+Grads = list[Any]
+
+# kernels ----------------------------------------------------------------------------------------
+
+
+def _library(xp: Any) -> Any:
+    """Another array namespace brings its own functions of
+    :mod:`headrace.kernels.numpy.pooling_kernels`.
+    """
+    return windowed if xp.name == "numpy" else xp.pooling
+
+
+def axes_of(shape: Any, ksize: Any, strides: Any, padding: str) -> pooling.Axes:
+    if ksize[0] != 1 or strides[0] != 1:
+        raise errors.UnimplementedError(
+            None, None, "Pooling is not yet supported on the batch dimension."
+        )
+    if len(shape) != len(ksize):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"tensor_in_shape must have {len(ksize) - 2} spatial dimensions, so "
+            f"{len(ksize)} in all, but it is "
+            f"{shapes.show(tuple(shape))}",
+        )
+    return pooling.windows(tuple(shape), tuple(ksize), tuple(strides), padding)
+
+
+def _max_kernel(
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
+) -> Any:
+    _check_depth_window(ksize, strides, data_format)
+    return _library(xp).maximum(x, axes_of(x.shape, ksize, strides, padding))
+
+
+def _max_grad_kernel(
+    xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
+) -> Any:
+    return _library(xp).maximum_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
+
+
+def _max_grad_grad_kernel(
+    xp: Any, x: Any, y: Any, g: Any, *, ksize: Any, strides: Any, padding: str
+) -> Any:
+    return _library(xp).maximum_grad_grad(x, y, g, axes_of(x.shape, ksize, strides, padding))
+
+
+def _ints(values: Any) -> tuple[int, ...]:
+    return tuple(int(v) for v in values)
+
+
+def _max_v2_kernel(xp: Any, x: Any, ksize: Any, strides: Any, *, padding: str) -> Any:
+    return _library(xp).maximum(x, axes_of(x.shape, _ints(ksize), _ints(strides), padding))
+
+
+def _max_grad_v2_kernel(
+    xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str
+) -> Any:
+    return _max_grad_kernel(
+        xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding
+    )
+
+
+def _max_grad_grad_v2_kernel(
+    xp: Any, x: Any, y: Any, g: Any, ksize: Any, strides: Any, *, padding: str
+) -> Any:
+    return _max_grad_grad_kernel(
+        xp, x, y, g, ksize=_ints(ksize), strides=_ints(strides), padding=padding
+    )
+
+
+def _avg_kernel(
+    xp: Any, x: Any, *, ksize: Any, strides: Any, padding: str, data_format: str
+) -> Any:
+    _check_depth_window(ksize, strides, data_format)
+    return _library(xp).average(x, axes_of(x.shape, ksize, strides, padding))
+
+
+def _avg_grad_kernel(xp: Any, shape: Any, g: Any, *, ksize: Any, strides: Any, padding: str) -> Any:
+    whole = _ints(shape)
+    return _library(xp).average_grad(whole, g, axes_of(whole, ksize, strides, padding))
+
+
+def _argmax_kernel(
+    xp: Any,
+    x: Any,
+    *,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    Targmax: Any,
+    include_batch_in_index: bool,
+) -> Any:
+    y, at = _library(xp).first_maxima(
+        x, axes_of(x.shape, ksize, strides, padding), include_batch_in_index
+    )
+    return y, at.astype(Targmax.np_dtype, copy=False)
+
+
+def _flat_index(shape: Any, argmax: Any, with_batch: bool) -> Any:
+    """Indices into the flattened batch."""
+    if with_batch:
+        return argmax
+    per_image = int(np.prod(shape[1:]))
+    first = np.arange(shape[0], dtype=np.int64) * per_image
+    return argmax + first.reshape((-1,) + (1,) * (argmax.ndim - 1))
+
+
+def _grad_argmax_kernel(
+    xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool
+) -> Any:
+    index = _flat_index(x.shape, argmax, include_batch_in_index)
+    if index.size and not 0 <= index.min() <= index.max() < x.size:
+        raise errors.InvalidArgumentError(
+            None, None, f"Invalid output argmax index: {index.max()}, allowed are 0 to {x.size - 1}"
+        )
+    flat = xp.index_add(xp.zeros(x.size, g.dtype), index.reshape(-1), g.reshape(-1))
+    return flat.reshape(x.shape)
+
+
+def _grad_grad_argmax_kernel(
+    xp: Any, x: Any, g: Any, argmax: Any, *, include_batch_in_index: bool
+) -> Any:
+    return g.reshape(-1)[_flat_index(x.shape, argmax, include_batch_in_index)]
+
+
+# shapes -----------------------------------------------------------------------------------------
+
+
+@lru_cache(1024)
+def _pooled(x: Any, ksize: Any, strides: Any, padding: str) -> shapes.Shape:
+    if padding not in ("SAME", "VALID"):
+        raise ValueError(f"Attr 'padding' passed string '{padding}' not in: \"SAME\", \"VALID\"")
+    if len(ksize) != len(x) or len(strides) != len(x):
+        raise ValueError(
+            f"ksize and strides must have {len(x)} values, but got: {len(ksize)} and {len(strides)}"
+        )
+    if min(ksize) < 1:
+        raise ValueError("ksize cannot be zero.")
+    return tuple(window_dim(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(x, ksize, strides))
+
+
+def _check_depth_window(ksize: Any, strides: Any, data_format: str) -> None:
+    if not data_format.endswith("C") or ksize[-1] == 1:
+        return
+    if max(ksize[1:-1]) > 1:
+        text = "supports exactly one of pooling across depth or pooling across width/height"
+    elif ksize[-1] != strides[-1]:
+        text = "requires the depth window to equal the depth stride"
+    else:
+        return
+    raise errors.UnimplementedError(None, None, f"Depthwise max pooling {text}")
+
+
+def _pool_shape(c: infer.Inference) -> list[shapes.Shape]:
+    ksize = c.attr("ksize")
+    return [_pooled(c.require_rank(0, len(ksize)), ksize, c.attr("strides"), c.attr("padding"))]
+
+
+def _argmax_shape(c: infer.Inference) -> list[shapes.Shape]:
+    return _pool_shape(c) * 2
+
+
+def _pool_v2_shape(c: infer.Inference) -> list[shapes.Shape]:
+    x = c.require_rank(0, 4)
+    ksize, strides = c.value(1), c.value(2)
+    if ksize is None or strides is None:
+        return [(None,) * 4]
+    return [_pooled(x, _ints(ksize), _ints(strides), c.attr("padding"))]
+
+
+def _sizes(c: infer.Inference) -> list[shapes.Shape]:
+    found = c.shape_value(0)
+    return [(None,) * len(c.attr("ksize")) if found is None else found]
+
+
+def _like_second(c: infer.Inference) -> list[shapes.Shape]:
+    return [c.shape(1)]
+
+
+# gradients --------------------------------------------------------------------------------------
+
+
+def _attrs(op: Operation, *more: str) -> dict[str, Any]:
+    names = ("ksize", "strides", "padding", "data_format", *more)
+    return {k: op._attrs[k] for k in names if k in op._attrs}
+
+
+def _max_grad(kind: str) -> Any:
+    """The gradient of a maximum, or of what is linear in the gradient.
+
+    ``kind`` is the op for the next order.
+    """
+
+    def grad(op: Operation, g: Any) -> Grads:
+        if len(op._inputs) == 1:
+            return [apply(_OPS[kind], op._inputs[0], op._outputs[0], g, **_attrs(op))]
+        x, y = op._inputs[:2]
+        return [zeros_like(x), zeros_like(y), apply(_OPS[kind], x, y, g, **_attrs(op))]
+
+    return grad
+
+
+def _max_v2_grad(op: Operation, g: Any) -> Grads:
+    x, ksize, strides = op._inputs
+    return [
+        apply(_OPS["MaxPoolGradV2"], x, op._outputs[0], g, ksize, strides, **_attrs(op)),
+        None,
+        None,
+    ]
+
+
+def _max_grad_v2_grad(kind: str) -> Any:
+    def grad(op: Operation, g: Any) -> Grads:
+        x, y, _, ksize, strides = op._inputs
+        return [
+            zeros_like(x),
+            zeros_like(y),
+            apply(_OPS[kind], x, y, g, ksize, strides, **_attrs(op)),
+            None,
+            None,
+        ]
+
+    return grad
+
+
+def _avg_grad(kind: str) -> Any:
+    return lambda op, g: [apply(_OPS[kind], shape_of(op._inputs[0]), g, **_attrs(op))]
+
+
+def _avg_grad_grad(kind: str) -> Any:
+    return lambda op, g: [None, apply(_OPS[kind], g, **_attrs(op))]
+
+
+def _argmax_grad(op: Operation, g: Any, _: Any) -> Grads:
+    kind = _OPS["MaxPoolGradWithArgmax"]
+    return [apply(kind, op._inputs[0], g, op._outputs[1], **_attrs(op, "include_batch_in_index"))]
+
+
+def _grad_argmax_grad(kind: str) -> Any:
+    def grad(op: Operation, g: Any) -> Grads:
+        x, _, argmax = op._inputs
+        return [
+            zeros_like(x),
+            apply(_OPS[kind], x, g, argmax, **_attrs(op, "include_batch_in_index")),
+            None,
+        ]
+
+    return grad
+
+
+# definitions ------------------------------------------------------------------------------------
+
+_WINDOW = "ksize: list(int), strides: list(int), padding: str"
+_THREE = "orig_input: T, orig_output: T, grad: T -> output: T; "
+_FIVE = "orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32 -> output: T; "
+_WITH_ARGMAX = (
+    f"input: T, grad: T, argmax: Targmax -> output: T; {_WINDOW}, include_batch_in_index: "
+    "bool=False, "
+)
+_OPS: dict[str, OpDef] = {}
+
+
+def _define(name: str, signature: str, **rest: Any) -> OpDef:
+    _OPS[name] = define(name, signature, **rest)
+    return _OPS[name]
+
+
+MAX_POOL = _define(
+    "MaxPool",
+    f"input: T -> output: T; T: type(real)=float32, {_WINDOW}, data_format: str='NHWC'",
+    shape=_pool_shape,
+    kernel=_max_kernel,
+    grad=_max_grad("MaxPoolGrad"),
+)
+_define(
+    "MaxPoolGrad",
+    f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)=float32",
+    shape=shape_fns.unchanged,
+    kernel=_max_grad_kernel,
+    grad=_max_grad("MaxPoolGradGrad"),
+)
+_define(
+    "MaxPoolGradGrad",
+    f"{_THREE}{_WINDOW}, data_format: str='NHWC', T: type(real)",
+    shape=_like_second,
+    kernel=_max_grad_grad_kernel,
+    grad=_max_grad("MaxPoolGrad"),
+)
+_define(
+    "MaxPoolV2",
+    "input: T, ksize: int32, strides: int32 -> output: T; "
+    "T: type(real)=float32, padding: str, data_format: str='NHWC'",
+    shape=_pool_v2_shape,
+    kernel=_max_v2_kernel,
+    grad=_max_v2_grad,
+    known_inputs=(1, 2),
+)
+_define(
+    "MaxPoolGradV2",
+    f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)=float32",
+    shape=shape_fns.unchanged,
+    kernel=_max_grad_v2_kernel,
+    grad=_max_grad_v2_grad("MaxPoolGradGradV2"),
+    known_inputs=(3, 4),
+)
+_define(
+    "MaxPoolGradGradV2",
+    f"{_FIVE}padding: str, data_format: str='NHWC', T: type(real)",
+    shape=_like_second,
+    kernel=_max_grad_grad_v2_kernel,
+    grad=_max_grad_v2_grad("MaxPoolGradV2"),
+    known_inputs=(3, 4),
+)
+MAX_POOL_ARGMAX = _define(
+    "MaxPoolWithArgmax",
+    f"input: T -> output: T, argmax: Targmax; {_WINDOW}, Targmax: type(index)=int64, "
+    "include_batch_in_index: bool=False, T: type(real)",
+    shape=_argmax_shape,
+    kernel=_argmax_kernel,
+    grad=_argmax_grad,
+)
+_define(
+    "MaxPoolGradWithArgmax",
+    f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
+    shape=shape_fns.unchanged,
+    kernel=_grad_argmax_kernel,
+    grad=_grad_argmax_grad("MaxPoolGradGradWithArgmax"),
+)
+_define(
+    "MaxPoolGradGradWithArgmax",
+    f"{_WITH_ARGMAX}Targmax: type(index), T: type(real)",
+    shape=lambda c: [c.shape(2)],
+    kernel=_grad_grad_argmax_kernel,
+    grad=_grad_argmax_grad("MaxPoolGradWithArgmax"),
+)
+AVG_POOL = _define(
+    "AvgPool",
+    f"value: T -> output: T; {_WINDOW}, data_format: str='NHWC', T: type(float)",
+    shape=_pool_shape,
+    kernel=_avg_kernel,
+    grad=_avg_grad("AvgPoolGrad"),
+)
+_define(
+    "AvgPoolGrad",
+    f"orig_input_shape: int32, grad: T -> output: T; {_WINDOW}, data_format: str='NHWC', "
+    "T: type(float)",
+    shape=_sizes,
+    kernel=_avg_grad_kernel,
+    grad=_avg_grad_grad("AvgPool"),
+    known_inputs=(0,),
+)
+MAX_POOL3D = _define(
+    "MaxPool3D",
+    f"input: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
+    shape=_pool_shape,
+    kernel=_max_kernel,
+    grad=_max_grad("MaxPool3DGrad"),
+)
+_define(
+    "MaxPool3DGrad",
+    f"orig_input: TInput, orig_output: TInput, grad: T -> output: T; {_WINDOW}, "
+    "data_format: str='NDHWC', T: type(float)=float32, TInput: type(float)=float32",
+    shape=shape_fns.unchanged,
+    kernel=_max_grad_kernel,
+    grad=_max_grad("MaxPool3DGradGrad"),
+)
+_define(
+    "MaxPool3DGradGrad",
+    f"{_THREE}{_WINDOW}, data_format: str='NDHWC', T: type(real)",
+    shape=_like_second,
+    kernel=_max_grad_grad_kernel,
+    grad=_max_grad("MaxPool3DGrad"),
+)
+AVG_POOL3D = _define(
+    "AvgPool3D",
+    f"input: T -> output: T; {_WINDOW}, data_format: str='NDHWC', T: type(float)",
+    shape=_pool_shape,
+    kernel=_avg_kernel,
+    grad=_avg_grad("AvgPool3DGrad"),
+)
+_define(
+    "AvgPool3DGrad",
+    f"orig_input_shape: int32, grad: T -> output: T; {_WINDOW}, data_format: str='NDHWC', "
+    "T: type(float)",
+    shape=_sizes,
+    kernel=_avg_grad_kernel,
+    grad=_avg_grad_grad("AvgPool3D"),
+    known_inputs=(0,),
+)

@@ -1,0 +1,20 @@
+"""Notices of the lower rooms, for whoever listens above: ``session.events`` passes them on.
+
+A kernel library cannot import the session's events. It says ``notice("native cache", why=…)``, and
+the events module has put its ``emit`` into ``listeners``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["listeners", "notice"]
+
+listeners: list[Callable[..., None]] = []
+
+
+def notice(name: str, **data: Any) -> None:
+    """Tell all listeners of an event."""
+    for listener in listeners:
+        listener(name, **data)
