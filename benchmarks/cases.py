@@ -18,6 +18,7 @@ from benchmarks import (
     jax_cases,
     machine_cases,
     memory_cases,
+    program_cases,
     session_cases,
     torch_data_cases,
 )
@@ -37,6 +38,7 @@ _CASES: dict[str, dict[str, dict[str, Case]]] = {
     },
     "eager": eager_cases.CASES,
     "busy": busy_cases.CASES,
+    "programs": {"headrace": program_cases.CASES, "tf": program_cases.CASES},
 }
 #: In these groups Headrace and TensorFlow are their second versions.
 _VERSION_2 = {"data", "eager"}

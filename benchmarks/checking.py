@@ -1,6 +1,7 @@
-"""Whether all libraries train and run the same models.
+"""Whether all libraries train and run the same models and programs.
 
-Losses and logits of the tiny ones, side by side.
+Losses and logits of the tiny models, side by side, and the losses of the first steps of the
+programs, whose random numbers are the same in Headrace and TensorFlow.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ from __future__ import annotations
 from benchmarks.groups import GROUPS, Group
 from benchmarks.libraries import LABELS
 from benchmarks.models import TINY
+from benchmarks.program_cases import CHECKS as PROGRAM_CHECKS
 from benchmarks.results import Results
 from benchmarks.scale import Samples
 from benchmarks.table import FAILED, Table
 
-__all__ = ["CHECKS", "check_table", "differing"]
+__all__ = ["CHECKS", "CHECKS_BY_GROUP", "check_table", "differing"]
 
-CHECKS = [f"{name}.check" for name in TINY]
-#: Absolute, of losses and logits of about 1: libraries add in different orders.
+#: The group "inference" has all libraries.
+CHECKS_BY_GROUP = {"inference": [f"{name}.check" for name in TINY], "programs": PROGRAM_CHECKS}
+CHECKS = [check for checks in CHECKS_BY_GROUP.values() for check in checks]
+#: Of losses and logits, relative to those above 1: libraries add in different orders.
 TOLERANCE = 2e-4
 
 
@@ -42,7 +46,11 @@ def _distance(results: Results, library: str, check: str) -> float:
 
 
 def _apart(a: list[float], b: list[float]) -> float:
-    return max(abs(x - y) for x, y in zip(a, b)) if len(a) == len(b) else float("inf")
+    return (
+        max(abs(x - y) / max(1.0, abs(x)) for x, y in zip(a, b))
+        if len(a) == len(b)
+        else float("inf")
+    )
 
 
 def check_table(results: Results) -> Table:
@@ -55,7 +63,7 @@ def check_table(results: Results) -> Table:
         measured = results.libraries(check)
         if measured:
             first: Samples = results.rounds[measured[0], check][0]
-            losses = ", ".join(f"{loss:.5f}" for loss in first["losses"])
+            losses = ", ".join(f"{loss:.5f}" for loss in first["losses"][:3])
             cells.append([check, losses, *(_cell(results, name, check) for name in names)])
     reasons = [f"{LABELS[name]}, {check}: {why}" for (name, check), why in results.failures.items()]
     return Table(["model", "losses", *(LABELS[name] for name in names)], cells, reasons)

@@ -36,7 +36,7 @@ ROWS = [
         _ALL,
         short="slices",
     ),
-    Row("256 JPEG files: read, decode, resize, batch", "jpeg", Best("epoch"), _TORCH, short="JPEG"),
+    Row("256 JPEG files: read, decode, resize, batch", "jpeg", Best("epoch"), _ALL, short="JPEG"),
     Row(
         "20,000 TFRecords of floats: parse each, batch",
         "records",

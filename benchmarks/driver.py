@@ -85,7 +85,9 @@ class Driver:
 
     def _rounds(self, group: Group, case: str) -> int:
         most = self.settings.rounds
-        single = self.settings.quick or case.endswith(".check") or case.startswith("memory")
+        single = (
+            self.settings.quick or case.endswith((".check", ".losses")) or case.startswith("memory")
+        )
         return 1 if single else min(most, group.most_rounds.get(case, most))
 
     def _ask(self, workers: _Workers, library: str, case: str, turn: str) -> None:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from benchmarks import busy_cases, data_cases, eager_cases, engine_rows, machine_cases
+from benchmarks import (
+    busy_cases,
+    data_cases,
+    eager_cases,
+    engine_rows,
+    machine_cases,
+    program_cases,
+)
 from benchmarks.libraries import OWN
 from benchmarks.model_cases import LATENCY, THROUGHPUT
 from benchmarks.models import MODELS
@@ -103,6 +110,7 @@ GROUPS = {
             _inference_rows(),
             (*_TRAINERS, "ort", "openvino"),
         ),
+        Group("programs", "Small programs, random numbers, updates", program_cases.ROWS, ("tf",)),
         Group("busy", "Busy machines, many processes and threads", busy_cases.ROWS, ("tf",)),
         Group("data", "Input pipelines", data_cases.ROWS, ("tf", "torch")),
         Group(

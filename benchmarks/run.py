@@ -22,7 +22,7 @@ if __package__ in (None, ""):  # python benchmarks/run.py
 
 from tests.instruction_sets import SETTINGS
 
-from benchmarks.checking import CHECKS, check_table, differing
+from benchmarks.checking import CHECKS_BY_GROUP, check_table, differing
 from benchmarks.driver import Driver, Settings, note
 from benchmarks.groups import GROUPS, find_group
 from benchmarks.libraries import ENVIRONMENTS, LIBRARIES
@@ -71,7 +71,7 @@ def _results(options: argparse.Namespace) -> Results:
 def _chosen(options: argparse.Namespace) -> dict[str, list[str]]:
     """The cases by group; with models the machine, for their limits."""
     if options.check:
-        return {"inference": CHECKS}
+        return CHECKS_BY_GROUP
     if options.case:
         names = dict.fromkeys(find_group(case).name for case in options.case)
         return {name: [c for c in GROUPS[name].cases() if c in options.case] for name in names}

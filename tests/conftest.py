@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,8 @@ from headrace.core.opdef import ALL_OPS
 from headrace.ops import load_all
 
 load_all()
+# every program is checked after each pass (program/verify.py), in child processes too
+os.environ.setdefault("HEADRACE_DEBUG", "verify")
 
 # how long an example takes depends on what else the machine does
 settings.register_profile("headrace", deadline=None)

@@ -28,7 +28,7 @@ _LIBRARY = """
 """
 _NUMPY = (
     "test_closing_reductions test_gradients test_linalg test_math test_random "
-    "test_random_graphs test_samples"
+    "test_random_graphs test_samples test_vector_math test_native_groups test_llvm_library"
 )
 NUMERIC = [*_LIBRARY.split(), *_NUMPY.split()]
 

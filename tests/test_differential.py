@@ -27,18 +27,11 @@ with gzip.open(os.path.join(store.HERE, "differential.json.gz"), "rt") as _file:
 #: Case id → why it differs.
 _LINEAR = "a matrix with NaN: TensorFlow's decomposition reports it, LAPACK's gives NaN"
 DIFFERENT: dict[int, str] = {
-    42: "the last dimension is checked only where it is known while the graph is built",
     56: "a rank that does not fit into int32",
-    62: "linspace from infinity",
-    198: "a nested list beside float64 arrays is float32 here",
     470: "0 * inf in a row with infinities",
     480: "0 * inf in a row with infinities",
-    558: "negative repeats count as none; TensorFlow's rows are then others",
     588: "XLA's own error for an empty tensor",
     685: "a filter without rows",
-    758: "a negative radius reaches to no neighbour",
-    817: "more block sizes than dimensions are found when it runs",
-    890: "integers are converted; TensorFlow refuses its own constant",
 }
 
 CHUNK = 50

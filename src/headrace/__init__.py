@@ -67,3 +67,17 @@ else:
 
 def __dir__() -> list[str]:
     return dir(_v1)
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext headrace`` (see :mod:`headrace.dropin.notebook`)."""
+    from headrace.dropin.notebook import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """``%unload_ext headrace``."""
+    from headrace.dropin.notebook import unload
+
+    unload(ipython)

@@ -19,7 +19,13 @@ __all__ = [
     "openmp_settings",
     "settings_while_loading",
     "thread_setting",
+    "verifies",
 ]
+
+
+def verifies() -> bool:
+    """HEADRACE_DEBUG=verify checks every program after each pass (program/verify.py)."""
+    return "verify" in os.environ.get("HEADRACE_DEBUG", "")
 
 
 def onednn_wanted() -> bool:

@@ -59,7 +59,10 @@ UNAUTHENTICATED = 16
 
 
 class OpError(Exception):
-    """A failure of one operation while a graph ran."""
+    """The base of errors of a run: ``op``, ``node_def``, ``message``, ``error_code``.
+
+    The text ends with the line of the program that made the operation.
+    """
 
     code: int = UNKNOWN
 

@@ -35,6 +35,7 @@ ANYWHERE = {
     "use_gpu": _DEVICE,
     "force_gpu": _DEVICE,
     "parallel_iterations": "a hint about how much runs at once",
+    "unused_y": "TensorFlow ignores it, too",
 }
 #: (last part of the function's name, parameter) -> reason.
 BY_FUNCTION = {
@@ -52,6 +53,10 @@ BY_FUNCTION = {
     ("next_inputs", "outputs"): _DECODING,
     ("next_inputs", "name"): _DECODING,
     ("next_inputs", "sample_ids"): _DECODING,
+    ("after_create_session", "coord"): "an argument of all hooks, which this one has no use for",
+    ("before_run", "run_context"): "an argument of all hooks, which this one has no use for",
+    ("to_proto", "export_scope"): "TensorFlow ignores it, too",
+    ("from_proto", "import_scope"): "TensorFlow ignores it, too",
     ("create_op", "dtypes"): "types of outputs follow from the op",
     ("create_op", "input_types"): "they follow from the inputs",
     ("create_op", "op_def"): "definitions are found by name",

@@ -75,7 +75,7 @@ def test_the_usual_operations_are_compiled(op: str) -> None:
         case.run(session, case.outputs or [case.op], sample.inputs)
         fetched = case.outputs or [case.op]
         made = session._executable(list(fetched), list(case.feeds(sample.inputs)))
-        assert made.details["executor"] == "xla", made.details
+        assert made.details.executor == "xla", made.details
 
 
 def step_of(weights: Any, biases: Any, count: Any) -> Any:
@@ -224,4 +224,4 @@ def test_an_error_of_the_program_is_its_own(chosen: list[tuple[str, Any]]) -> No
     with pytest.raises(tf.errors.InvalidArgumentError, match="reshape"):
         f(np.zeros(3, np.float32))
     assert f(np.zeros((2, 2), np.float32)).shape == (4,)  # and the next call is compiled
-    assert f.get_concrete_function().compiled.executable.details == {"executor": "xla"}
+    assert f.get_concrete_function().compiled.executable.details.executor == "xla"

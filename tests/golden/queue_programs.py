@@ -293,7 +293,47 @@ def shuffled(tf, folder):
     return [str(x.shape), x.op.name] + sorted(v for row in _drain(tf, [x])[:-1] for v in row[0])
 
 
+def taken_before_given(tf, folder):
+    """One run holds a dequeue, what uses it, and the enqueue that it waits for."""
+    q = tf.FIFOQueue(3, tf.float32, shapes=[[]])
+    doubled = q.dequeue() * 2
+    more = q.enqueue(3.0)
+    with tf.Session() as sess:
+        first = sess.run([doubled, more])[0]
+        second = sess.run([more, doubled])[1]
+        return [float(first), float(second), int(sess.run(q.size()))]
+
+
+def given_when_there_is_room(tf, folder):
+    """The queue is full: the enqueue waits for the dequeue of the same run."""
+    q = tf.FIFOQueue(1, tf.int32, shapes=[[]])
+    n = tf.Variable(0)
+    x = tf.placeholder(tf.int32, [])
+    out = q.dequeue() + 10
+    more = q.enqueue(x)
+    with tf.control_dependencies([more]):
+        count = tf.assign_add(n, 1)
+    with tf.Session() as sess:
+        sess.run(n.initializer)
+        sess.run(count, {x: 7})
+        found = [int(sess.run([out, count], {x: i})[0]) for i in range(4)]
+        return found + [int(sess.run(n)), int(sess.run(q.size()))]
+
+
+def passed_on(tf, folder):
+    """From one queue to the next in one run, the last dequeue built first."""
+    a, b = (tf.FIFOQueue(4, tf.int32, shapes=[[]]) for _ in range(2))
+    last = b.dequeue()
+    middle = b.enqueue(a.dequeue() + 1)
+    first = a.enqueue(5)
+    with tf.Session() as sess:
+        return [int(sess.run([last, middle, first])[0]) for _ in range(3)]
+
+
 PROGRAMS = [
+    taken_before_given,
+    given_when_there_is_room,
+    passed_on,
     fifo,
     shuffle_queue,
     shuffle_graph_seed,

@@ -282,3 +282,30 @@ def test_lstm_layer_keeps_a_nan_in_its_row() -> None:
         session.run(tf.global_variables_initializer())
         got = np.stack(session.run(outputs, {x: value}))
     assert np.isnan(got[1:, 2]).all() and np.isfinite(got[:, [0, 1, 3]]).all()
+
+
+@pytest.mark.parametrize("rows", [20, 128])
+@pytest.mark.parametrize("wide", [(128, 128), (256, 256), (128, 256)])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_matrix_and_its_transpose_are_two_packed_forms(
+    rows: int, wide: tuple[int, int], frozen: bool
+) -> None:
+    """A layer and the gradient of its input share a holder; of square weights both have one
+    shape.
+    """
+    values = array(*wide)
+    with tf.Graph().as_default() as graph:
+        weights = tf.constant(values) if frozen else tf.Variable(values)
+        x = tf.placeholder(tf.float32, [None, wide[0]])
+        y = tf.square(tf.matmul(x, weights) + array(wide[1]))
+        (gradient,) = tf.gradients(y, [x])
+        init = tf.global_variables_initializer()
+    feed = {x: array(rows, wide[0])}
+    results = []
+    for executor in ("numpy", "reference"):
+        with tf.Session(graph=graph, executor=executor) as session:
+            session.run(init)
+            results.append([session.run([y, gradient], feed) for _ in range(3)])
+    for ours, wanted in zip(*results):
+        for a, b in zip(ours, wanted):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

@@ -219,12 +219,17 @@ def test_shapes_that_do_not_fit() -> None:
     [
         math_binary.floordiv,
         math_binary.mod,
-        math_binary.truncatediv,
-        math_binary.truncatemod,
+        math_binary.div,
     ],
 )
 def test_integer_division_by_zero(function: Any) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="Integer division by zero"):
+        run(function(constant([1, 2]), unknown([0, 1], np.int32)))
+
+
+@pytest.mark.parametrize("function", [math_binary.truncatediv, math_binary.truncatemod])
+def test_truncated_integer_division_by_zero(function: Any) -> None:
+    with pytest.raises(errors.InternalError, match="binary operator"):
         run(function(constant([1, 2]), unknown([0, 1], np.int32)))
 
 

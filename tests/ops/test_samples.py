@@ -41,8 +41,20 @@ _LOOPS = "one part of tf.cond or tf.while_loop; test_control_flow.py"
 _HANDLES = "works on a handle that another op makes; test_handle_programs.py"
 EXEMPT: dict[str, str] = {
     **dict.fromkeys(
-        ["HistogramSummary", "MergeSummary", "ScalarSummary", "TensorSummaryV2"],
+        [
+            "AudioSummary",
+            "AudioSummaryV2",
+            "HistogramSummary",
+            "ImageSummary",
+            "MergeSummary",
+            "ScalarSummary",
+            "TensorSummaryV2",
+        ],
         "gives a message; test_summaries.py",
+    ),
+    **dict.fromkeys(
+        (n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".summary_writer_ops")),
+        "writes an event file; test_summaries.py",
     ),
     **dict.fromkeys(
         [
@@ -103,6 +115,10 @@ EXEMPT: dict[str, str] = {
     **dict.fromkeys(
         ["_AddProduct", "_AddRows", "_RowSum", "_SumOfProducts"],
         "made by rewriting only; test_rewrites_loop_sums.py",
+    ),
+    **dict.fromkeys(
+        ["BytesInUse", "BytesLimit", "MaxBytesInUse"],
+        "another value each time; test_memory_stats.py",
     ),
     "Timestamp": "another value each time; test_handle_programs.py",
     **dict.fromkeys(
@@ -187,14 +203,19 @@ NOT_COMPARED: dict[str, str] = {
         _OLD_NAME,
     ),
     **dict.fromkeys(["RefEnter", "RefExit", "RefNextIteration"], _FRAMES),
-    "MaxPoolGradGradWithArgmax": "TensorFlow has a GPU kernel only",
-    "TileGrad": "TensorFlow 1.15 has no kernel for it",
     **dict.fromkeys(
         ["ReaderRestoreStateV2", "ReaderSerializeStateV2"],
         "the state is a string of Headrace's own form",
     ),
 }
 
+
+#: Ops that TensorFlow 1.15 does not compute on a CPU: there is nothing to compare with.
+NO_CPU_KERNEL: dict[str, str] = {
+    **dict.fromkeys(["BytesInUse", "BytesLimit", "MaxBytesInUse"], "for GPUs only"),
+    "MaxPoolGradGradWithArgmax": "for GPUs only",
+    "TileGrad": "no kernel at all",
+}
 
 #: Ops whose effect is compared with files or programs of TensorFlow's elsewhere.
 COMPARED_ELSEWHERE: dict[str, str] = {
@@ -210,8 +231,19 @@ COMPARED_ELSEWHERE: dict[str, str] = {
     "DisableCopyOnRead": "models saved by TF 2.21: tests/formats",
     "GatherTree": "beam search: tests/layers",
     **dict.fromkeys(
-        ["HistogramSummary", "MergeSummary", "ScalarSummary"],
+        [
+            "AudioSummary",
+            "AudioSummaryV2",
+            "HistogramSummary",
+            "ImageSummary",
+            "MergeSummary",
+            "ScalarSummary",
+        ],
         "messages against TF 1.15's: tests/train/test_summaries.py",
+    ),
+    **dict.fromkeys(
+        (n for n, d in ALL_OPS.items() if d.kernel.__module__.endswith(".summary_writer_ops")),
+        "event files against TF 1.15's and 2.21's: tests/train/test_summaries.py",
     ),
     "TensorSummaryV2": "read back by TensorBoard: tests/train/test_summaries.py",
 }
@@ -220,9 +252,9 @@ COMPARED_ELSEWHERE: dict[str, str] = {
 def test_every_op_is_compared_with_tensorflow() -> None:
     compared = {s.op for _, _, s in PAIRS if s.golden} | ops_in_programs()
     compared |= COMPARED_ELSEWHERE.keys()
-    missing = sorted(set(ALL_OPS) - compared - set(NOT_COMPARED))
+    missing = sorted(set(ALL_OPS) - compared - set(NOT_COMPARED) - set(NO_CPU_KERNEL))
     assert not missing, f"nothing compares these with TensorFlow: {', '.join(missing)}"
-    assert not sorted(compared & set(NOT_COMPARED))
+    assert not sorted(compared & (set(NOT_COMPARED) | set(NO_CPU_KERNEL)))
     assert len(NOT_COMPARED) < 40
 
 
@@ -331,6 +363,10 @@ def _arg_text(arg: Arg) -> tuple[str, str]:
 def _plain(value: Any) -> Any:
     if isinstance(value, dtypes.DType):
         return value.name
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, str) and value.startswith("tensor {"):
+        return [int(v) for v in re.findall(r"int_val: (-?[0-9]+)", value)]
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     return pytest.approx(value, rel=1e-6) if isinstance(value, float) else value

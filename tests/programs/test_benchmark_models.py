@@ -20,6 +20,7 @@ from benchmarks.libraries import ENVIRONMENTS, LABELS, LIBRARIES
 from benchmarks.models import MODELS, TINY
 from benchmarks.models.in_sessions import inference, training
 from benchmarks.page import write_page
+from benchmarks.programs import PROGRAMS
 from benchmarks.results import Results
 from benchmarks.roofline import Machine
 from benchmarks.rows import FLAT, Target
@@ -204,3 +205,17 @@ def test_command_without_peers(tmp_path: Path) -> None:
     assert "NOT TO BE QUOTED" in done.stdout
     rounds = Results.from_json(out.read_text()).rounds
     assert set(rounds) == {("headrace", "scalar_add"), ("headrace", "mlp.train")}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_small_programs_on_both_executors(name: str) -> None:
+    """The same text gives the same losses; ``--check`` compares them with TensorFlow's."""
+    found = []
+    for executor in ("numpy", "reference"):
+        with tf.Graph().as_default() as graph:
+            tf.set_random_seed(1)
+            session = tf.Session(graph=graph, executor=executor)
+            step = PROGRAMS[name](tf, session)
+            session.run(tf.global_variables_initializer())
+        found.append([float(loss) for _ in range(3) for loss in step()])
+    np.testing.assert_allclose(*found, rtol=2e-4)

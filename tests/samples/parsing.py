@@ -202,6 +202,15 @@ def tensor(array):
     return b"\x08" + number(kind) + part(2, dims) + part(field, data)
 
 
+def wav(channels, frames):
+    """A WAV file with another chunk before its data."""
+    data = struct.pack("<%dh" % (channels * frames), *range(-5, channels * frames - 5))
+    form = struct.pack("<HHIIHH", 1, channels, 8000, 16000 * channels, 2 * channels, 16)
+    chunks = ((b"fmt ", form), (b"LIST", b"info"), (b"data", data))
+    body = b"WAVE" + b"".join(n + struct.pack("<I", len(d)) + d for n, d in chunks)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
 SAMPLES = [
     parse_single(ONE, dense=ALL_DENSE),
     parse_single(UNPACKED, dense=ALL_DENSE),
@@ -291,6 +300,12 @@ SAMPLES = [
         "ParseTensor",
         dict(serialized=strings(b'\x08\x03\x12\x00"\x04\x03\x00\x00\x00')),
         dict(out_type="int32"),
+    ),
+    Sample("EncodeWav", dict(audio=f32(5, 2), sample_rate=np.int32(8000))),
+    Sample("DecodeWav", dict(contents=strings(wav(2, 7)))),
+    Sample("DecodeWav", dict(contents=strings(wav(1, 3))), dict(desired_channels=3)),
+    Sample(
+        "DecodeWav", dict(contents=strings(wav(2, 4))), dict(desired_channels=1, desired_samples=6)
     ),
     Sample(
         "ReadFile",

@@ -34,9 +34,11 @@ s = tf.Session()
 s.run(tf.global_variables_initializer())
 s.run(step), s.run(counters)
 main, done, sent = threading.get_ident(), False, 0
+begun = threading.Event()  # a busy machine may be slow to start the thread
 
 def interrupt():
     global sent
+    begun.wait()
     while not done:
         time.sleep(random.random() * 0.002)
         if not done:
@@ -51,6 +53,7 @@ def check():
     return values[0]
 
 def work():
+    begun.set()
     while time.monotonic() < end:
         check()
         try:

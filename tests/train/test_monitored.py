@@ -116,7 +116,41 @@ def test_clusters() -> None:
         total = made[0] + made[1]
     assert [v.device for v in made] == [f"/job:ps/task:{i}" for i in (0, 1, 0)]
     assert total.device == "/job:worker"
+    server = tf.train.Server(cluster, "ps", 0)
+    with pytest.raises(tf.errors.UnimplementedError, match=r"/job:ps/task:1, .* one process"):
+        tf.Session(server.target)
     with pytest.raises(tf.errors.UnimplementedError, match="one process"):
-        tf.train.Server(cluster, "ps", 0)
+        server.join()
     with tf.Session(tf.train.Server.create_local_server().target) as sess:
         assert sess.run(tf.constant(3)) == 3
+
+
+def test_a_servers_config_is_its_sessions_default() -> None:
+    config = tf.ConfigProto(operation_timeout_in_ms=50)
+    server = tf.train.Server({"local": ["localhost:2222"]}, config=config, start=False)
+    with tf.Graph().as_default():
+        with pytest.raises(tf.errors.NotFoundError, match="has started"):
+            tf.Session(server.target)
+        server.start()
+        taken = tf.FIFOQueue(1, tf.float32).dequeue()
+        with tf.Session(server.target) as sess, pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run(taken)
+
+
+def test_several_servers_of_one_process() -> None:
+    cluster = tf.train.ClusterSpec({"ps": ["localhost:2301"], "worker": ["localhost:2302"]})
+    servers = [tf.train.Server(cluster, job, 0) for job in cluster.jobs]
+    with tf.Graph().as_default():
+        with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+            v = tf.Variable(2.0)
+            doubled = v * 2
+        with tf.Session(servers[1].target) as sess:
+            sess.run(tf.global_variables_initializer())
+            assert sess.run(doubled) == 4
+        with tf.device("/job:worker/task:1"):
+            nowhere = tf.constant(1.0)
+        with (
+            tf.Session(servers[0].target) as sess,
+            pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device"),
+        ):
+            sess.run(nowhere)

@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["explain", "known_symbols", "late", "module_getattr"]
+__all__ = ["RENAMED", "explain", "known_symbols", "late", "module_getattr"]
+
+#: Names that TensorFlow had before 1.0 and that 1.15 has no longer, with what took their place.
+RENAMED = {
+    "scalar_summary": "summary.scalar (the tag becomes the name)",
+    "histogram_summary": "summary.histogram (the tag becomes the name)",
+    "image_summary": "summary.image (max_images is max_outputs)",
+    "audio_summary": "summary.audio",
+    "merge_summary": "summary.merge",
+    "merge_all_summaries": "summary.merge_all",
+}
 
 
 @functools.cache
@@ -38,6 +48,11 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
 
     full = f"{namespace}.{name}".lstrip(".")
     full = full.removeprefix("compat.v1.")
+    if full in RENAMED:
+        return (
+            f"tf.{full} was removed before TensorFlow 1.15, which Headrace follows. "
+            f"Use tf.{RENAMED[full]}."
+        )
     if exists_in_v1(full):
         head = (
             f"tf.{full} belongs to TensorFlow 1's API. Under TensorFlow 2's it is "
@@ -49,6 +64,8 @@ def explain(namespace: str, name: str, available: Iterable[str]) -> str:
         head = f"tf.{full} is part of TensorFlow 1.15, but Headrace does not have it yet"
     elif full.startswith("contrib."):
         head = f"tf.{full}: Headrace does not have this part of tf.contrib"
+    elif full.startswith("python."):
+        head = f"Headrace does not have tensorflow.{full}, a path inside of TensorFlow"
     else:
         head = f"TensorFlow 1.15 has no tf.{full}, and neither has Headrace"
     near = difflib.get_close_matches(name, [n for n in available if not n.startswith("_")], 3, 0.7)

@@ -61,7 +61,7 @@ _inner(
 )  # fmt: skip
 _inner(
     "python.ops",
-    array_ops=(_V1, _GEN),
+    array_ops=("headrace.api.python.array_ops", _V1, _GEN),
     check_ops=_V1,
     clip_ops=_V1,
     control_flow_ops=(
@@ -274,7 +274,7 @@ for _name in (
 for _name in ("metrics", "metrics_impl"):
     PATHS[f"python.ops.{_name}"] = (
         "headrace.api.v1.metrics",
-        "headrace.train.metrics.metric_parts",
+        "headrace.api.python.metrics_impl",
     )
 PATHS["python.ops.confusion_matrix"] = ("headrace.ops.nn.weights_broadcasting", _V1)
 PATHS["python.ops.weights_broadcast_ops"] = ("headrace.ops.nn.weights_broadcasting",)
@@ -286,6 +286,20 @@ PATHS["python.ops.lookup_ops"] = (
 )  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
 PATHS["python.client.timeline"] = ()
+_DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
+_inner(
+    "python.ops.distributions",
+    special_math=("headrace.layers.distributions.normal_functions",),
+    util=("headrace.layers.distributions.logits", "headrace.layers.distributions.bijectors"),
+    **dict.fromkeys(
+        (
+            "bernoulli", "beta", "categorical", "dirichlet", "dirichlet_multinomial",
+            "distribution", "distributions", "exponential", "gamma", "kullback_leibler", "laplace",
+            "multinomial", "normal", "student_t", "transformed_distribution", "uniform",
+        ),
+        _DISTRIBUTIONS,
+    ),
+)  # fmt: skip
 for _name in (
     "basic_session_run_hooks",
     "checkpoint_management",
@@ -359,6 +373,44 @@ _inner(
     input_data=("headrace.data.classic.mnist_files",),
     mnist=("headrace.api.python.mnist_tutorial",),
 )
+_PREPROCESSING = ("headrace.api.contrib.learn_preprocessing", "headrace.data.classic.vocabularies")
+PATHS["contrib.learn.preprocessing"] = _PREPROCESSING
+PATHS["contrib.learn.python.learn.preprocessing"] = _PREPROCESSING
+_inner(
+    "contrib.learn.python.learn.preprocessing",
+    **dict.fromkeys(("categorical", "categorical_vocabulary", "text"), _PREPROCESSING),
+)
+#: Namespaces of contrib -> their inner modules, which all lead to the namespace.
+_CONTRIB_INNER = {
+    "distributions": "",
+    "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
+    "memory_stats": "python.ops.memory_stats_ops",
+    "metrics": "python.ops.metric_ops python.metrics.classification",
+    "signal": "python.ops.mel_ops python.ops.spectral_ops python.ops.window_ops",
+    "stateless": "",
+    "tensorboard": "plugins.projector",
+    "training": (
+        "python.training.device_setter python.training.evaluation python.training.hparam "
+        "python.training.training"
+    ),
+}
+
+
+def _contrib_inner(namespace: str, modules: str) -> None:
+    provider = (f"headrace.api.contrib.{namespace}",)
+    PATHS[f"contrib.{namespace}"] = provider
+    for module in modules.split():
+        path = f"contrib.{namespace}"
+        for part in module.split("."):
+            path = f"{path}.{part}"
+            PATHS.setdefault(path, ())
+        PATHS[path] = provider
+
+
+for _namespace, _modules in _CONTRIB_INNER.items():
+    _contrib_inner(_namespace, _modules)
+PATHS["contrib.tensorboard.plugins"] = ("headrace.api.contrib.tensorboard_plugins",)
+PATHS["contrib.tensorboard.plugins.projector"] = ("headrace.api.contrib.projector",)
 _inner("contrib.layers", python=())
 _inner(
     "contrib.layers.python",
@@ -457,8 +509,10 @@ class Facade(ModuleType):
         for provider in self._providers:
             try:
                 value = getattr(provider, name)
-            except AttributeError:
-                continue
+            except AttributeError as e:
+                if e.name == name:
+                    continue
+                raise  # the name is there, and making it failed
             if not isinstance(provider, ModuleType) or not name.startswith("_"):
                 self.__dict__[name] = value
             return value
@@ -508,7 +562,7 @@ class _Generated:
         try:
             return generated(name)
         except KeyError:
-            raise AttributeError(name) from None
+            raise AttributeError(name, name=name) from None
 
 
 def _provider(text: str) -> Any:

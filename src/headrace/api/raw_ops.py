@@ -14,6 +14,7 @@ from typing import Any
 import headrace.ops  # noqa: F401 (defines the ops)
 from headrace.core.build import apply_any
 from headrace.core.opdef import ALL_OPS, LOADERS, OpDef
+from headrace.ops.control.control_flow import note_flat
 
 __all__ = ["generated", "parameters", "raw", "snake_case"]
 
@@ -52,7 +53,10 @@ def _call(opdef: OpDef, given: dict[str, Any], name: str | None) -> Any:
     if missing:
         raise TypeError(f"{opdef.name}() missing the arguments {missing}")
     inputs = [given.pop(i.name) for i in opdef.inputs]
-    return apply_any(opdef, *inputs, name=name, **given)
+    out = apply_any(opdef, *inputs, name=name, **given)
+    if opdef.name in ("Switch", "Merge"):
+        note_flat(out[0])
+    return out
 
 
 @functools.cache

@@ -46,5 +46,7 @@ class Pass:
 
 def passes(graph: Graph) -> list[Pass]:
     """The backward passes over a graph so far."""
-    found: list[Pass] = graph.__dict__.setdefault("backward_passes", [])
+    found: list[Pass] | None = graph._backward_passes
+    if found is None:
+        found = graph._backward_passes = []
     return found

@@ -8,8 +8,8 @@ unit (see while_grad.py). Gradient operations of a branch of ``tf.cond`` are mad
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from headrace.autodiff.aggregate import (
@@ -25,7 +25,7 @@ from headrace.autodiff.op_counts import gate_ops, gradient_ops
 from headrace.autodiff.registry import gradient_function
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply_op
-from headrace.core.contexts import Context, frame_of
+from headrace.core.contexts import Context, frame_of, named_pass
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
@@ -147,7 +147,7 @@ def gradients_through(
         tape.gated = gate_gradients
         tape.colocated = colocate_gradients_with_ops
         tape.only = recorded
-        with _pass_named(tape.graph, scope):
+        with named_pass(scope):
             if any(x._op.graph is not tape.graph for x in x_tensors) and tape.graph._is_function:
                 from headrace.autodiff.across_functions import backprop_outwards
 
@@ -159,19 +159,6 @@ def gradients_through(
                 zeros_like(_dense_source(x)) if g is None else g for g, x in zip(found, x_tensors)
             ]
     return found
-
-
-@contextmanager
-def _pass_named(graph: Graph, scope: str) -> Iterator[None]:
-    """Gradient functions that keep state of their own (TensorArray's) tell backward passes apart
-    by this name.
-    """
-    outer = graph.__dict__.get("gradients_scope", "")
-    graph.__dict__["gradients_scope"] = scope
-    try:
-        yield
-    finally:
-        graph.__dict__["gradients_scope"] = outer
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -531,6 +518,11 @@ class Tape:
         What the branch gives if it is taken, else zero.
         """
         branch = 1 if out_grads[1] is not None else 0
+        if None not in out_grads:
+            raise LookupError(
+                f"No gradient defined for operation '{op.name}' (op type: Switch) whose two "
+                "outputs are both used: give each branch a Switch of its own, as tf.cond does"
+            )
         inner = op.__dict__.get("_cond_context")
         if inner is None:
             raise LookupError(

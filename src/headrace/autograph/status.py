@@ -31,6 +31,8 @@ _LOGGER = logging.getLogger("tensorflow")
 
 
 class Status(enum.Enum):
+    """Whether code runs under AutoGraph: ENABLED, DISABLED or UNSPECIFIED (inherited)."""
+
     UNSPECIFIED = 0
     ENABLED = 1
     DISABLED = 2

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from headrace.api import paths
-from headrace.api.missing import explain
+from headrace.api.missing import explain, known_symbols
 from headrace.dropin.source_scan import Use, symbols
 
 __all__ = ["add_check_arguments", "add_coverage_arguments", "have", "why_missing"]
@@ -48,7 +48,17 @@ def add_coverage_arguments(parser: argparse.ArgumentParser) -> None:
 @cache
 def have(symbol: str) -> bool:
     """Whether ``tf.<symbol>`` exists; looks it up as a program would, so lazy names count."""
-    return _resolves(paths.facade("", "tensorflow"), symbol) or paths.exists(symbol)
+    return (
+        _resolves(paths.facade("", "tensorflow"), symbol)
+        or paths.exists(symbol)
+        or _is_own_flag(symbol)
+    )
+
+
+def _is_own_flag(symbol: str) -> bool:
+    """``tf.app.flags.batch_size``: a flag that the program defines, no name of TensorFlow's."""
+    head, _, name = symbol.rpartition(".")
+    return head in ("app.flags", "flags") and symbol not in known_symbols() and name.islower()
 
 
 def _resolves(root: object, symbol: str) -> bool:

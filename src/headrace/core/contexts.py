@@ -8,11 +8,40 @@ loop.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["CondBase", "Context", "WhileBase", "frame_of", "guards_of"]
+__all__ = [
+    "CondBase",
+    "Context",
+    "WhileBase",
+    "backward_pass",
+    "frame_of",
+    "guards_of",
+    "named_pass",
+]
+
+#: The name of the backward pass that is being made in this thread.
+_PASS: ContextVar[str] = ContextVar("backward_pass", default="")
+
+
+def backward_pass() -> str:
+    """What gradient functions that keep state of their own (TensorArray's) tell passes apart by."""
+    return _PASS.get()
+
+
+@contextmanager
+def named_pass(name: str) -> Iterator[None]:
+    """Gradients that are made inside belong to the pass of this name."""
+    token = _PASS.set(name)
+    try:
+        yield
+    finally:
+        _PASS.reset(token)
 
 
 class Context:

@@ -485,4 +485,8 @@ def register_tensor_like(kind: type) -> None:
 
 
 def is_tensor(value: Any) -> bool:
+    """True for what operations take as a tensor: Tensors, Variables, SparseTensors and their like.
+
+    False for NumPy arrays and Python numbers, which are only convertible.
+    """
     return isinstance(value, tuple(_TENSOR_LIKE))

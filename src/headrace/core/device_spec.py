@@ -14,7 +14,10 @@ _FIELDS = ("job", "replica", "task", "device_type", "device_index")
 
 
 class DeviceSpec:
-    """Any part may be None: not specified."""
+    """The parts of a device name: job, replica, task, device type and index.
+
+    A part that is None is not specified. ``to_string()`` gives "/job:worker/task:0/device:CPU:0".
+    """
 
     def __init__(
         self,

@@ -51,7 +51,10 @@ _bool = bool
 
 
 class DType:
-    """One TensorFlow data type."""
+    """A data type such as ``tf.float32``: ``name``, ``as_numpy_dtype``, ``size``, ``min``, ``max``.
+
+    ``tf.as_dtype`` finds one by name, NumPy type or number.
+    """
 
     __slots__ = (
         "_base",

@@ -31,7 +31,11 @@ _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\\-/]*$")
 
 
 class GraphKeys:
-    """Names of the standard collections."""
+    """The names of the standard collections, for ``tf.get_collection``.
+
+    Optimizers train TRAINABLE_VARIABLES, ``tf.global_variables_initializer`` initialises
+    GLOBAL_VARIABLES, layers add to UPDATE_OPS and REGULARIZATION_LOSSES, losses to LOSSES.
+    """
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
@@ -92,6 +96,7 @@ class Graph:
 
     _is_function = False  # the body of a function (core/func_graph.py)
     _effects: Any = None  # the order of its effects (core/effects.py)
+    _backward_passes: Any = None  # what tf.gradients recorded (autodiff/backward_record.py)
     _is_eager = (
         False  # not a graph at all: operations are computed at once (eager/eager_context.py)
     )
@@ -123,6 +128,9 @@ class Graph:
         self._indexed = 0
         self._plans: Any = None  # the session layer keeps its plan cache here
         self._py_funcs: list[Any] = []
+        #: Switch and Merge operations that the program made itself, and what lies between them.
+        self._flat_flow: list[Operation] = []
+        self._flat_placed: dict[Operation, None] = {}
 
     # building -----------------------------------------------------------------------------------
     def _add_op(
@@ -158,9 +166,6 @@ class Graph:
         op._attrs = attrs
         op._context = context
         op._device = ""
-        if self._device_stack:
-            op._device = self._current_device(op)
-            self._devices.add(op._device)
         op._frames = trace.capture(depth) if depth >= 0 else ()
         if control_inputs is not None:
             op._control_inputs = _without_direct(control_inputs, inputs)
@@ -170,13 +175,18 @@ class Graph:
             op._control_inputs = ()
         if context is not None:
             op._control_inputs = context.control_inputs_for(op, op._control_inputs)
-        if self._colocation_stack:
-            self._colocate(op)
         if self._scope_attrs:
             attrs.update(self._scope_attrs)
+        if self._colocation_stack:
+            self._colocate(op)
         if self._gradient_overrides and opdef.name in self._gradient_overrides:
             attrs["_gradient_op_type"] = self._gradient_overrides[opdef.name]
         op._outputs = infer_shapes(op)
+        if self._device_stack:  # device functions may look at the outputs
+            op._device = self._current_device(op)
+            self._devices.add(op._device)
+        if self._colocation_stack:
+            self._colocate(op)
         with self._lock:
             op._id = len(self._ops)
             self._ops.append(op)
@@ -247,7 +257,7 @@ class Graph:
         return _canonical_device(device)
 
     def _colocate(self, op: Operation) -> None:
-        groups = set(op._attrs.get("_class", ()))
+        groups: set[bytes] = set()
         for other in self._colocation_stack:
             groups.update(other.colocation_groups())
             op._device = other._device

@@ -17,6 +17,10 @@ __all__ = ["IndexedSlices", "SparseTensorValue"]
 
 #: What a fetched SparseTensor gives.
 SparseTensorValue = namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
+SparseTensorValue.__doc__ = """A sparse tensor as arrays: fetched from, or fed for, a SparseTensor.
+
+    ``indices`` is [n, rank] int64, ``values`` has n elements, ``dense_shape`` rank elements.
+    """
 
 
 class IndexedSlices:

@@ -57,7 +57,7 @@ _LEAF_SEQUENCES = (str, bytes, bytearray, memoryview, range)
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether it is a structure (and not a leaf)."""
+    """True for lists, tuples, dicts and named tuples; False for leaves (also strings)."""
     kind = type(structure)
     known = _nested_types.get(kind)
     if known is None:
@@ -197,7 +197,7 @@ def _flatten_into(structure: Any, composites: bool, out: list[Any]) -> None:
 
 
 def yield_flattened(structure: Any, expand_composites: bool = False) -> Iterator[Any]:
-    """The leaves, one at a time."""
+    """The leaves of a structure, one at a time, in the order of ``flatten``."""
     for _, leaf in _paths(structure, expand_composites, ()):
         yield leaf
 
@@ -221,14 +221,14 @@ def yield_flattened_paths(nest: Any, expand_composites: bool = False) -> Iterato
 def flatten_with_tuple_paths(
     structure: Any, expand_composites: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
-    """(path, leaf) pairs."""
+    """The leaves of a structure with their paths: ``(("a", 0), leaf)`` pairs."""
     return list(_paths(structure, expand_composites, ()))
 
 
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """(path as text, leaf) pairs."""
+    """The leaves of a structure with their paths: ``("a/0", leaf)`` pairs."""
     return [
         (separator.join(map(str, path)), leaf)
         for path, leaf in _paths(structure, expand_composites, ())
@@ -445,6 +445,7 @@ def _yield_up_to(
 def yield_flattened_up_to(
     shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> Iterator[Any]:
+    """The parts of ``input_tree`` that stand where ``shallow_tree`` has its leaves, in order."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     for _, subtree in _yield_up_to(shallow_tree, input_tree, expand_composites, ()):
         yield subtree
@@ -469,6 +470,10 @@ def map_structure_up_to(
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
+    """``func(path, *parts)`` for each leaf of ``shallow_tree``, in its structure.
+
+    ``path`` is a tuple of keys and positions; the parts are what the inputs hold at that place.
+    """
     if not inputs:
         raise ValueError("Cannot map over no sequences")
     check_types, composites = _map_options(kwargs)

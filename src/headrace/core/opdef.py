@@ -17,10 +17,10 @@ Signature grammar: ``inputs -> outputs; attributes``.
   (a list of N tensors of one type), ``*Tlist`` (a list of tensors, one type each) and may be
   preceded by ``&`` (reference).
 * an attribute is ``name: kind`` or ``name: kind=default``; kind is bool, int, float, str, shape,
-  tensor, type, ``type(GROUP)`` or list(kind). Type attributes and N that inputs determine need not
-  be listed. GROUPs: any, number, real, float, inexact, int, index. What a group cannot say
-  (TensorFlow's exact types, types without a kernel, least values, allowed strings) is in
-  op_limits.txt.
+  tensor (a default is ``uint8[255, 0]``), type, ``type(GROUP)`` or list(kind). Type attributes
+  and N that inputs determine need not be listed. GROUPs: any, number, real, float, inexact, int,
+  index. What a group cannot say (TensorFlow's exact types, types without a kernel, least values,
+  allowed strings) is in op_limits.txt.
 
 A kernel is ``kernel(xp, *inputs, **attrs)``: it is given the keyword-only parameters that it names,
 from the attributes, and ``rt`` (the :class:`Runtime` of the session) or ``node`` (the
@@ -35,7 +35,8 @@ written variable; the executor stores and forwards. ``inplace``, if given, is a 
 the same parameters (without ``xp``) that overwrites the arrays of the written inputs and returns
 nothing; the NumPy executor takes it when nobody else can see those arrays. ``trusting`` is the
 kernel without its checks of shapes, taken where all static shapes are known and were checked when
-the operation was made.
+the operation was made. ``native(uses, …)``, beside ``inplace``, is a compiled version of it: it is
+told how often the variable was overwritten in this session, and answers whether it did the work.
 
 A gradient is ``grad(op, *output_grads)`` and returns one gradient (Tensor, IndexedSlices or None)
 per input.
@@ -49,6 +50,8 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from headrace.core import dtypes, op_limits
 from headrace.core.dtypes import DType
@@ -158,7 +161,7 @@ class Traits(NamedTuple):
     calls_user: bool = (
         False  # calls a Python function, which may wait for another operation of the run
     )
-    blocking: bool = False  # may wait for another run
+    blocking: bool = False  # may wait for another run, or for another operation of the same run
 
 
 class OpDef:
@@ -191,6 +194,7 @@ class OpDef:
         traits: Traits,
         inplace: Callable[..., None] | None,
         trusting: Callable[..., Any] | None,
+        native: Callable[..., bool] | None = None,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -200,6 +204,7 @@ class OpDef:
         self.traits = traits
         self.inplace = inplace
         self.trusting = trusting
+        self.native = native
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute not in _READ_LATER:
@@ -297,6 +302,7 @@ def define(
     grad: Any,
     inplace: Callable[..., None] | None = None,
     trusting: Callable[..., Any] | None = None,
+    native: Callable[..., bool] | None = None,
     **traits: Any,
 ) -> OpDef:
     """Declare an op.
@@ -315,7 +321,7 @@ def define(
         if flags.ufunc is None:
             raise TypeError(f"op {name}: no kernel")
         kernel = ufunc_kernel(flags.ufunc)
-    opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace, trusting)
+    opdef = OpDef(name, signature, shape, kernel, grad, flags, inplace, trusting, native)
     ALL_OPS[name] = opdef
     return opdef
 
@@ -441,6 +447,10 @@ def _parse_attr(text: str) -> Attr:
     value: Any
     if kind == "type":
         value = _DTYPE_NAMES[default.strip()]
+    elif kind == "tensor":  # uint8[255, 0]
+        dtype, _, values = default.partition("[")
+        value = np.array(ast.literal_eval(f"[{values}"), _DTYPE_NAMES[dtype].as_numpy_dtype)
+        value.flags.writeable = False
     else:
         value = ast.literal_eval(default.strip())
         if kind == "shape" and value is not None:

@@ -4,6 +4,9 @@ A graph without control flow runs in the order in which it was built, which is a
 With control flow each loop is one unit of its surrounding frame; units are sorted by their
 dependencies, and among those that are ready the ones under the branch that is open already come
 first, so that branches stay in one piece.
+
+Where a run has operations that wait for each other (an enqueue and a dequeue), what they depend on
+comes first, an enqueue before a dequeue, and what depends on them last.
 """
 
 from __future__ import annotations
@@ -19,6 +22,10 @@ from headrace.core.contexts import CondBase, Context, WhileBase, frame_of, guard
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["Loop", "Unit", "needed_ops", "order_units", "schedule"]
+
+
+#: More than the number of any operation.
+_LATER = sys.maxsize
 
 
 class Loop:
@@ -83,7 +90,11 @@ def _preds(guards: tuple[CondBase, ...], fed: Container[Tensor]) -> Iterable[Ope
 def schedule(needed: set[Operation]) -> list[Unit]:
     """The units of the outermost frame in running order; loops carry their own order inside."""
     ordered = sorted(needed, key=lambda op: op._id)
-    if all(op._context is None for op in ordered) and _is_topological(ordered):
+    if (
+        all(op._context is None for op in ordered)
+        and _is_topological(ordered)
+        and not _has_both_ends(ordered)
+    ):
         return list(ordered)
     frames: dict[Context | None, list[Operation]] = defaultdict(list)
     for op in ordered:
@@ -110,6 +121,14 @@ def _is_topological(ordered: list[Operation]) -> bool:
             if c._id > own:
                 return False
     return True
+
+
+def _has_both_ends(ordered: list[Operation]) -> bool:
+    """Whether some operation waits for something to arrive (a dequeue), another for a place to put
+    something (an enqueue).
+    """
+    ends = {bool(op._outputs) for op in ordered if op._opdef.traits.blocking}
+    return len(ends) == 2
 
 
 def _unit_in(op: Operation, frame: Context | None, loops: dict[Context, Loop]) -> Unit | None:
@@ -160,7 +179,32 @@ def order_units(
         waiting[unit] = len(sources)
         for s in sources:
             users[s].append(unit)
+    if _has_both_ends([u for u in units if isinstance(u, Operation)]):
+        _put_waiting_first(units, users, position)
     return _sorted_by_guard(units, users, waiting, position)
+
+
+def _put_waiting_first(
+    units: list[Unit], users: dict[Unit, list[Unit]], position: dict[Unit, int]
+) -> None:
+    """Move dequeues behind enqueues, and behind both what no blocking operation needs."""
+    sources: dict[Unit, list[Unit]] = defaultdict(list)
+    for source, found in users.items():
+        for user in found:
+            sources[user].append(source)
+    blocking = [u for u in units if isinstance(u, Operation) and u._opdef.traits.blocking]
+    needed: set[Unit] = set(blocking)
+    stack: list[Unit] = list(blocking)
+    while stack:
+        for source in sources[stack.pop()]:
+            if source not in needed:
+                needed.add(source)
+                stack.append(source)
+    for unit in units:
+        if unit not in needed:
+            position[unit] += 2 * _LATER
+        elif isinstance(unit, Operation) and unit._opdef.traits.blocking and unit._outputs:
+            position[unit] += _LATER
 
 
 def _sources(

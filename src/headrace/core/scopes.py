@@ -91,38 +91,67 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 
 
 def control_dependencies(control_inputs: Any) -> Any:
+    """Operations made inside the ``with`` block run after the given ones.
+
+        with tf.control_dependencies([update]):
+            loss = tf.identity(loss)        # computed after update
+
+    ``None`` drops the dependencies of enclosing blocks. What was made before the block is not
+    affected, nor are operations that are only used in it.
+    """
     return get_default_graph().control_dependencies(control_inputs)
 
 
 def device(device_name_or_function: Any) -> Any:
+    """Operations made inside the ``with`` block are placed on a device such as ``"/cpu:0"``.
+
+    The name is recorded and checked; everything runs on the CPU. A function of an operation may
+    give the name; ``None`` drops the devices of enclosing blocks.
+    """
     return get_default_graph().device(device_name_or_function)
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+    """Operations made inside the ``with`` block are placed where ``op`` is.
+
+    ``ignore_existing=True`` drops the constraints of enclosing blocks.
+    """
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
 def container(container_name: str) -> Any:
+    """State (variables, queues, tables) made inside the ``with`` block is kept under this container
+    name.
+    """
     return get_default_graph().container(container_name)
 
 
 def add_to_collection(name: Any, value: Any) -> None:
+    """Append a value to a collection of the default graph, such as ``tf.GraphKeys.LOSSES``."""
     get_default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
+    """Append a value to several collections of the default graph (each once)."""
     get_default_graph().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """A copy of a collection of the default graph, as a list.
+
+    ``scope`` is a regular expression that an item's name must match from its beginning; items
+    without a name are left out then.
+    """
     return get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
+    """The list of a collection itself, so that changing it changes the collection."""
     return get_default_graph().get_collection_ref(key)
 
 
 def get_all_collection_keys() -> list[Any]:
+    """The names of all collections of the default graph."""
     return get_default_graph().get_all_collection_keys()
 
 

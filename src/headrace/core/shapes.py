@@ -269,7 +269,10 @@ def as_dimension(value: Any) -> Dimension:
 
 
 def dimension_value(dimension: Any) -> int | None:
-    """``tf.compat.dimension_value``."""
+    """The number of a ``Dimension``; a number or None as it is.
+
+    Code that runs in v1 and v2 reads dimensions with it.
+    """
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
@@ -279,7 +282,13 @@ V2 = [False]
 
 
 class TensorShape:
-    """TF-1's shape object over a plain shape."""
+    """What is known of a tensor's shape: a list of dimensions, some None, or nothing at all.
+
+        TensorShape([None, 3]).as_list()     # [None, 3]
+        TensorShape(None).ndims              # None: not even the rank is known
+
+    Dimensions are ``Dimension`` objects in v1 (``.value`` is the number) and numbers in v2.
+    """
 
     __slots__ = ("_plain",)
 

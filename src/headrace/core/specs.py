@@ -153,7 +153,10 @@ class _Shaped(TypeSpec):
 
 
 class TensorSpec(_Shaped):
-    """Shape, type and, if wanted, name of a tensor."""
+    """Shape, type and, if wanted, the name of a tensor, as in an ``input_signature``.
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+    """
 
     value_type = Tensor
 
@@ -223,7 +226,7 @@ class TensorSpec(_Shaped):
 
 
 class SparseTensorSpec(_Shaped):
-    """Dense shape and type of a SparseTensor."""
+    """Dense shape and type of a SparseTensor, for signatures and datasets."""
 
     #: ``tf.SparseTensor``, set where it is defined (ops/sparse/sparse_tensor.py).
     value_type: ClassVar[Any] = None
@@ -256,7 +259,7 @@ class SparseTensorSpec(_Shaped):
 
 
 class IndexedSlicesSpec(_Shaped):
-    """Shape and types of IndexedSlices."""
+    """Shape and types of IndexedSlices, for signatures and branches."""
 
     value_type = IndexedSlices
 

@@ -65,7 +65,12 @@ class SupportsOperators:
 
 
 class Tensor(SupportsOperators):
-    """One output of an operation."""
+    """One output of an operation: a value that a run computes.
+
+    ``shape`` and ``dtype`` are what is known while the graph is built. Python's operators make new
+    operations; ``x[1:, 0]`` slices. ``x.eval(feed)`` is ``session.run(x, feed)`` with the default
+    session.
+    """
 
     __slots__ = (
         "__dict__",
@@ -262,11 +267,18 @@ class Reference:
 
 
 class Operation:
-    """A node of a graph."""
+    """A node of a graph: ``name``, ``type``, ``inputs``, ``outputs``, ``control_inputs``.
+
+    Operations are made by functions such as ``tf.matmul`` and looked up with
+    ``graph.get_operation_by_name``. Fetching one runs it and gives None.
+    """
 
     #: Inputs whose gradient nobody wants: known on tapes (eager/tape_record.py), not in graphs,
     #: where planning drops them.
     _skip: frozenset[int] = frozenset()
+    #: Of a Merge: what chooses its input, and whether the value for false comes second.
+    _cond_pred: Tensor | None = None
+    _merge_swapped: bool = False
 
     __slots__ = (
         "__dict__",

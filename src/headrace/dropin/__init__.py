@@ -16,6 +16,7 @@ from types import ModuleType
 
 from headrace.api import paths
 from headrace.api.v1 import context
+from headrace.dropin import removed_names
 from headrace.dropin.finder import ROOT, Finder
 
 __all__ = ["install", "is_installed", "uninstall"]
@@ -35,7 +36,9 @@ def install(api: str = "v1") -> None:
     """Make ``tensorflow`` mean Headrace. RuntimeError if TensorFlow itself has been imported
     already.
 
-    With ``api="v2"`` the names are TF 2's, and eager execution is turned on.
+    With ``api="v2"`` the names are TF 2's, and eager execution is turned on. Names that NumPy and
+    Python's library have lost since TensorFlow 1 are given back to the program
+    (:mod:`headrace.dropin.removed_names`).
     """
     global _finder
     if api not in _APIS:
@@ -51,6 +54,7 @@ def install(api: str = "v1") -> None:
     paths.use_api(api)
     if api == "v2":
         context.enable_v2_behavior()
+    removed_names.install()
     _finder = Finder()
     sys.meta_path.insert(0, _finder)
     if _TENSORBOARD_SWITCH not in sys.modules:
@@ -65,6 +69,7 @@ def uninstall() -> None:
     global _finder
     if _finder is None:
         return
+    removed_names.uninstall()
     sys.meta_path.remove(_finder)
     for name in [n for n in sys.modules if n == ROOT or n.startswith(ROOT + ".")]:
         del sys.modules[name]

@@ -35,7 +35,11 @@ def _snake(name: str) -> str:
 
 
 class Module:
-    """Base of models and layers."""
+    """A base for models: it finds the variables and modules in its attributes.
+
+    ``variables``, ``trainable_variables`` and ``submodules`` list them; ``with_name_scope`` names
+    what a method makes.
+    """
 
     #: Attributes that are not looked into.
     _TF_MODULE_IGNORED_PROPERTIES = frozenset(["_name", "_scope_name"])

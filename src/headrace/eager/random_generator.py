@@ -232,4 +232,5 @@ def get_global_generator() -> Generator:
 
 
 def set_global_generator(generator: Generator) -> None:
+    """Replace the generator that ``get_global_generator`` returns."""
     _global[0] = generator

@@ -25,12 +25,13 @@ from headrace.autodiff.aggregate import as_dense, total
 from headrace.autodiff.gradients import UnconnectedGradients, unconnected_mode
 from headrace.autodiff.registry import gradient_function
 from headrace.core import nest
+from headrace.core.contexts import named_pass
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.tensor import Tensor
 from headrace.eager import graph_tape as symbolic
-from headrace.eager.eager_context import EAGER, eager_mode
+from headrace.eager.eager_context import eager_mode
 from headrace.eager.eager_state_ops import VariableHandle
 from headrace.eager.eager_tensor import EagerTensor, wrap
 from headrace.eager.tape_record import ACTIVE, TAPES, Record
@@ -313,23 +314,12 @@ def backprop(
         if grad is not None:
             grads.setdefault(id(place), []).append(grad)
     keep = {id(w) for w in wanted if w is not None}
-    with _named_pass():
+    with named_pass(f"gradients_{next(_passes)}"):
         for r, skip in reversed(kept):
             out_grads = [_collected(grads, id(t), id(t) in keep) for t in r._outputs]
             if any(g is not None for g in out_grads):
                 _add_input_grads(grads, r, skip, out_grads)
         return [None if w is None else _collected(grads, id(w), True) for w in wanted]
-
-
-@contextmanager
-def _named_pass() -> Iterator[None]:
-    """Gradient functions that keep state of their own tell backward passes apart by a name."""
-    outer = EAGER.__dict__.get("gradients_scope", "")
-    EAGER.__dict__["gradients_scope"] = f"gradients_{next(_passes)}"
-    try:
-        yield
-    finally:
-        EAGER.__dict__["gradients_scope"] = outer
 
 
 def _collected(grads: dict[int, list[Any]], key: int, keep: bool) -> Any:

@@ -38,6 +38,7 @@ def make_executable(program: Program, options: Options) -> Executable:
     from headrace.executors.numpy_executor import make_numpy
     from headrace.lower.kept_values import split
     from headrace.lower.packing import pack
+    from headrace.program.verify import checked
     from headrace.rewrite.engine import rewrite
     from headrace.rewrite.rule_table import rules_for
     from headrace.runtime.allocator import keep_freed
@@ -45,9 +46,14 @@ def make_executable(program: Program, options: Options) -> Executable:
     keep_freed()
     if not options.rewrites:
         return make_numpy(make_plan(program, options.fusion), options)
-    main, part = split(pack(rewrite(program, rules_for(options.exact)), options.weights))
+    checked(program, "building it")
+    program = checked(rewrite(program, rules_for(options.exact)), "rewriting")
+    program = checked(pack(program, options.weights), "packing weights")
+    main, part = split(program)
+    checked(main, "taking out what is kept")
     if part is None:
         return make_numpy(make_plan(main, options.fusion), options)
+    checked(part, "taking out what is kept (the part that was taken)")
     kept = make_numpy(make_plan(part, options.fusion), options)
     n = len(part.fetches)
     return make_numpy(make_plan(main, options.fusion, n), options, kept)

@@ -8,12 +8,12 @@ from typing import Any
 
 from headrace.core.tensor import Operation
 from headrace.lower.codegen import Compiled, compile_plan
-from headrace.lower.executable import Executable, Options
+from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.fused_code import FUSED_FILENAME
 from headrace.lower.fusion import Fused
 from headrace.lower.kept_part import KeptPart
 from headrace.lower.plan import Plan
-from headrace.lower.settled import settled_runs, settled_training
+from headrace.lower.settled import SettledRuns, settled_runs, settled_training
 from headrace.program.nodes import Node
 
 __all__ = ["make_locator", "make_numpy"]
@@ -25,21 +25,26 @@ def make_numpy(plan: Plan, options: Options, part: Executable | None = None) -> 
     """``part`` computes what is kept between runs: the last ``plan.kept`` feeds."""
     kept = None if part is None else KeptPart(part)
     compiled = compile_plan(plan, kept)
-    details: dict[str, Any] = {
-        "source": compiled.source,
-        "reused buffers": compiled.n_reused,
-        "kept": part,
-    }
+    details = Details(compiled.source, compiled.n_reused, part)
+    details.codes.append((compiled.run.__code__, compiled.lines))
     locate = make_locator(compiled, plan, lambda op: op)
     if part is not None:
         locate = _first_of(part.locate, locate)
     run: Any = compiled.run
     if options.rewrites and options.fusion:
-        run = settled_runs(plan, run, kept) or run
-        training = settled_training(plan, run) if run is compiled.run else None
-        if training is not None:
+        bound = settled_runs(plan, run, kept)
+        training = settled_training(plan, run) if isinstance(bound, str) else None
+        if isinstance(bound, SettledRuns):
+            run = bound
+        elif isinstance(training, tuple):
             run, rest, last = training
+            details.codes.append((rest.run.__code__, rest.lines))
             locate = _first_of(locate, make_locator(rest, last, lambda op: op))
+        else:
+            writes = any(v.written for v in plan.program.variables)
+            details.unbound = training if writes else bound
+    else:
+        details.unbound = "rewriting or fusion is off"
     return Executable(run, plan, options, locate, details)
 
 

@@ -26,7 +26,7 @@ from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors.numpy_executor import make_locator
 from headrace.lower.codegen import Compiled, compile_plan
-from headrace.lower.executable import Executable, Options
+from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.packing import pack
 from headrace.lower.plan import Plan, make_plan
 from headrace.program.constants import RecordedConstants, exact_key
@@ -181,7 +181,7 @@ class _Template:
         run = self.compiled.make(*params)
         ops = structure.ops
         locate = make_locator(self.compiled, self.plan, lambda op: ops[op.number])  # type: ignore[attr-defined]
-        return Executable(run, self.plan, self.options, locate, {"template": True})
+        return Executable(run, self.plan, self.options, locate, Details(is_shared=True))
 
 
 class _Family:

@@ -7,7 +7,7 @@ shapes.
 
 Branches, random numbers, strings and Python functions are not compiled, nor are operations whose
 kernels jax cannot trace: such a program runs on the numpy executor as a whole, and
-``details["why"]`` says why.
+``details.why`` says why.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from headrace.core.opdef import KernelNode, bind_kernel
 from headrace.kernels.numpy import numpy_xp
-from headrace.lower.executable import Executable, Options
+from headrace.lower.executable import Details, Executable, Options
 from headrace.lower.plan import make_plan
 from headrace.program.nodes import Block, Node, Program, While, count_uses
 
@@ -41,7 +41,7 @@ def make_xla(program: Program, options: Options, otherwise: Callable[[], Executa
 
 def _other(otherwise: Callable[[], Executable], why: str) -> Executable:
     made = otherwise()
-    made.details.update(executor="numpy", why=why)
+    made.details.executor, made.details.why = "numpy", why
     return made
 
 
@@ -91,7 +91,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
         return tuple(None if t is None else _own(f, t) for f, t in zip(fetched, types))
 
     needed = set(count_uses(program))
-    details: dict[str, Any] = {"executor": "xla"}
+    details = Details(executor="xla")
     plan = make_plan(program, fusion=False)
     instead: list[Executable] = []  # the numpy executor's, once it was needed
     given_up = [False]
@@ -107,7 +107,7 @@ def _made(program: Program, options: Options, otherwise: Callable[[], Executable
         if not instead:
             instead.append(_other(otherwise, why))
         result = instead[0].run(state, values, *feeds)
-        details.update(executor="numpy", why=why)
+        details.executor, details.why = "numpy", why
         given_up[0] = True
         return result
 

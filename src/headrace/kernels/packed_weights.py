@@ -19,7 +19,7 @@ from headrace.kernels.numpy import activation_kernels as activations
 from headrace.kernels.numpy.gemm import FEW_ROWS, FEW_ROWS_FROM, LIBRARY_FROM, matmul, matmul_bias
 from headrace.kernels.numpy.openblas import hold_blas
 
-__all__ = ["INSIDE", "Held", "WeightsWay", "product"]
+__all__ = ["INSIDE", "Held", "WeightsWay", "product", "product_key"]
 
 #: Orders that one layer keeps (a convolution's depends on the images' sizes).
 MAX_KEPT = 4
@@ -56,7 +56,10 @@ class WeightsWay:
 
 
 class Held:
-    """Packed forms of one layer's weights, by what they were packed for.
+    """Packed forms of one layer's weights, by all that they depend on beside the weights' values.
+
+    A layer and its gradient share one: the key has to tell a matrix from its transpose, which may
+    have the same shape.
 
     Packing costs about as much as a product. Weights that are written again before they were used
     ``PAYS`` times (another program trains them in turn with this one) are packed later from then
@@ -89,6 +92,11 @@ class Held:
     @property
     def nbytes(self) -> int:
         return sum(int(getattr(f, "nbytes", 0)) for f in list(self.forms.values()))
+
+
+def product_key(y: Any, kind: str = "float32") -> Hashable:
+    """Of the packed form of a matrix as the right factor of a product."""
+    return kind, y.shape, y.strides
 
 
 def product(
@@ -126,7 +134,7 @@ def _packed_product(
         return None
     rows = x.shape[0]
     packed = held.get(
-        kind,
+        product_key(y, kind),
         lambda: found.pack(np.ascontiguousarray(y), rows, kind, bias=True),
         at_once=kind != "float32",  # a type that was asked for
     )

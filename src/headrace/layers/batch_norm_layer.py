@@ -459,7 +459,16 @@ def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tup
 
 
 class BatchNormalization(BatchNormalizationCore, Layer):
-    """``tf.layers.BatchNormalization``."""
+    """Batch normalization over the ``axis`` of channels (-1, the last, by default).
+
+    With ``training=True`` the batch's own mean and variance are used and the moving averages get
+    updates in ``tf.GraphKeys.UPDATE_OPS``: run them with the training step. Otherwise the moving
+    averages are used.
+
+        update = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+        with tf.control_dependencies(update):
+            train = optimizer.minimize(loss)
+    """
 
     def __init__(
         self,

@@ -150,7 +150,11 @@ class SeparableConv2DCore(_SeparableCore):
 
 
 class SeparableConv1D(SeparableConv1DCore, Layer):
-    """``tf.layers.SeparableConv1D``."""
+    """A depthwise convolution of each channel, then a mix of channels, over sequences.
+
+    The kernels are [width, channels, depth_multiplier] and [1, channels * depth_multiplier,
+    filters].
+    """
 
     def __init__(
         self,
@@ -258,7 +262,11 @@ def separable_conv1d(
 
 
 class SeparableConv2D(SeparableConv2DCore, Layer):
-    """``tf.layers.SeparableConv2D``."""
+    """A depthwise convolution of each channel, then a mix of channels, over pictures.
+
+    The kernels are [height, width, channels, depth_multiplier] and [1, 1, channels *
+    depth_multiplier, filters].
+    """
 
     def __init__(
         self,

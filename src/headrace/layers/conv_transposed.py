@@ -158,7 +158,11 @@ class Conv3DTransposeCore(_TransposedCore):
 
 
 class Conv2DTranspose(Conv2DTransposeCore, Layer):
-    """``tf.layers.Conv2DTranspose``."""
+    """A transposed convolution: pictures become larger by ``strides``.
+
+    With padding "valid" a size n becomes (n - 1) * stride + kernel (or n * stride if the kernel is
+    smaller), with "same" n * stride. The kernel is [height, width, filters, channels].
+    """
 
     def __init__(
         self,
@@ -246,7 +250,10 @@ def conv2d_transpose(
 
 
 class Conv3DTranspose(Conv3DTransposeCore, Layer):
-    """``tf.layers.Conv3DTranspose``."""
+    """A transposed convolution over volumes; see ``Conv2DTranspose``.
+
+    The kernel is [depth, height, width, filters, channels].
+    """
 
     def __init__(
         self,
@@ -309,7 +316,11 @@ def conv3d_transpose(
     name: Any = None,
     reuse: Any = None,
 ) -> Tensor:
-    """A transposed convolution over volumes."""
+    """A transposed convolution over volumes [batch, depth, height, width, channels].
+
+    The functional form of ``Conv3DTranspose``; a second call with ``reuse=True`` shares its
+    variables.
+    """
     layer = Conv3DTranspose(
         filters=filters,
         kernel_size=kernel_size,

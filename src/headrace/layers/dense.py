@@ -132,7 +132,12 @@ class DenseCore(CoreLayer):
 
 
 class Dense(DenseCore, Layer):
-    """``tf.layers.Dense``."""
+    """A fully connected layer: ``activation(inputs @ kernel + bias)`` over the last dimension.
+
+    ``units`` is the size of the result's last dimension. The kernel is [inputs, units] under the
+    name ``kernel``; without an initializer it is Glorot uniform, the bias is zeros. A rank above 2
+    is allowed: leading dimensions stay.
+    """
 
     def __init__(
         self,

@@ -113,9 +113,9 @@ class FlattenCore(CoreLayer):
 
 
 class Flatten(FlattenCore, Layer):
-    """``tf.layers.Flatten``."""
+    """All dimensions but the batch become one: [batch, ...] to [batch, product]."""
 
 
 def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Tensor:
-    """(batch, …) to (batch, product of the rest)."""
+    """All dimensions but the batch become one: [batch, 7, 7, 64] to [batch, 3136]."""
     return Flatten(name=name, data_format=data_format).apply(inputs)  # type: ignore[no-any-return]

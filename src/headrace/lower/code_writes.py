@@ -80,7 +80,7 @@ def _writer(code: CodeLines, node: Node) -> Writer:
     knode = KernelNode(node.op.name, node.op.type, node.attrs, node.op)
     known = all(shapes.known(code.program.values[v].shape) is not None for v in node.inputs)
     kernel = bind_kernel(opdef, knode, numpy_xp, trusting=known)
-    inplace = opdef.inplace
+    inplace, native = opdef.inplace, opdef.native
     if inplace is not None:
         wanted = [
             p.name
@@ -88,7 +88,9 @@ def _writer(code: CodeLines, node: Node) -> Writer:
             if p.kind is p.KEYWORD_ONLY
         ]
         if wanted:
-            inplace = functools.partial(inplace, **{p: node.attrs[p] for p in wanted})
+            attrs = {p: node.attrs[p] for p in wanted}
+            inplace = functools.partial(inplace, **attrs)
+            native = functools.partial(native, **attrs) if native is not None else None
     others = [v for i, v in enumerate(node.inputs) if i not in opdef.traits.writes]
     own = all(code.lives.reusable(v, code.position) for v in others)
     return Writer(
@@ -100,6 +102,7 @@ def _writer(code: CodeLines, node: Node) -> Writer:
         opdef.traits.uninit_ok,
         copies=not own and opdef.name in ("Assign", "AssignVariableOp"),
         wants_rt="rt" in opdef.kernel_params,
+        native=native,
     )
 
 

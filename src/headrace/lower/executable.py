@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,9 +15,14 @@ from headrace.core import trace
 from headrace.core.shapes import show
 
 if TYPE_CHECKING:
+    from headrace.lower.fusion import Fused
     from headrace.lower.plan import Plan
+    from headrace.lower.update_groups import Grouped
+    from headrace.program.nodes import Node
 
-__all__ = ["Executable", "Options", "located_error", "op_error", "options_for"]
+    Step = Node | Fused | Grouped
+
+__all__ = ["Details", "Executable", "Options", "located_error", "op_error", "options_for"]
 
 
 #: Types that weights may be kept in.
@@ -56,6 +63,34 @@ def options_for(
     return Options(executor, rewrites, fusion, exact, weights)
 
 
+@dataclass
+class Details:
+    """What is known of an executable beside how to run it."""
+
+    source: str = ""  # the generated code
+    reused_buffers: int = 0
+    kept: Executable | None = None  # computes what is kept between runs
+    executor: str = "numpy"
+    why: str | None = None  # why it is another executor than the one that was asked for
+    is_shared: bool = False  # code of an equal structure, with other constants
+    unbound: str | None = None  # why runs are not bound to the shapes of their feeds
+    #: Generated code, and the step that each of its lines belongs to.
+    codes: list[tuple[CodeType, Mapping[int, Step]]] = field(default_factory=list)
+
+
+class Run(Protocol):
+    """``run(state, values, *feeds)``: the fetched values."""
+
+    def __call__(self, state: Any, values: Any, /, *feeds: Any) -> tuple[Any, ...]: ...
+
+
+@runtime_checkable
+class SessionRun(Protocol):
+    """A run that can be made for one session, without the look-ups that depend on it."""
+
+    def within(self, state: Any) -> Run: ...
+
+
 class Executable:
     """A plan bound to an executor: ``run(state, values, *feeds)`` returns a tuple of fetched
     values.
@@ -71,18 +106,17 @@ class Executable:
         plan: Plan,
         options: Options,
         locate: Callable[[BaseException], tuple[Any, list[Any]] | None],
-        details: dict[str, Any] | None = None,
+        details: Details | None = None,
     ) -> None:
         self.run = run
         self.plan = plan
         self.options = options
         self.locate = locate
-        self.details = details or {}
+        self.details = details or Details(executor=options.executor)
 
     def run_in(self, state: Any) -> Callable[..., tuple[Any, ...]]:
         """``run`` for one session's state."""
-        within = getattr(self.run, "within", None)
-        return self.run if within is None else within(state)
+        return self.run.within(state) if isinstance(self.run, SessionRun) else self.run
 
 
 def located_error(executable: Executable, error: BaseException) -> BaseException:

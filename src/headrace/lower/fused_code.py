@@ -18,6 +18,7 @@ from headrace.kernels.accel import library
 from headrace.kernels.numpy import blocks, numpy_xp
 from headrace.lower.emit import INTO
 from headrace.lower.fusion import HEAVY, LARGE_ALONE, Fused
+from headrace.lower.native_groups import NativeStep
 from headrace.program.nodes import Program
 from headrace.runtime import buffers
 
@@ -102,7 +103,25 @@ def _stretches(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 def settled(step: Fused, program: Program, inputs: Sequence[Any], out: Any) -> Callable[..., None]:
-    """``f(*inputs, out)`` for arrays of these shapes, ``out`` being of the result's."""
+    """``f(*inputs, out)`` for arrays of these shapes, ``out`` being of the result's.
+
+    Native once the step has proved hot in this binding.
+    """
+    plain = _settled_numpy(step, program, inputs, out)
+    native = NativeStep(step, program, None, plain)
+    counts: dict[int, Any] = {}
+
+    def run(*arrays: Any) -> None:
+        if native.is_hot(counts, arrays) and native.run(arrays[:-1], None, arrays[-1]) is not None:
+            return
+        plain(*arrays)
+
+    return run
+
+
+def _settled_numpy(
+    step: Fused, program: Program, inputs: Sequence[Any], out: Any
+) -> Callable[..., None]:
     _, into = compiled(step, program, None)
     large, options = _large(step)
     same = [getattr(x, "shape", ()) for x in inputs if getattr(x, "ndim", 0) == out.ndim]

@@ -29,6 +29,7 @@ class State:
     __slots__ = (
         "__weakref__",
         "groups",
+        "hot",
         "kept",
         "lock",
         "overwrites",
@@ -46,6 +47,8 @@ class State:
         self.settled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.groups: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        # by step: the work of its runs so far, then whether it is native (native_groups.py)
+        self.hot: dict[int, Any] = {}
         self.lock = threading.RLock()
 
     def need(self, key: str, op: Any) -> Any:
@@ -139,6 +142,7 @@ class Writer:
         "kernel",
         "keys",
         "leading",
+        "native",
         "positions",
         "single",
         "uninit_ok",
@@ -156,7 +160,9 @@ class Writer:
         uninit_ok: bool,
         copies: bool,
         wants_rt: bool,
+        native: Callable[..., bool] | None = None,
     ) -> None:
+        self.native = native
         self.variables = tuple(variables)
         self.keys = tuple(keys)
         self.positions = tuple(positions)
@@ -232,10 +238,12 @@ class Writer:
             array = None
             inputs = [*taken, *args] if self.leading else self._placed(taken, args)
             if alone:
+                uses = 0
                 for key in self.keys:
-                    state.versions[key] = state.versions.get(key, 0) + 1
+                    uses = state.versions[key] = state.versions.get(key, 0) + 1
                 state.overwrites += 1
-                self.inplace(*inputs)  # type: ignore[misc]
+                if self.native is None or not self.native(uses, *inputs):
+                    self.inplace(*inputs)  # type: ignore[misc]
                 result = tuple(taken)
             else:
                 result = self._compute(inputs, rt)

@@ -31,7 +31,8 @@ from headrace.lower.codegen import Compiled, compile_plan
 from headrace.lower.kept_part import KeptPart, is_within_bounds
 from headrace.lower.plan import Plan, make_plan
 from headrace.lower.session_state import State
-from headrace.lower.settling import Binding, Unsettled, may_settle, settle
+from headrace.lower.settling import Binding, Unsettled, settle, why_unbound
+from headrace.program.verify import checked
 from headrace.runtime.thread_pool import thread_count
 
 __all__ = ["SettledRuns", "settled_runs", "settled_training"]
@@ -48,9 +49,28 @@ MOST_BYTES = 512 << 20
 MOST_STATEMENTS = 2000
 
 Run = Callable[..., tuple[Any, ...]]
-_general: Any = object()
-_doubtful: Any = object()  # perhaps it is the feeds that are wrong: the general way will tell
 _NONE = id(None)
+
+
+class _General:
+    """A signature that takes the general way, and why."""
+
+    __slots__ = ("reason",)
+
+    #: No kernel library is this one.
+    library: Any = object()
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class _Doubtful(_General):
+    """Binding failed; perhaps it is the feeds that are wrong: the general way will tell."""
+
+    __slots__ = ()
+
+
+_unwanted = _General("it has not come often enough")
 
 
 class _Here(local):
@@ -74,6 +94,7 @@ class _Settled:
     __slots__ = (
         "binding",
         "dead",
+        "failure",
         "failures",
         "ids",
         "kept",
@@ -100,6 +121,7 @@ class _Settled:
         ]  # set when one of the arrays is gone, whose number may then be another's
         self.watched: list[Any] = []
         self.failures = 0
+        self.failure = ""  # what the last one said
 
     def held(self, state: State, values: dict[str, Any]) -> list[Any]:
         """The variables' arrays, with everything up to date.
@@ -188,6 +210,19 @@ class SettledRuns:
         table: dict[Any, Any] = state.settled.get(self, {})
         return [([*s[2:]], f.binding.notes) for s, f in [*table.items()] if type(f) is _Settled]
 
+    def refused(self, state: State) -> list[tuple[list[tuple[int, ...]], str]]:
+        """What a session has not settled, or had to leave again: shapes of feeds, and why."""
+        table: dict[Any, Any] = state.settled.get(self, {})
+        found = [([*s[2:]], f.reason) for s, f in [*table.items()] if isinstance(f, _General)]
+        left = [(s, f) for s, f in [*table.items()] if type(f) is _Settled and f.failures]
+        return found + [([*s[2:]], f"a run took the general way: {f.failure}") for s, f in left]
+
+    def codes(self, state: State) -> list[tuple[Any, dict[int, Any]]]:
+        """The code of each binding, and the step that each line belongs to."""
+        table: dict[Any, Any] = state.settled.get(self, {})
+        bound = [f.binding for f in [*table.values()] if type(f) is _Settled]
+        return [(b.run.__code__, b.lines) for b in bound]
+
     def within(self, state: State) -> Run:
         """The same for one session, without the look-up of what it has settled."""
         table: dict[Any, Any] = state.settled.setdefault(self, {})
@@ -198,26 +233,25 @@ class SettledRuns:
             found = table.get(signature)
             if found is None:
                 found = first(table, state, values, signature, feeds)
-            if found is _doubtful:
+            if found.library is not library():
                 made = general(state, values, *feeds)
-                _put(table, signature, _general)
+                if type(found) is _Doubtful:  # the feeds were right
+                    _put(table, signature, _General(found.reason))
                 return made
-            if found is _general or found.library is not library():
-                return general(state, values, *feeds)
             try:
                 made = found.run(found.held(state, values), *feeds)
-            except Exception:  # if something is wrong with the feeds, the general way says what
+            except Exception as error:  # if the feeds are wrong, the general way says how
                 made = general(state, values, *feeds)
-                found.failures += 1
+                found.failures, found.failure = found.failures + 1, _said(error)
                 if found.failures >= OFTEN:
-                    _put(table, signature, _general)
+                    _put(table, signature, _General(f"runs failed: {found.failure}"))
                 return made
             return made if rest is None else rest(state, values, *feeds, *made)
 
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:
             found = table.get((_here.ident, thread_count(), feed.shape))
-            if found is None or found is _general or found.library is not library():
+            if found is None or found.library is not library():
                 return run(state, values, feed)
             held = [*map(values.get, found.keys)]
             same = [*map(id, held)] == found.ids and state.overwrites == found.overwrites
@@ -243,7 +277,7 @@ class SettledRuns:
         """The binding for a signature that has none yet, if it is to have one."""
         kernels = library()
         if kernels is None or not self._wanted(signature, len(table)):
-            return _general
+            return _unwanted
         tell_threads()  # primitives are made for a number of threads
         hold_blas()  # the library's threads are started with this setting
         try:
@@ -252,13 +286,13 @@ class SettledRuns:
             made: Any = _Settled(binding, self.kept, kernels)
             if not is_within_bounds(state):
                 state.kept.clear()
-                made = _general
+                made = _General("packed weights would take too much memory")
             elif _bytes(state) + binding.notes["bytes"] > MOST_BYTES:
-                made = _general
-        except Unsettled:
-            made = _general
-        except Exception:
-            return _doubtful
+                made = _General("the session's bindings would take too much memory")
+        except Unsettled as reason:
+            made = _General(str(reason))
+        except Exception as error:
+            return _Doubtful(f"binding failed: {_said(error)}")
         self.evicted += _put(table, signature, made)
         return made
 
@@ -291,24 +325,34 @@ def _put(table: dict[Any, Any], signature: Any, made: Any) -> int:
     return len(old)
 
 
-def settled_runs(plan: Plan, general: Run, kept: KeptPart | None) -> SettledRuns | None:
-    """None for plans that gain nothing or cannot be bound."""
-    return SettledRuns(plan, general, kept) if may_settle(plan) else None
+def _said(error: Exception) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
-def settled_training(plan: Plan, general: Run) -> tuple[SettledRuns, Compiled, Plan] | None:
-    """For a plan that writes variables.
+def settled_runs(plan: Plan, general: Run, kept: KeptPart | None) -> SettledRuns | str:
+    """For plans that gain nothing or cannot be bound: why."""
+    return why_unbound(plan) or SettledRuns(plan, general, kept)
+
+
+def settled_training(plan: Plan, general: Run) -> tuple[SettledRuns, Compiled, Plan] | str:
+    """For a plan that writes variables, or why not.
 
     With the code and the plan of what comes after the part that is bound.
     """
-    if plan.kept or len(plan.program.body) > MOST_STATEMENTS:
-        return None
+    if plan.kept:
+        return "other results depend on variables alone and are kept"
+    if len(plan.program.body) > MOST_STATEMENTS:
+        return f"it has more than {MOST_STATEMENTS} operations"
     parts = split(plan.program)
     if parts is None:
-        return None
+        return "nothing comes before its writes, or it has branches or loops"
+    checked(parts[0], "splitting before the writes (what comes before)")
+    checked(parts[1], "splitting before the writes (what comes after)")
     first = make_plan(parts[0])
-    if not may_settle(first, training=True):
-        return None
+    why_not = why_unbound(first, training=True)
+    if why_not is not None:
+        return why_not
     last = make_plan(parts[1])
     rest = compile_plan(last)
     return SettledRuns(first, general, None, rest.run), rest, last

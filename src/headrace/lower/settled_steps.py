@@ -166,7 +166,7 @@ class _Weights:
         held = holder(s.array(node.inputs[2]))
         pack, rows = s.kernels.pack, self.rows
         make = lambda: pack(np.ascontiguousarray(turned), rows, bias=True)
-        return held.get("float32", make, at_once=True)
+        return held.get(packed.product_key(turned), make, at_once=True)
 
     def aim(self, call: Any) -> None:
         now = self._packed()
@@ -573,7 +573,9 @@ def _aim_lstm(
     n, rows, wide = sizes
     kernel, bias, held = (s.array(i) for i in node.inputs[-3:])
     pack = s.kernels.pack_lstm
-    packed_form = holder(held).get((n, rows), lambda: pack(kernel, wide, order, n, rows))
+    packed_form = holder(held).get(
+        (wide, order, n, rows), lambda: pack(kernel, wide, order, n, rows)
+    )
     if packed_form is None or bias.size != kernel.shape[1]:
         raise Unsettled("an LSTM layer that cannot be packed")
     biases = bias.reshape(4, -1)[list(order)]

@@ -44,8 +44,8 @@ __all__ = [
     "Binding",
     "Settling",
     "Unsettled",
-    "may_settle",
     "settle",
+    "why_unbound",
 ]
 
 KNOWN, STEADY, FIXED, MOVING = "known", "steady", "fixed", "moving"
@@ -120,19 +120,28 @@ class Unsettled(Exception):
     """This plan, with these shapes, is left to the general way."""
 
 
-def may_settle(plan: Plan, training: bool = False) -> bool:
-    """Pure steps one after the other, with something among them that is the kernel library's."""
+def why_unbound(plan: Plan, training: bool = False) -> str | None:
+    """Why a plan cannot be bound to shapes, or gains nothing by it; None if it can.
+
+    It takes pure steps one after the other, with something among them that is the kernel library's.
+    """
     found = False
     for step in plan.block:
         if isinstance(step, Fused):
             continue
-        if not isinstance(step, Node) or not _is_plain(step, plan):
-            return False
+        if not isinstance(step, Node):
+            return "it has branches, loops or grouped writes"
+        why_not = _why_not_plain(step, plan)
+        if why_not is not None:
+            return f"{step.op.name} ({step.opdef.name}) {why_not}"
         if training and not _is_dense(step):
-            return False
+            return f"{step.op.name} ({step.opdef.name}) is not of a dense layer: nothing is gained"
         found = found or step.opdef.name in _WORTH or _is_product(step, plan.program)
-    program = plan.program
-    return found and not program.effects and None not in program.fetches
+    if not found:
+        return "no product, convolution or layer in it is large enough for the kernel library"
+    if plan.program.effects or None in plan.program.fetches:
+        return "it has effects beside its results"
+    return None
 
 
 def _is_dense(node: Node) -> bool:
@@ -151,17 +160,23 @@ def _is_product(node: Node, program: Program) -> bool:
     return size is not None and size >= PRODUCT
 
 
-def _is_plain(node: Node, plan: Plan) -> bool:
+def _why_not_plain(node: Node, plan: Plan) -> str | None:
     traits = node.opdef.traits
-    if node.writes or traits.random or traits.host_only:
-        return False
+    if node.writes:
+        return "writes a variable"
+    if traits.random:
+        return "draws random numbers"
+    if traits.host_only:
+        return "has no way to write where it is told"
     if traits.data_dependent_shape and node.opdef.name not in _OF_KNOWN:
-        return False
+        return "has a result whose shape depends on values"
     if traits.stateful and node.opdef.name != "ReadVariableOp":
-        return False
+        return "has a state"
     if "rt" in node.opdef.kernel_params or node.opdef.name in ("Merge", "RefMerge"):
-        return False
-    return all(plan.program.values[o].dtype is not dtypes.string for o in node.outputs)
+        return "needs the session"
+    if any(plan.program.values[o].dtype is dtypes.string for o in node.outputs):
+        return "makes strings"
+    return None
 
 
 class Binding(NamedTuple):
@@ -175,6 +190,7 @@ class Binding(NamedTuple):
     keys: tuple[str, ...]
     n_steady: int  # so many of them, the first ones, are not written by the program
     notes: dict[str, int]  # how many lines are primitives, and how many others there are
+    lines: dict[int, Node | Fused]  # line number -> step
 
     def current(self, state: State) -> list[Any]:
         return [state.need(v.key, v.op) for v in self.variables]
@@ -201,6 +217,10 @@ def settle(
         # they refer to it: its memory would stay until the collector of cycles comes
         settling.renewals.clear()
         raise
+
+
+def _outermost(step: Node | Fused) -> Node:
+    return step.nodes[-1] if isinstance(step, Fused) else step
 
 
 def used_variables(plan: Plan, kept: KeptPart | None) -> tuple[VariableInfo, ...]:
@@ -478,9 +498,16 @@ class Settling:
     def bind(self) -> Binding:
         from headrace.lower.settled_steps import bind_step
 
+        steps: dict[int, Node | Fused] = {}
         for step in self.plan.block:
             assert isinstance(step, (Node, Fused))
-            self._step(step, bind_step)
+            first = len(self.lines)
+            try:
+                self._step(step, bind_step)
+            except Unsettled as reason:
+                raise Unsettled(f"{_outermost(step).op.name}: {reason}") from None
+            # (two lines of definitions come before the first)
+            steps.update({n + 3: step for n in range(first, len(self.lines))})
             self.release()
             self.position += 1
         if not self.calls:
@@ -506,7 +533,7 @@ class Settling:
             "bytes": self.nbytes + scratch.nbytes,
         }
         keys = tuple(v.key for v in self.variables)
-        return Binding(run, renew, self.variables, keys, self.n_steady, notes)
+        return Binding(run, renew, self.variables, keys, self.n_steady, notes, steps)
 
     def _step(self, step: Node | Fused, bind_step: Callable[[Settling, Any], bool]) -> None:
         kinds = {self.kind(i) for i in step.inputs}

@@ -1,10 +1,12 @@
-"""Python functions of one run that may wait for each other: ``tf.py_func``.
+"""Operations of one run that may wait for each other: ``tf.py_func``, enqueues and dequeues.
 
 TensorFlow runs operations that do not depend on each other at the same time, so two functions may
 wait for each other (a producer and a consumer, a barrier). Here a function that another one follows
 without depending on it is started on a thread. The run waits ``GRACE`` seconds for it, so that
 functions which do not wait run one after the other, in their order; then it goes on, and waits
-again where the results are used. Plans with fewer than two such functions are not affected.
+again where the results are used, and before what has a control dependency on it. An enqueue or
+dequeue that the other kind follows is treated alike. Plans with fewer than two such operations are
+not affected.
 """
 
 from __future__ import annotations
@@ -25,23 +27,38 @@ from headrace.lower.fusion import Fused, PlanBlock, PlanStatement
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node
 
-__all__ = ["emit_joins", "emit_start", "independent", "start"]
+__all__ = ["emit_joins", "emit_start", "independent", "start", "start_queue_operation"]
 
 #: Seconds that a function is waited for before the next one is started.
 GRACE = 0.05
+#: The same for an enqueue or dequeue: it is done at once, or it waits for another operation.
+QUEUE_GRACE = 0.002
 
 
 def independent(block: PlanBlock) -> frozenset[Operation]:
-    """The operations of a block that call the user and that a later such operation does not depend
-    on.
+    """The operations of a block that may have to wait for a later one, and do not precede it by a
+    dependency: calls of the user's functions, and an enqueue before a dequeue or the reverse.
     """
-    found = [s.op for s in block if isinstance(s, Node) and s.opdef.traits.calls_user]
+    found = [s for s in block if isinstance(s, Node) and _may_wait(s)]
     if len(found) < 2:
         return frozenset()
-    behind = _dependencies(found)
+    behind = _dependencies([s.op for s in found])
     return frozenset(
-        a for n, a in enumerate(found) if any(not behind[b] >> n & 1 for b in found[n + 1 :])
+        a.op
+        for n, a in enumerate(found)
+        if any(not behind[b.op] >> n & 1 and _may_wait_for(a, b) for b in found[n + 1 :])
     )
+
+
+def _may_wait(node: Node) -> bool:
+    traits = node.opdef.traits
+    return traits.calls_user or traits.blocking
+
+
+def _may_wait_for(a: Node, b: Node) -> bool:
+    if a.opdef.traits.calls_user or b.opdef.traits.calls_user:
+        return a.opdef.traits.calls_user and b.opdef.traits.calls_user
+    return bool(a.outputs) != bool(b.outputs)  # one gives, one takes
 
 
 def _dependencies(ops: list[Operation]) -> dict[Operation, int]:
@@ -79,7 +96,8 @@ def emit_start(code: CodeLines, node: Node, args: list[str]) -> None:
     kernel, _, given = call_kernel(code, node, args).partition("(")
     name = f"j{len(code.joining)}"
     code.joining[name] = node
-    code.emit(f"{name} = {code.param('start', start)}({kernel}, {given}", node)
+    starter = start if node.opdef.traits.calls_user else start_queue_operation
+    code.emit(f"{name} = {code.param(starter.__name__, starter)}({kernel}, {given}", node)
 
 
 def emit_joins(code: CodeLines, statement: PlanStatement | None) -> None:
@@ -87,14 +105,40 @@ def emit_joins(code: CodeLines, statement: PlanStatement | None) -> None:
 
     At the end and before blocks, for all.
     """
+    if not code.joining:
+        return
     inputs = statement.inputs if isinstance(statement, (Node, Fused, Grouped)) else None
     for name, node in list(code.joining.items()):
-        if node is None or (inputs is not None and not set(inputs) & set(node.outputs)):
+        if node is None or (inputs is not None and not _needs(statement, inputs, node)):
             continue
         code.joining[name] = None
         names = [code.new(o) for o in node.outputs]
         left = f"{', '.join(names)} = " if names else ""
         code.emit(f"{left}{name}.result()", node)
+
+
+def _needs(statement: Any, inputs: tuple[int, ...], started: Node) -> bool:
+    """Whether a statement takes a started operation's result, or comes after it by a control
+    dependency.
+    """
+    if set(inputs) & set(started.outputs):
+        return True
+    nodes = (statement,) if isinstance(statement, Node) else statement.nodes
+    return any(_is_controlled_by(n.op, started.op) for n in nodes)
+
+
+def _is_controlled_by(op: Operation, source: Operation) -> bool:
+    """Whether a chain of dependencies leads from ``source`` to ``op``."""
+    seen, stack = {op}, [op]
+    while stack:
+        op = stack.pop()
+        for s in (*(t._op for t in op._inputs), *op._control_inputs):
+            if s is source:
+                return True
+            if s._id > source._id and s not in seen:
+                seen.add(s)
+                stack.append(s)
+    return False
 
 
 class _Started:
@@ -137,6 +181,17 @@ _idle: list[SimpleQueue[_Started]] = []
 
 def start(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Started:
     """Call a function on a thread; returns when it is done, or after ``GRACE`` seconds."""
+    return _start(GRACE, function, args, kwargs)
+
+
+def start_queue_operation(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Started:
+    """:func:`start` with ``QUEUE_GRACE``."""
+    return _start(QUEUE_GRACE, function, args, kwargs)
+
+
+def _start(
+    grace: float, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> _Started:
     own = [np.array(a) if type(a) is np.ndarray else a for a in args]  # the run goes on to use them
     context = contextvars.copy_context()  # NumPy's error state is in it
     made = _Started(partial(context.run, partial(function, *own, **kwargs)))
@@ -146,5 +201,5 @@ def start(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Starte
         jobs = SimpleQueue()
         threading.Thread(target=_serve, args=(jobs,), daemon=True, name="py_func").start()
     jobs.put(made)
-    made.done.wait(GRACE)
+    made.done.wait(grace)
     return made

@@ -21,12 +21,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from headrace.core.contexts import Context
+from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.control.control_contexts import CondContext, WhileContext
 from headrace.ops.control.control_flow import _note_gradient_context
 from headrace.ops.control.while_loops import _LoopVariable
 
-__all__ = ["find_structure"]
+__all__ = ["find_structure", "place_flat_operations"]
 
 _SWITCH = frozenset(["Switch", "RefSwitch"])
 _MERGE = frozenset(["Merge", "RefMerge"])
@@ -74,6 +75,27 @@ def find_structure(ops: Sequence[Operation], outer: Context | None = None) -> No
     Those at the top keep ``outer``.
     """
     _Finder(ops, outer).run()
+
+
+def place_flat_operations(graph: Graph) -> None:
+    """Contexts for what lies between Switch and Merge operations that a program made itself.
+
+    Operations may be added later, so that everything is placed anew each time.
+    """
+    for op in graph._flat_placed:
+        op._context = None
+        op.__dict__.pop("_cond_context", None)
+        op._cond_pred, op._merge_swapped = None, False
+    flat = dict.fromkeys(graph._flat_flow)
+    inside: dict[Operation, None] = {}
+    for op in graph._ops:
+        if op in flat or (
+            op._context is None
+            and any(t._op in inside and t._op.type not in _MERGE for t in op._inputs)
+        ):
+            inside[op] = None
+    graph._flat_placed = inside
+    find_structure(list(inside))
 
 
 class _Finder:
@@ -219,9 +241,9 @@ class _Finder:
             found = self._chosen_by(places[0], places[1])
             if found is not None:
                 place, pred, is_swapped = found
-                op.__dict__["_cond_pred"] = pred
+                op._cond_pred = pred
                 if is_swapped:
-                    op.__dict__["_merge_swapped"] = True
+                    op._merge_swapped = True
                 controls = [self.places.get(c, _TOP) for c in op._control_inputs]
                 return self._joined([place, *controls], op) if controls else place
         raise ValueError(

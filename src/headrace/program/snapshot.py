@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.core import dtypes, op_limits
 from headrace.core.contexts import CondBase, guards_of
-from headrace.core.opdef import OpDef
+from headrace.core.opdef import OpDef, lookup
 from headrace.core.schedule import Loop, Unit, guard_of, needed_ops, schedule
 from headrace.core.shapes import Shape
 from headrace.core.tensor import Operation, Tensor
@@ -158,6 +158,8 @@ class _Builder:
         self.before_loop = 0  # writes that the loops around come after
         self.fetched = {f for f in fetches if isinstance(f, Tensor)}
         self.preds: set[Tensor] = set()  # what decides over branches
+        #: The frame of what comes from an Enter that belongs to no loop.
+        self.loose_frames: dict[Operation, str] = {}
 
     # the whole ----------------------------------------------------------------------------------
     def build(self) -> Program:
@@ -371,6 +373,8 @@ class _Builder:
         if self.write_bits:
             self._note_mask(op)
         kind = op.type
+        if self.loose_frames or (kind in ("Enter", "RefEnter") and op._context is None):
+            self._check_frames(op)
         if kind == "Const":
             out = op._outputs[0]
             if out not in self.value_of:
@@ -384,6 +388,30 @@ class _Builder:
             self._merge(op, target)
         else:
             self._node(op, target)
+
+    def _check_frames(self, op: Operation) -> None:
+        """An operation takes its inputs from one frame.
+
+        An Enter outside of every loop opens one, too.
+        """
+        found = {
+            frame: t._op.name
+            for t in op._inputs
+            if (frame := self.loose_frames.get(t._op)) is not None
+        }
+        if len(found) > 1:
+            (a, of_a), (b, of_b) = list(found.items())[:2]
+            raise InvalidArgumentError(
+                None,
+                op,
+                f"{{{{node {op.name}}}}} has inputs from different frames. The input "
+                f"{{{{node {of_a}}}}} is in frame '{a}'. The input {{{{node {of_b}}}}} is in frame "
+                f"'{b}'.",
+            )
+        if op.type in ("Enter", "RefEnter") and op._context is None:
+            self.loose_frames[op] = op._attrs["frame_name"]
+        elif found and op.type not in ("Exit", "RefExit"):
+            self.loose_frames[op] = next(iter(found))
 
     def _forward(self, op: Operation, target: list[Statement]) -> None:
         """Operations that only pass a value on."""
@@ -404,21 +432,38 @@ class _Builder:
             self.value_of.setdefault(out, value)
 
     def _merge(self, op: Operation, target: list[Statement]) -> None:
+        pred = op._cond_pred
         if op._outputs[0] in self.refs or op._outputs[0] in self.value_of:
-            return  # a loop variable (given by the loop) or a reference
-        pred = op.__dict__.get("_cond_pred")
+            # a loop variable (given by the loop) or a reference
+            if pred is not None and self._is_used(op._outputs[1]):
+                self._merge_index(op, self.value_of[pred], target)
+            return
         if pred is None:
             raise ValueError(f"Merge '{op.name}' does not belong to a tf.cond")
-        order = (
-            (1, 0) if "_merge_swapped" in op.__dict__ else (0, 1)
-        )  # the value for false comes first
+        order = (1, 0) if op._merge_swapped else (0, 1)  # the value for false comes first
         inputs = (self.value_of[pred], *(self._input(op, i) for i in order))
         outputs = tuple(self._new(t._dtype._base, t._shape, t) for t in op._outputs)
         for t, value in zip(op._outputs, outputs):
             self.value_of[t] = value
-        if order == (1, 0):  # its index would be the other one
-            del self.value_of[op._outputs[1]]
         target.append(Node(op._opdef, inputs, outputs, op._attrs, op))
+        if order == (1, 0) and self._is_used(op._outputs[1]):
+            self._merge_index(op, inputs[0], target)
+
+    def _is_used(self, tensor: Tensor) -> bool:
+        return tensor in self.fetched or bool(tensor._op.graph._consumers_of(tensor))
+
+    def _merge_index(self, op: Operation, pred: int, target: list[Statement]) -> None:
+        """Which of a Merge's inputs was there, by the predicate: the second one if that is true, or
+        the first one where the inputs are swapped.
+        """
+        out = op._outputs[1]
+        if op._merge_swapped:
+            flipped = self._new(dtypes.bool, (), None)
+            target.append(Node(lookup("LogicalNot"), (pred,), (flipped,), {}, op))
+            pred = flipped
+        value = self.value_of[out] = self._new(dtypes.int32, (), out)
+        attrs = {"SrcT": dtypes.bool, "DstT": dtypes.int32, "Truncate": False}
+        target.append(Node(lookup("Cast"), (pred,), (value,), attrs, op))
 
     def _input(self, op: Operation, i: int) -> int:
         tensor = op._inputs[i]
@@ -509,7 +554,7 @@ class _Builder:
 def _predicates(needed: set[Operation]) -> set[Tensor]:
     contexts = {op._context for op in needed}
     found = {guard.pred for context in contexts for guard in guards_of(context)}
-    found.update(op.__dict__["_cond_pred"] for op in needed if "_cond_pred" in op.__dict__)
+    found.update(op._cond_pred for op in needed if op._cond_pred is not None)
     return found
 
 

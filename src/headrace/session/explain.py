@@ -10,9 +10,11 @@ from headrace.kernels import accel
 from headrace.kernels.packed_weights import WeightsWay
 from headrace.lower.executable import Executable
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
+from headrace.lower.native_groups import compiler_status, reason_alone, reason_fused
 from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
 from headrace.program.nodes import Node, Program, walk
+from headrace.session.step_times import StepTimes
 
 __all__ = ["Binding", "Explanation", "Step", "explain"]
 
@@ -27,6 +29,8 @@ class Step:
     shape: str
     line: str
     depth: int = 0
+    by: str = ""  # "native" or "NumPy or library"
+    why_not_native: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,14 @@ class Explanation:
         str
     ]  # operations that run again only when a variable that they depend on was written
     may_settle: bool  # whether runs are bound to the shapes of their feeds
+    unbound: str | None  # why they are not
     settled: list[Binding]  # what this session has bound so far
+    refused: list[tuple[list[tuple[int, ...]], str]]  # shapes that it could not bind, and why
     kernel_library: str
+    native: str  # the compiler of fused steps, or why there is none
     weights: WeightsWay | None  # how weights of another type than float32 are used, and why
     source: str = field(repr=False, default="")
+    times: StepTimes | None = None  # how long each step took, if that was asked for
 
     def as_dict(self) -> dict[str, Any]:
         import dataclasses
@@ -78,12 +86,14 @@ class Explanation:
         return "\n".join(_text(self))
 
 
-def explain(session: Any, executable: Executable, elements: list[Any]) -> Explanation:
+def explain(
+    session: Any, executable: Executable, elements: list[Any], times: StepTimes | None = None
+) -> Explanation:
     plan = executable.plan
     program = plan.program
     fused = [s for s in _flat(executable.plan.block) if isinstance(s, Fused)]
     steps: list[Step] = []
-    _steps(executable.plan.block, program, steps, 0)
+    _steps(executable.plan.block, program, steps, 0, session._state.hot)
     notes = program.notes
     return Explanation(
         fetches=[_label(e) for e in elements],
@@ -99,17 +109,21 @@ def explain(session: Any, executable: Executable, elements: list[Any]) -> Explan
         shared=notes.get("common subexpression", 0),
         fused=[[n.op.name for n in f.nodes] for f in fused],
         steps=steps,
-        variables_read=_variables_read(program, executable.details.get("kept")),
+        variables_read=_variables_read(program, executable.details.kept),
         variables_written=[v.name for v in program.variables if v.written],
         constants=len(program.constants),
         constant_bytes=sum(int(c.nbytes) for c in program.constants.values()),
-        buffers_reused=int(executable.details.get("reused buffers", 0)),
-        kept=_kept(executable.details.get("kept")),
+        buffers_reused=executable.details.reused_buffers,
+        kept=_kept(executable.details.kept),
         may_settle=isinstance(executable.run, SettledRuns),
+        unbound=executable.details.unbound,
         settled=_settled(session, executable.run),
+        refused=_refused(session, executable.run),
         kernel_library=accel.status(),
+        native=compiler_status(),
         weights=program.weights_way,
-        source=str(executable.details.get("source", "")),
+        source=executable.details.source,
+        times=times,
     )
 
 
@@ -125,6 +139,10 @@ def _settled(session: Any, run: Any) -> list[Binding]:
         others = notes["lines"] - notes["primitives"]
         found.append(Binding(shapes_of_feeds, notes["primitives"], others))
     return found
+
+
+def _refused(session: Any, run: Any) -> list[tuple[list[tuple[int, ...]], str]]:
+    return run.refused(session._state) if isinstance(run, SettledRuns) else []
 
 
 def _variables_read(program: Program, kept: Executable | None) -> list[str]:
@@ -164,21 +182,27 @@ def _flat(block: PlanBlock) -> list[Any]:
     return out
 
 
-def _steps(block: PlanBlock, program: Program, out: list[Step], depth: int) -> None:
+def _steps(
+    block: PlanBlock,
+    program: Program,
+    out: list[Step],
+    depth: int,
+    hot: dict[int, Any],
+) -> None:
     for s in block:
         if isinstance(s, PlanIf):
             tensor = program.values[s.pred].tensor
             name = tensor.name if tensor is not None else "a constant"
             out.append(Step("if", name if s.branch else f"not {name}", "If", "", "", depth))
-            _steps(s.body, program, out, depth + 1)
+            _steps(s.body, program, out, depth + 1, hot)
         elif isinstance(s, PlanWhile):
             out.append(
                 Step(
                     "while", s.loop.op.name, "While", "", trace.user_line(s.loop.op._frames), depth
                 )
             )
-            _steps(s.test, program, out, depth + 1)
-            _steps(s.body, program, out, depth + 1)
+            _steps(s.test, program, out, depth + 1, hot)
+            _steps(s.body, program, out, depth + 1, hot)
         elif isinstance(s, Grouped):
             kind = f"{s.nodes[0].opdef.name} x {len(s.nodes)}"
             names = ", ".join(n.op.name for n in s.nodes)
@@ -186,12 +210,14 @@ def _steps(block: PlanBlock, program: Program, out: list[Step], depth: int) -> N
         elif isinstance(s, Fused):
             last = s.nodes[-1]
             kinds = " + ".join(n.opdef.name for n in s.nodes)
-            out.append(
-                Step("fused", last.op.name, kinds, _shape(program, s.output), _line(last), depth)
-            )
+            why = NO_NATIVE_REDUCTION if s.reduces else reason_fused(s, program, hot)
+            by = OTHERWISE if why else "native"
+            shape = _shape(program, s.output)
+            out.append(Step("fused", last.op.name, kinds, shape, _line(last), depth, by, why))
         else:
             shape = _shape(program, s.outputs[0]) if s.outputs else ""
-            out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth))
+            why = reason_alone(s.opdef.name)
+            out.append(Step("op", s.op.name, s.opdef.name, shape, _line(s), depth, OTHERWISE, why))
 
 
 def _shape(program: Program, value: int) -> str:
@@ -205,7 +231,7 @@ def _line(node: Node) -> str:
 
 def _settled_text(e: Explanation) -> str:
     if not e.may_settle:
-        return "no: nothing to bind to the shapes of the feeds"
+        return f"no: {e.unbound or 'this executor does not bind runs to shapes'}"
     bound = [
         f"{' '.join(map(shapes.show, b.shapes)) or 'no feeds'} ({b.primitives} "
         f"primitives, {b.other_lines} other lines)"
@@ -218,6 +244,7 @@ def _text(e: Explanation) -> list[str]:
     lines = [
         f"run({', '.join(e.fetches) or 'nothing'}) fed with {', '.join(e.feeds) or 'nothing'}",
         f"  executor   {e.executor}; large products and updates: {e.kernel_library}",
+        f"  native     {sum(s.by == 'native' for s in e.steps)} step(s); {e.native}",
         f"  graph      {e.ops_in_graph} operations, {e.ops_needed} needed, {e.pruned} pruned",
         f"  rewrites   folded {e.folded}, shared {e.shared}"
         + "".join(f", {k} {v}" for k, v in e.rewrites.items() if k not in _NAMED),
@@ -226,6 +253,10 @@ def _text(e: Explanation) -> list[str]:
         f"  kept       {len(e.kept)} operation(s) depend on variables alone and run when "
         "one was written" + (f": {', '.join(e.kept[:8])}" if e.kept else ""),
         f"  settled    {_settled_text(e)}",
+        *[
+            f"             not for {' '.join(map(shapes.show, given)) or 'no feeds'}: {why}"
+            for given, why in e.refused
+        ],
         f"  constants  {e.constants} ({e.constant_bytes} bytes)",
         f"  variables  reads {', '.join(e.variables_read) or 'none'}; writes "
         f"{', '.join(e.variables_written) or 'none'}",
@@ -237,6 +268,8 @@ def _text(e: Explanation) -> list[str]:
             f"  weights    {w.asked} was asked for: {w.way} ({w.reason})",
             f"             error of a result: up to {w.error_bound}",
         ]
+    if e.times is not None:
+        lines += e.times.lines()
     width = max([len(s.op_type) for s in e.steps] or [0])
     width = min(width, 40)
     for i, s in enumerate(e.steps):
@@ -244,7 +277,10 @@ def _text(e: Explanation) -> list[str]:
         lines.append(
             f"  {i:4d} {pad}{s.op_type:<{width}}  {s.name}  {s.shape}"
             + (f"   <- {s.line}" if s.line else "")
+            + ("   [native]" if s.by == "native" else "")
         )
+        if s.kind == "fused" and s.why_not_native:
+            lines.append(f"       {pad}not native: {s.why_not_native}")
     if e.near_misses:
         lines.append(f"  near misses {len(e.near_misses)}")
     for rule, op, why_not in e.near_misses[:_MISSES_SHOWN]:
@@ -253,4 +289,6 @@ def _text(e: Explanation) -> list[str]:
 
 
 _MISSES_SHOWN = 10
+OTHERWISE = "NumPy or library"
+NO_NATIVE_REDUCTION = "groups that end in a reduction have no native code"
 _NAMED = frozenset(["constant folding", "known shape", "common subexpression"])

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace import errors
+from headrace.core.contexts import guards_of
+from headrace.core.graph import Graph
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.tensor import Operation, Tensor
 from headrace.program.snapshot import FinalValue
@@ -170,3 +172,34 @@ def _element(graph: Any, fetch: Any) -> Element:
     if isinstance(element, Tensor) and element._op.type == "VarHandleOp":
         return FinalValue(element._op)
     return element  # type: ignore[no-any-return]
+
+
+def with_dead_check(
+    graph: Graph, elements: list[Any], rebuild: Callable[[tuple[Any, ...]], Any]
+) -> tuple[list[Any], Callable[[tuple[Any, ...]], Any]]:
+    """Fetches behind Switch operations that the program made itself: what was not switched to has
+    no value, which is an error.
+    """
+    from headrace.program.flow_structure import place_flat_operations
+
+    place_flat_operations(graph)
+    needed: list[tuple[Tensor, int]] = []
+    for e in elements:
+        if isinstance(e, Tensor) and e._op in graph._flat_placed:
+            needed += [(c.pred, c.branch) for c in guards_of(e._op._context)]
+            if e._op.type in ("Switch", "RefSwitch"):
+                needed.append((e._op._inputs[1], e._value_index))
+    count = len(elements)
+
+    def checked(values: tuple[Any, ...]) -> Any:
+        for value, (pred, branch) in zip(values[count:], needed):
+            if bool(value) != bool(branch):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    "Retval[0] does not have value: it is fetched from the side that a Switch by "
+                    f"{pred.name} did not take",
+                )
+        return rebuild(values[:count])
+
+    return [*elements, *(pred for pred, _ in needed)], checked if needed else rebuild

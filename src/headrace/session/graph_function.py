@@ -102,7 +102,7 @@ class GraphFunction:
         finally:
             if self.options.executor == "xla" and EVENTS.listeners:
                 details = self.executable.details
-                chosen, why = details["executor"], details.get("why")
+                chosen, why = details.executor, details.why
                 name = getattr(self.graph, "name", "function")
                 EVENTS.emit("jit_compile", function=name, executor=chosen, why=why)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import errors
 from headrace.core import trace
@@ -19,44 +19,71 @@ from headrace.core.schedule import needed_ops
 from headrace.core.tensor import Operation, Tensor
 from headrace.session.devices import CPU
 
-__all__ = ["LOCAL_TARGETS", "Placement", "check_target"]
-
-#: Targets of the servers (``tf.train.Server``) of this process, with the ConfigProto of sessions
-#: that bring none.
-LOCAL_TARGETS: dict[str, Any] = {}
+__all__ = ["LOCAL_TARGETS", "LocalServer", "Placement", "check_cluster", "check_target"]
 
 
-def check_target(target: Any) -> Any:
-    """The only target is this process, also by the target of one of its servers.
+class LocalServer(NamedTuple):
+    """What sessions need to know of a ``tf.train.Server``."""
 
-    Returns the configuration that the server has for sessions, or None.
-    """
+    config: Any  # the ConfigProto of sessions that bring none
+    tasks: dict[tuple[str, int], str]  # the cluster's addresses by job and number
+
+
+#: The servers of this process that have started, by target.
+LOCAL_TARGETS: dict[str, LocalServer] = {}
+
+
+def check_target(target: Any) -> LocalServer | None:
+    """The server of this process that a session's target names; None for no target."""
     if not isinstance(target, (str, bytes)):
         raise TypeError(f"target must be a string, but got {type(target)}")
     if target:
         text = target if isinstance(target, str) else target.decode()
         if text in LOCAL_TARGETS:
+            check_cluster(text)
             return LOCAL_TARGETS[text]
         raise errors.NotFoundError(
             None,
             None,
             f"No session factory registered for the given session options: {{target: "
             f'"{text}"}} Registered factories are '
-            "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out.",
+            "{DIRECT_SESSION}. Headrace runs in this process only: leave the target out, or give "
+            "the target of a tf.train.Server of this process that has started.",
         )
     return None
+
+
+def check_cluster(target: str) -> None:
+    """Refuse a cluster with tasks in other processes, which TensorFlow would wait for."""
+    protocol = target.partition("://")[0]
+    tasks = LOCAL_TARGETS[target].tasks
+    missing = [k for k, a in tasks.items() if f"{protocol}://{a}" not in LOCAL_TARGETS]
+    if missing:
+        names = ", ".join(f"/job:{job}/task:{number}" for job, number in missing)
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"{names} of the cluster are not servers of this process, and Headrace runs in one "
+            "process. Make a tf.train.Server for each task here, use "
+            "tf.train.Server.create_local_server(), or leave the server out and give Session no "
+            "target.",
+        )
 
 
 class Placement:
     """What a session's ConfigProto says of devices.
 
+    ``server``: the one at the session's target; its cluster's tasks are places here.
     ``whole_graph``: every operation of the graph must have a place, not only those that a run needs
     (interactive sessions place what they run).
     """
 
-    __slots__ = ("_accepted", "_logged", "cpus", "log", "soft", "whole_graph")
+    __slots__ = ("_accepted", "_logged", "_tasks", "cpus", "log", "soft", "whole_graph")
 
-    def __init__(self, config: Any, whole_graph: bool = True) -> None:
+    def __init__(
+        self, config: Any, whole_graph: bool = True, server: LocalServer | None = None
+    ) -> None:
+        self._tasks = {("localhost", 0)} if server is None else set(server.tasks)
         self.cpus, self.soft, self.log, self.whole_graph = 1, False, False, whole_graph
         if config is not None:
             self.cpus = config.device_count.get("CPU", 1)
@@ -94,7 +121,8 @@ class Placement:
 
     def _accept(self, op: Operation) -> None:
         spec = DeviceSpec.from_string(op._device)
-        here = spec.job in (None, "localhost") and not spec.replica and not spec.task
+        jobs = {job for job, _ in self._tasks} if spec.job is None else {spec.job}
+        here = not spec.replica and any((job, spec.task or 0) in self._tasks for job in jobs)
         if not here or not (self.soft or self._is_there(spec)):
             where = trace.user_line(op._frames)
             names = ", ".join(f"{CPU[:-1]}{i}" for i in range(self.cpus))

@@ -35,7 +35,7 @@ from headrace.runtime.float_errors import restore, silence
 from headrace.session.deadlines import check_metadata, run_within, timeout_of
 from headrace.session.events import EVENTS
 from headrace.session.feeds import TensorFed, expand_feeds, is_symbolic, make_converter
-from headrace.session.fetches import plan_fetches
+from headrace.session.fetches import plan_fetches, with_dead_check
 from headrace.session.placement import Placement, check_target
 
 __all__ = ["InteractiveSession", "Session", "default_options"]
@@ -143,13 +143,13 @@ class BaseSession:
         exact: bool | None = None,
         weights: str = "float32",
     ) -> None:
-        default_config = check_target(target)
+        server = check_target(target)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        if config is None:
-            config = default_config
+        if config is None and server is not None:
+            config = server.config
         self._graph = graph if graph is not None else get_default_graph()
         if self._graph._is_eager:  # there is nothing in it that could be run
             self._graph = Graph()
@@ -157,7 +157,7 @@ class BaseSession:
         self._config = config
         self._threads = 0 if config is None else int(config.intra_op_parallelism_threads)
         self._timeout = 0 if config is None else int(config.operation_timeout_in_ms)
-        self._placement = Placement(config, self._places_whole_graph)
+        self._placement = Placement(config, self._places_whole_graph, server)
         self._options = options_for(
             _default_executor[0] if executor is None else executor,
             exact=_wants_exact(config) if exact is None else exact,
@@ -324,11 +324,16 @@ class BaseSession:
                 return
 
     # preparing ----------------------------------------------------------------------------------
-    def _prepare(self, fetches: Any, feed_dict: dict[Any, Any]) -> Callable[[Any], Any]:
+    def _prepare(
+        self, fetches: Any, feed_dict: dict[Any, Any], executable: Executable | None = None
+    ) -> Callable[[Any], Any]:
         elements, rebuild = plan_fetches(self._graph, fetches)
         feeds = expand_feeds(self._graph, feed_dict) if feed_dict else []
         self._placement.check(self._graph, elements, [t for t, _ in feeds])
-        executable = self._executable(elements, [t for t, _ in feeds])
+        if self._graph._flat_flow:
+            elements, rebuild = with_dead_check(self._graph, elements, rebuild)
+        if executable is None:
+            executable = self._executable(elements, [t for t, _ in feeds])
         converters = [make_converter(t) for t, _ in feeds]
         if type(fetches) is Operation:
             rebuild = _nothing
@@ -336,6 +341,7 @@ class BaseSession:
             type(fetches) is list
             and all(type(f) in _LEAVES for f in fetches)
             and len(elements) == len(fetches)
+            and not self._graph._flat_flow
         ):
             rebuild = list
         direct = len(feeds) == len(feed_dict) and all(k is t for k, (t, _) in zip(feed_dict, feeds))
@@ -352,7 +358,7 @@ class BaseSession:
             cache.forget()
         key = (tuple(elements), tuple(feeds), self._options)
         found = cache.get(key)
-        if found is not None and (shared or "template" not in found.details):
+        if found is not None and (shared or not found.details.is_shared):
             EVENTS.plan_hits += 1
             return found
         start = time.perf_counter()
@@ -416,14 +422,19 @@ class BaseSession:
         self._check_open()
         return run(self, handle, fetches, self._plain_feeds(feed_dict))
 
-    def explain(self, fetches: Any, feed_dict: Any = None) -> Any:
+    def explain(
+        self, fetches: Any, feed_dict: Any = None, times: bool = False, runs: int = 20
+    ) -> Any:
         """What a run would do, as data.
 
-        Printing it gives text. ``feed_dict`` may be just the keys.
+        Printing it gives text. ``feed_dict`` may be just the keys. With ``times`` the run is done
+        ``runs`` times (a training step trains so often) and the time of every step is shown.
         """
         from headrace.session.explain import explain
 
         self._check_open()
+        if times:
+            return self._explain_times(fetches, feed_dict, runs)
         if isinstance(feed_dict, Tensor):
             feed_dict = [feed_dict]
         keys = (
@@ -436,6 +447,22 @@ class BaseSession:
         return explain(
             self, self._executable(elements, [t for t, _ in feeds], shared=False), elements
         )
+
+    def _explain_times(self, fetches: Any, feed_dict: Any, runs: int) -> Any:
+        from headrace.session.explain import explain
+        from headrace.session.step_times import measure
+
+        if feed_dict is not None and not isinstance(feed_dict, dict):
+            raise TypeError(
+                "explain(times=True) runs the step: feed_dict must be a dict with the values."
+            )
+        feed_dict = self._plain_feeds(feed_dict)
+        elements, _ = plan_fetches(self._graph, fetches)
+        feeds = [t for t, _ in expand_feeds(self._graph, feed_dict)]
+        executable = self._executable(elements, feeds, shared=False)
+        call = self._prepare(fetches, feed_dict, executable)
+        found = measure(lambda: call(feed_dict), executable, self._state, runs)
+        return explain(self, executable, elements, found)
 
 
 def _structure_key(fetches: Any) -> Any:

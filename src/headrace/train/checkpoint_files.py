@@ -173,7 +173,10 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The newest checkpoint of a folder, or None."""
+    """The path prefix of the newest checkpoint of a folder, for ``Saver.restore``.
+
+    None without one.
+    """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None

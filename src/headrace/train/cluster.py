@@ -11,8 +11,7 @@ import itertools
 import threading
 from typing import Any
 
-from headrace import errors
-from headrace.session.placement import LOCAL_TARGETS
+from headrace.session.placement import LOCAL_TARGETS, LocalServer, check_cluster
 
 __all__ = ["ClusterSpec", "Server"]
 
@@ -114,9 +113,12 @@ _local_ports = itertools.count(40001)
 
 
 class Server:
-    """A server of a cluster that is this process alone.
+    """A server of a cluster whose tasks are all in this process.
 
-    ``join`` waits for ever, as a parameter server does.
+    A cluster may have several tasks if each has a Server here; they compute as one.
+    ``config`` is what sessions at this target get that have none of their own. With
+    ``start=False`` no session finds the server before ``start`` is called. ``join`` waits for ever,
+    as a parameter server does.
     """
 
     def __init__(
@@ -139,21 +141,11 @@ class Server:
                 raise ValueError("Must specify an explicit `task_index`.")
             task_index = indices[0]
         address = cluster.task_address(job_name, task_index)
-        others = sum(cluster.num_tasks(job) for job in cluster.jobs) - 1
-        if others:
-            raise errors.UnimplementedError(
-                None,
-                None,
-                f"The cluster has {others} tasks beside {job_name}:{task_index}, and "
-                "Headrace runs in one process. Use "
-                "tf.train.Server.create_local_server(), or leave the server out and give "
-                "Session no target.",
-            )
         self._cluster, self._job, self._task = cluster, job_name, task_index
         self._config = config
         self._target = f"{protocol or 'grpc'}://{address}"
-        LOCAL_TARGETS[self._target] = config
-        self._started = start
+        if start:
+            self.start()
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
@@ -162,10 +154,18 @@ class Server:
         return Server({"local": [address]}, protocol="grpc", config=config, start=start)
 
     def start(self) -> None:
-        self._started = True
+        """Let sessions connect."""
+        tasks = {
+            (job, i): a for job, found in self._cluster._jobs.items() for i, a in found.items()
+        }
+        LOCAL_TARGETS[self._target] = LocalServer(self._config, tasks)
 
     def join(self) -> None:
-        """Wait until the process is ended."""
+        """Wait until the process is ended; refused if the cluster has tasks elsewhere, which could
+        never connect.
+        """
+        if self._target in LOCAL_TARGETS:
+            check_cluster(self._target)
         threading.Event().wait()
 
     @property

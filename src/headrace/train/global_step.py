@@ -70,6 +70,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The graph's global step, an int64 variable that optimizers count up; made if missing."""
     graph = graph or state_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step

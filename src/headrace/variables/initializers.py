@@ -97,7 +97,7 @@ class Initializer:
 
 
 class Zeros(Initializer):
-    """All zeros."""
+    """Zeros of the variable's shape; an instance is given as ``initializer=``."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -110,7 +110,7 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """All ones."""
+    """Ones of the variable's shape; an instance is given as ``initializer=``."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -153,7 +153,7 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Numbers in [minval, maxval)."""
+    """Numbers uniform in [minval, maxval), from the stream of ``seed``."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normal numbers."""
+    """Normal numbers of ``mean`` and ``stddev``, from the stream of ``seed``."""
 
     def __init__(
         self,
@@ -321,18 +321,22 @@ class GlorotNormal(VarianceScaling):
 
 
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal numbers of variance ``1 / inputs``, for ``selu`` networks."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform numbers of variance ``1 / inputs``."""
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
 def he_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal numbers of variance ``2 / inputs``, for ``relu`` networks."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
 def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform numbers of variance ``2 / inputs``, for ``relu`` networks."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 

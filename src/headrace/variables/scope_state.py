@@ -267,7 +267,7 @@ def get_variable_scope_store() -> _ScopeStore:
 
 
 def get_variable_scope() -> VariableScope:
-    """The variable scope that is open."""
+    """The variable scope that is open: its name, initializer, and whether it reuses."""
     return get_variable_scope_store().current_scope
 
 

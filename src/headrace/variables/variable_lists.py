@@ -61,7 +61,10 @@ def model_variables(scope: str | None = None) -> list[Any]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Variables that optimizers train."""
+    """The variables that optimizers train by default, of a scope if one is given.
+
+    Those made with ``trainable=False`` are not among them.
+    """
     return _collected(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
@@ -92,6 +95,7 @@ def initialize_variables(var_list: Any, name: str | None = "init") -> Operation:
 
 
 def global_variables_initializer() -> Operation:
+    """An operation that gives every global variable its initial value; run it once, first."""
     return variables_initializer(global_variables())
 
 
@@ -101,6 +105,7 @@ def initialize_all_variables() -> Operation:
 
 
 def local_variables_initializer() -> Operation:
+    """An operation that initialises local variables (of metrics, input epochs)."""
     return variables_initializer(local_variables())
 
 

@@ -66,11 +66,12 @@ def disable_resource_variables() -> None:
 
 
 def resource_variables_enabled() -> bool:
+    """True if ``tf.Variable`` and ``get_variable`` make resource variables by default."""
     return _use_resource_by_default
 
 
 def no_regularizer(_: Any) -> None:
-    """Stops an outer scope's regularizer."""
+    """As ``regularizer=`` of a variable or scope: none, even if an outer scope has one."""
     return None
 
 

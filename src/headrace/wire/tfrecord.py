@@ -234,7 +234,7 @@ def _or(value: int | None, default: int) -> int:
 
 
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
-    """The records of a file."""
+    """The records of a TFRecord file, one ``bytes`` after the other; checksums are verified."""
     compression = TFRecordOptions.get_compression_type_string(options)
     return record_reader(path, compression)
 

@@ -5,9 +5,30 @@ from headrace.api.missing import module_getattr
 __all__: list[str] = []
 
 _MODULES = (
-    "crf", "cudnn_rnn", "data", "eager", "framework", "layers", "learn", "legacy_seq2seq", "lookup",
-    "opt", "rnn", "seq2seq", "slim",
-)  # fmt: skip
+    "crf",
+    "cudnn_rnn",
+    "data",
+    "distributions",
+    "eager",
+    "framework",
+    "layers",
+    "learn",
+    "legacy_seq2seq",
+    "lookup",
+    "losses",
+    "memory_stats",
+    "metrics",
+    "opt",
+    "rnn",
+    "seq2seq",
+    "signal",
+    "slim",
+    "stateless",
+    "summary",
+    "tensorboard",
+    "training",
+    "util",
+)
 
 __getattr__ = module_getattr(
     "contrib", __name__, modules={name: f"headrace.api.contrib.{name}" for name in _MODULES}

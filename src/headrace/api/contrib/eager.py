@@ -25,10 +25,12 @@ in_eager_mode = executing_eagerly
 
 
 def num_gpus() -> int:
+    """The number of GPUs: always 0, since Headrace computes on the CPU."""
     return 0
 
 
 def list_devices() -> list[str]:
+    """The names of the devices that eager operations may run on: the one CPU device."""
     return ["/job:localhost/replica:0/task:0/device:CPU:0"]
 
 

@@ -1,9 +1,23 @@
-"""``tf.contrib.learn``: its data sets."""
+"""``tf.contrib.learn``: its data sets, preprocessing and the names of modes."""
 
 from headrace.api.missing import module_getattr
 
-__all__: list[str] = []
+__all__ = ["ModeKeys"]
+
+
+class ModeKeys:
+    """What a model function is called for."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    INFER = "infer"
+
 
 __getattr__ = module_getattr(
-    "contrib.learn", __name__, modules={"datasets": "headrace.api.contrib.learn_datasets"}
+    "contrib.learn",
+    __name__,
+    modules={
+        "datasets": "headrace.api.contrib.learn_datasets",
+        "preprocessing": "headrace.api.contrib.learn_preprocessing",
+    },
 )

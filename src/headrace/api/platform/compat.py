@@ -26,6 +26,10 @@ _HORIZON = datetime.date(2019, 12, 31)  # TF 1.15 promises nothing beyond the ye
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Text encoded with ``encoding``; bytes are returned as they are.
+
+    Anything else is a TypeError.
+    """
     if isinstance(bytes_or_text, str):
         return bytes_or_text.encode(encoding)
     if isinstance(bytes_or_text, bytes):
@@ -34,6 +38,10 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Bytes decoded with ``encoding``; text is returned as it is (also ``as_str``).
+
+    Anything else is a TypeError.
+    """
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text.decode(encoding)
     if isinstance(bytes_or_text, str):
@@ -50,6 +58,7 @@ def as_str_any(value: Any) -> str:
 
 
 def path_to_str(path: Any) -> Any:
+    """An object with ``__fspath__`` (``pathlib.Path``) as text; other values unchanged."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
@@ -59,6 +68,10 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
+    """True if the date lies before this version's horizon.
+
+    TensorFlow's own code asks it before it writes a feature that older readers would not know.
+    """
     return datetime.date(year, month, day) < _HORIZON
 
 

@@ -161,25 +161,33 @@ class FileStatistics:
 
 
 def stat(filename: Any) -> FileStatistics:
+    """Length in bytes, time of the last change in nanoseconds and whether it is a directory.
+
+    A missing file is a NotFoundError.
+    """
     with _translated(filename):
         info = os.stat(_path(filename))
     return FileStatistics(info.st_size, info.st_mtime_ns, stat_module.S_ISDIR(info.st_mode))
 
 
 def file_exists(filename: Any) -> bool:
+    """True if the path is a file or a directory."""
     return os.path.exists(_path(filename))
 
 
 def is_directory(dirname: Any) -> bool:
+    """True if the path is a directory; False for files and for paths that do not exist."""
     return os.path.isdir(_path(dirname))
 
 
 def delete_file(filename: Any) -> None:
+    """Delete one file; a missing one is a NotFoundError."""
     with _translated(filename):
         os.remove(_path(filename))
 
 
 def delete_recursively(dirname: Any) -> None:
+    """Delete a directory with everything below it, or one file."""
     path = _path(dirname)
     with _translated(dirname):
         if os.path.isdir(path):
@@ -189,11 +197,13 @@ def delete_recursively(dirname: Any) -> None:
 
 
 def create_dir(dirname: Any) -> None:
+    """Make one directory, whose parent must exist; see ``recursive_create_dir``."""
     with _translated(dirname):
         os.mkdir(_path(dirname))
 
 
 def recursive_create_dir(dirname: Any) -> None:
+    """Make a directory and its parents; one that exists already is no error."""
     with _translated(dirname):
         os.makedirs(_path(dirname), exist_ok=True)
 
@@ -218,12 +228,14 @@ def _check_free(path: Any, overwrite: bool) -> None:
 
 
 def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+    """Copy a file; an existing target is an AlreadyExistsError unless ``overwrite`` is True."""
     _check_free(newpath, overwrite)
     with _translated(oldpath):
         shutil.copyfile(_path(oldpath), _path(newpath))
 
 
 def rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+    """Rename or move a file; an existing target is an error unless ``overwrite`` is True."""
     _check_free(newname, overwrite)
     with _translated(oldname):
         os.replace(_path(oldname), _path(newname))

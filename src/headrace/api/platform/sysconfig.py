@@ -26,16 +26,20 @@ def _nothing_to_build_against() -> NoReturn:
 
 
 def get_include() -> str:
+    """Raises: Headrace has no C headers, so there is nothing to compile an op against."""
     _nothing_to_build_against()
 
 
 def get_lib() -> str:
+    """Raises: Headrace has no shared library to link against."""
     _nothing_to_build_against()
 
 
 def get_compile_flags() -> list[str]:
+    """Raises: Headrace has no C headers, so there are no flags to compile with."""
     _nothing_to_build_against()
 
 
 def get_link_flags() -> list[str]:
+    """Raises: Headrace has no shared library to link against."""
     _nothing_to_build_against()

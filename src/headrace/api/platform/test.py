@@ -39,18 +39,22 @@ __all__ = [
 
 
 def is_built_with_cuda() -> bool:
+    """False: Headrace computes on the CPU."""
     return False
 
 
 def is_built_with_rocm() -> bool:
+    """False: Headrace computes on the CPU."""
     return False
 
 
 def is_built_with_gpu_support() -> bool:
+    """False: Headrace computes on the CPU."""
     return False
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+    """False whatever is asked for: Headrace computes on the CPU."""
     return False
 
 
@@ -73,6 +77,7 @@ _TEMP = tempfile.TemporaryDirectory(prefix="headrace_test_")
 
 
 def test_src_dir_path(relative_path: str) -> str:
+    """A path relative to the directory in which the tests were started."""
     return os.path.join(os.getcwd(), relative_path)
 
 

@@ -43,6 +43,7 @@ def get_logger() -> logging.Logger:
 
 
 def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Log ``msg % args`` at a level such as ``tf.logging.INFO``, with the caller's line."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
@@ -50,14 +51,17 @@ vlog = log
 
 
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Log ``msg % args`` at level DEBUG; hidden unless ``set_verbosity`` allows it."""
     get_logger().debug(msg, *args, stacklevel=2, **kwargs)
 
 
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Log ``msg % args`` at level INFO; hidden unless ``set_verbosity(tf.logging.INFO)``."""
     get_logger().info(msg, *args, stacklevel=2, **kwargs)
 
 
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Log ``msg % args`` at level WARN, which is shown by default."""
     get_logger().warning(msg, *args, stacklevel=2, **kwargs)
 
 
@@ -65,14 +69,17 @@ warn = warning
 
 
 def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Log ``msg % args`` at level ERROR."""
     get_logger().error(msg, *args, stacklevel=2, **kwargs)
 
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Log ``msg % args`` at level FATAL. The process goes on, as in TensorFlow."""
     get_logger().fatal(msg, *args, stacklevel=2, **kwargs)
 
 
 def TaskLevelStatusMessage(msg: Any) -> None:
+    """Log a message about the whole task, at level ERROR."""
     error(msg)
 
 
@@ -97,16 +104,19 @@ def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
 
 
 def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+    """``log(level, msg, *args)`` if the condition is true."""
     if condition:
         log(level, msg, *args)
 
 
 def flush() -> None:
+    """Write out what the logger's handlers hold back."""
     for handler in get_logger().handlers:
         handler.flush()
 
 
 def get_verbosity() -> int:
+    """The level from which on messages are shown; ``set_verbosity`` changes it."""
     return get_logger().getEffectiveLevel()
 
 

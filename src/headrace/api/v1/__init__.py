@@ -176,7 +176,10 @@ LAZY_MODULES = {
     "contrib": "headrace.api.contrib",
     "data": "headrace.api.v1.data",
     "debugging": "headrace.api.v1.debugging",
+    "distribute": "headrace.api.v1.distribute",
+    "distributions": "headrace.api.v1.distributions",
     "dtypes": "headrace.api.v1.dtypes",
+    "estimator": "headrace.api.v1.estimator",
     "flags": "headrace.api.platform.flags",
     "gfile": "headrace.api.platform.gfile",
     "graph_util": "headrace.api.v1.graph_util",
@@ -204,6 +207,7 @@ LAZY_MODULES = {
     "sparse": "headrace.api.v1.sparse",
     "spectral": "headrace.api.v1.spectral",
     "strings": "headrace.api.v1.strings",
+    "audio": "headrace.api.v1.audio",
     "summary": "headrace.api.v1.summary",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.platform.test",
@@ -219,6 +223,7 @@ LAZY_NAMES = late({
         "WholeFileReader"
     ),
     "headrace.api.platform.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
+    "headrace.api.platform.op_libraries": "load_file_system_library load_library load_op_library",
     "headrace.api.platform.tf_logging": "get_logger",
     "headrace.core.specs": "IndexedSlicesSpec SparseTensorSpec TensorSpec TypeSpec",
     "headrace.eager.eager_custom_gradient": "recompute_grad",
@@ -410,15 +415,24 @@ if _TYPE_CHECKING:
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform import test as test
     from headrace.api.platform import tf_logging as logging
+    from headrace.api.platform.op_libraries import (
+        load_file_system_library as load_file_system_library,
+    )
+    from headrace.api.platform.op_libraries import load_library as load_library
+    from headrace.api.platform.op_libraries import load_op_library as load_op_library
     from headrace.api.platform.sysconfig import CXX11_ABI_FLAG as CXX11_ABI_FLAG
     from headrace.api.platform.sysconfig import MONOLITHIC_BUILD as MONOLITHIC_BUILD
     from headrace.api.platform.tf_logging import get_logger as get_logger
+    from headrace.api.v1 import audio as audio
     from headrace.api.v1 import bitwise as bitwise
     from headrace.api.v1 import compat as compat
     from headrace.api.v1 import config as config
     from headrace.api.v1 import data as data
     from headrace.api.v1 import debugging as debugging
+    from headrace.api.v1 import distribute as distribute
+    from headrace.api.v1 import distributions as distributions
     from headrace.api.v1 import dtypes as dtypes
+    from headrace.api.v1 import estimator as estimator
     from headrace.api.v1 import graph_util as graph_util
     from headrace.api.v1 import image as image
     from headrace.api.v1 import initializers as initializers
@@ -637,26 +651,27 @@ if _TYPE_CHECKING:
         "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
         "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
         "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
-        "assert_scalar", "assert_type", "autograph", "betainc", "bitwise", "cholesky",
+        "assert_scalar", "assert_type", "audio", "autograph", "betainc", "bitwise", "cholesky",
         "cholesky_solve", "compat", "config", "contrib", "convert_to_tensor_or_sparse_tensor",
         "create_partitioned_variables", "data", "debugging", "decode_base64", "decode_compressed",
-        "decode_csv", "decode_raw", "digamma", "dtypes", "encode_base64", "erf", "erfc", "fft",
-        "fft2d", "fft3d", "fixed_size_partitioner", "flags", "function", "get_logger", "gfile",
-        "graph_util", "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "image", "import_graph_def",
-        "initializers", "io", "is_numeric_tensor", "layers", "lbeta", "lgamma", "linalg", "logging",
-        "lookup", "losses", "make_ndarray", "make_template", "make_tensor_proto", "manip",
-        "matching_files", "math", "matrix_determinant", "matrix_inverse", "matrix_solve",
-        "matrix_solve_ls", "matrix_triangular_solve", "metrics", "min_max_variable_partitioner",
-        "nest", "nn", "numpy_function", "parse_example", "parse_single_example",
-        "parse_single_sequence_example", "parse_tensor", "polygamma", "print", "py_func",
-        "py_function", "python", "python_io", "qr", "queue", "random", "random_gamma",
-        "random_poisson", "raw_ops", "read_file", "recompute_grad", "reduce_join", "regex_replace",
-        "saved_model", "self_adjoint_eig", "self_adjoint_eigvals", "serialize_tensor", "sets",
-        "signal", "sparse", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask",
-        "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
-        "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum",
-        "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape",
-        "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_split",
+        "decode_csv", "decode_raw", "digamma", "distribute", "distributions", "dtypes",
+        "encode_base64", "erf", "erfc", "estimator", "fft", "fft2d", "fft3d",
+        "fixed_size_partitioner", "flags", "function", "get_logger", "gfile", "graph_util", "ifft",
+        "ifft2d", "ifft3d", "igamma", "igammac", "image", "import_graph_def", "initializers", "io",
+        "is_numeric_tensor", "layers", "lbeta", "lgamma", "linalg", "load_file_system_library",
+        "load_library", "load_op_library", "logging", "lookup", "losses", "make_ndarray",
+        "make_template", "make_tensor_proto", "manip", "matching_files", "math",
+        "matrix_determinant", "matrix_inverse", "matrix_solve", "matrix_solve_ls",
+        "matrix_triangular_solve", "metrics", "min_max_variable_partitioner", "nest", "nn",
+        "numpy_function", "parse_example", "parse_single_example", "parse_single_sequence_example",
+        "parse_tensor", "polygamma", "print", "py_func", "py_function", "python", "python_io", "qr",
+        "queue", "random", "random_gamma", "random_poisson", "raw_ops", "read_file",
+        "recompute_grad", "reduce_join", "regex_replace", "saved_model", "self_adjoint_eig",
+        "self_adjoint_eigvals", "serialize_tensor", "sets", "signal", "sparse", "sparse_add",
+        "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_maximum", "sparse_merge",
+        "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
+        "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape",
+        "sparse_reshape", "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_split",
         "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
         "sparse_to_indicator", "sparse_transpose", "spectral", "string_join", "string_split",
         "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",

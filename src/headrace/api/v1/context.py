@@ -80,6 +80,7 @@ def disable_tensor_equality() -> None:
 
 
 def control_flow_v2_enabled() -> bool:
+    """What ``enable_control_flow_v2`` and ``disable_control_flow_v2`` last set."""
     return _control_flow_v2[0]
 
 

@@ -1,9 +1,12 @@
 """``tf.summary`` of TF 1: summary ops and event files."""
 
-from headrace.api.missing import module_getattr
+from headrace.api.missing import late, module_getattr
 from headrace.train.summaries.event_files import FileWriter, FileWriterCache
 from headrace.train.summaries.summary_functions import (
+    audio,
+    get_summary_description,
     histogram,
+    image,
     merge,
     merge_all,
     scalar,
@@ -22,7 +25,10 @@ MESSAGES = {
 __all__ = [
     "FileWriter",
     "FileWriterCache",
+    "audio",
+    "get_summary_description",
     "histogram",
+    "image",
     "merge",
     "merge_all",
     "scalar",
@@ -30,4 +36,6 @@ __all__ = [
     "text",
 ]
 
-__getattr__ = module_getattr("summary", __name__, messages=MESSAGES)
+LAZY_NAMES = late({"headrace.train.summaries.summary_writers": "all_v2_summary_ops initialize"})
+
+__getattr__ = module_getattr("summary", __name__, messages=MESSAGES, names=LAZY_NAMES)

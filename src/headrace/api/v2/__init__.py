@@ -136,6 +136,8 @@ LAZY_MODULES = {
     "optimizers": "headrace.api.v2.optimizers",
     "raw_ops": "headrace.api.raw_ops",
     "saved_model": "headrace.api.v2.saved_model",
+    "audio": "headrace.api.v1.audio",
+    "summary": "headrace.api.v2.summary",
     "sysconfig": "headrace.api.platform.sysconfig",
     "test": "headrace.api.v2.test",
     "train": "headrace.api.v2.train",
@@ -148,7 +150,6 @@ LAZY_NAMES = {
     "make_ndarray": "headrace.formats.tensor_proto",
     "make_tensor_proto": "headrace.formats.tensor_proto",
     "py_function": "headrace.eager.py_function",
-    "summary": "headrace.api.v1:summary",
 }
 
 __version__ = "2.15.0"
@@ -202,7 +203,7 @@ if _TYPE_CHECKING:
     from headrace.api import version as version
     from headrace.api.platform import sysconfig as sysconfig
     from headrace.api.platform.tf_logging import get_logger as get_logger
-    from headrace.api.v1 import summary as summary
+    from headrace.api.v1 import audio as audio
     from headrace.api.v2 import autodiff as autodiff
     from headrace.api.v2 import compat as compat
     from headrace.api.v2 import config as config
@@ -215,6 +216,7 @@ if _TYPE_CHECKING:
     from headrace.api.v2 import keras as keras
     from headrace.api.v2 import optimizers as optimizers
     from headrace.api.v2 import saved_model as saved_model
+    from headrace.api.v2 import summary as summary
     from headrace.api.v2 import test as test
     from headrace.api.v2 import train as train
     from headrace.core import nest as nest
@@ -223,7 +225,7 @@ if _TYPE_CHECKING:
     from headrace.formats.tensor_proto import make_tensor_proto as make_tensor_proto
     from headrace.functions.function import function as function
     __all__ += [
-        "autodiff", "autograph", "compat", "config", "data", "experimental", "function",
+        "audio", "autodiff", "autograph", "compat", "config", "data", "experimental", "function",
         "get_logger", "graph_util", "image", "initializers", "io", "keras", "make_ndarray",
         "make_tensor_proto", "nest", "optimizers", "py_function", "raw_ops", "saved_model",
         "summary", "sysconfig", "test", "train", "version",

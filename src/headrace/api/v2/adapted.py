@@ -34,7 +34,7 @@ __all__ = ["Variable"]
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor with the given value."""
+    """A tensor with the given value; ``shape`` reshapes it or repeats a single number."""
     if isinstance(value, Tensor):
         return convert.convert_to_tensor(value, dtype)
     return basic.constant(value, dtype, shape, name)
@@ -215,14 +215,23 @@ class TruncatedNormal(initializers.TruncatedNormal):
 def assert_none_equal(
     x: Any, y: Any, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Any:
+    """Check that ``x`` and ``y`` (broadcast) differ in every element.
+
+    Eagerly it raises InvalidArgumentError at once; in a graph it returns an operation.
+    """
     return checks.assert_none_equal_v2(x, y, message, summarize, name)
 
 
 def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> Any:
+    """Check while the graph is built that a tensor has rank 0; returns the tensor."""
     return checks.assert_scalar(tensor, name, message)
 
 
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
+    """``x``, after a check that no element is NaN or infinite.
+
+    A failing check is an InvalidArgumentError with ``message``.
+    """
     return clip.verify_tensor_all_finite(x, message, name)
 
 
@@ -233,6 +242,11 @@ def assert_shapes(
     message: Any = None,
     name: str | None = None,
 ) -> Any:
+    """Check the shapes of several tensors against each other, by named dimensions.
+
+    ``shapes`` is a dict or a list of (tensor, shape) pairs; a letter or name stands for the same
+    size everywhere: ``assert_shapes([(x, ("N", "D")), (y, ("N",))])``.
+    """
     return checks.assert_shapes(shapes, data, summarize, message, name)
 
 
@@ -247,30 +261,46 @@ def avg_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
+    """The mean of each window of a batch of pictures; see ``tf.nn.avg_pool``."""
     return nn_pool.avg_pool2d(input, ksize, strides, padding, data_format, name)
 
 
 def poisson(
     shape: Any, lam: Any, dtype: Any = "float32", seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    return random_rejection.random_poisson(lam, shape, dtype, seed, name)
+    """Draws from Poisson distributions with the rates ``lam``.
+
+    The result has the shape ``shape + lam.shape``. (``tf.random_poisson`` of v1 takes ``lam``
+    first.)
+    """
+    return random_rejection.random_poisson(lam, shape, dtype, seed, name)  # type: ignore[no-any-return]
 
 
 def string_length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    return strings.string_length(input, name, unit)
+    """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
+    return strings.string_length(input, name, unit)  # type: ignore[no-any-return]
 
 
 def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+    """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings.
+
+    The hash may change between processes in TensorFlow; prefer ``to_hash_bucket_fast``.
+    """
     return strings.string_to_hash_bucket(input, num_buckets, name)
 
 
 def string_to_number(input: Any, out_type: Any = "float32", name: str | None = None) -> Tensor:
+    """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
     return strings.string_to_number(input, out_type, name)
 
 
 def sparse_concat(
     axis: int, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> Any:
+    """Sparse tensors of one rank put together along ``axis``.
+
+    ``expand_nonconcat_dims=True`` lets the other dimensions differ: the result has the largest.
+    """
     return sparse.sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
 
 
@@ -281,6 +311,11 @@ def sparse_reduce_max(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
+    """The largest entry along ``axis`` (None: over everything).
+
+    Implicit zeros do not count: a row without entries gives 0, one with only negative entries its
+    largest entry. ``output_is_sparse=True`` gives a SparseTensor.
+    """
     return sparse_arithmetic.sparse_reduce_max_v2(sp_input, axis, keepdims, output_is_sparse, name)
 
 
@@ -291,10 +326,18 @@ def sparse_reduce_sum(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
+    """The sum of the entries along ``axis`` (None: over everything).
+
+    ``output_is_sparse=True`` gives a SparseTensor.
+    """
     return sparse_arithmetic.sparse_reduce_sum_v2(sp_input, axis, keepdims, output_is_sparse, name)
 
 
 def sparse_split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> Any:
+    """A sparse tensor cut into ``num_split`` parts along ``axis``.
+
+    If the size does not divide, the first parts are one larger.
+    """
     return sparse.sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
 
 

@@ -100,11 +100,17 @@ def _all_but(select: Any, exclude: Sequence[int], n: int) -> list[int]:
 
 
 class CsvDatasetV2(_Csv, DatasetV2):
-    """The records of CSV files."""
+    """The records of CSV files, a tuple of scalars each.
+
+    ``record_defaults`` gives a type per column (the column is required) or a default value.
+    """
 
 
 class CsvDatasetV1(_Csv, DatasetV1):
-    """The records of CSV files."""
+    """The records of CSV files, a tuple of scalars each.
+
+    ``record_defaults`` gives a type per column (the column is required) or a default value.
+    """
 
 
 # make_csv_dataset -------------------------------------------------------------------------------

@@ -142,12 +142,14 @@ def parallel_interleave(
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+    """For ``Dataset.apply``: batches of one size; a last, smaller one is dropped."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 def padded_batch_and_drop_remainder(
     batch_size: Any, padded_shapes: Any, padding_values: Any = None
 ) -> Transformation:
+    """For ``Dataset.apply``: ``padded_batch`` without a last, smaller batch."""
     return lambda dataset: dataset.padded_batch(
         batch_size, padded_shapes, padding_values, drop_remainder=True
     )
@@ -156,12 +158,22 @@ def padded_batch_and_drop_remainder(
 def group_by_window(
     key_func: Any, reduce_func: Any, window_size: Any = None, window_size_func: Any = None
 ) -> Transformation:
+    """For ``Dataset.apply``: elements with one key, collected to windows and reduced.
+
+    ``key_func`` gives an int64 key; each window of ``window_size`` elements (or
+    ``window_size_func(key)``) of a key becomes a dataset, which ``reduce_func(key, dataset)`` turns
+    into another.
+    """
     return lambda dataset: grouping.group_by_window(
         dataset, key_func, reduce_func, window_size, window_size_func
     )
 
 
 def group_by_reducer(key_func: Any, reducer: Reducer) -> Transformation:
+    """For ``Dataset.apply``: one element per key, accumulated over the whole dataset.
+
+    ``reducer`` is a ``Reducer(init_func, reduce_func, finalize_func)``.
+    """
     return lambda dataset: grouping.group_by_reducer(dataset, key_func, reducer)
 
 
@@ -175,6 +187,12 @@ def bucket_by_sequence_length(
     no_padding: bool = False,
     drop_remainder: bool = False,
 ) -> Transformation:
+    """For ``Dataset.apply``: padded batches of elements of similar length.
+
+    ``bucket_boundaries`` are the upper limits of the lengths (exclusive); there is one batch size
+    more than boundaries, for what is longer. ``pad_to_bucket_boundary`` pads to the boundary less
+    one instead of to the longest element.
+    """
     return lambda dataset: dataset.bucket_by_sequence_length(
         element_length_func,
         bucket_boundaries,
@@ -188,14 +206,20 @@ def bucket_by_sequence_length(
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """For ``Dataset.apply``: batches of dense elements of different sizes as a SparseTensor.
+
+    ``row_shape`` is the dense shape of one row; None in it means the largest of the batch.
+    """
     return lambda dataset: dataset.dense_to_sparse_batch(batch_size, row_shape)
 
 
 def enumerate_dataset(start: Any = 0) -> Transformation:
+    """For ``Dataset.apply``: each element with its number, counted from ``start``."""
     return lambda dataset: dataset.enumerate(start)
 
 
 def ignore_errors(log_warning: bool = False) -> Transformation:
+    """For ``Dataset.apply``: elements whose computation fails are left out."""
     return lambda dataset: dataset.ignore_errors()
 
 
@@ -205,28 +229,41 @@ def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
 
 
 def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transformation:
+    """For ``Dataset.apply``: the dataset as it is, since there is only the CPU."""
     return lambda dataset: dataset
 
 
 def rejection_resample(
     class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
 ) -> Transformation:
+    """For ``Dataset.apply``: elements dropped at random until classes are distributed as wanted.
+
+    ``class_func`` gives the class of an element, ``target_dist`` the wanted shares,
+    ``initial_dist`` the present ones (estimated if left out). Elements become (class, element).
+    """
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
 def scan(initial_state: Any, scan_func: Any) -> Transformation:
+    """For ``Dataset.apply``: a map that carries a state from element to element.
+
+    ``scan_func(state, element)`` returns (new state, result).
+    """
     return lambda dataset: dataset.scan(initial_state, scan_func)
 
 
 def take_while(predicate: Any) -> Transformation:
+    """For ``Dataset.apply``: elements up to the first for which ``predicate`` is false."""
     return lambda dataset: dataset.take_while(predicate)
 
 
 def unbatch() -> Transformation:
+    """For ``Dataset.apply``: the rows of each element as elements of their own."""
     return lambda dataset: dataset.unbatch()
 
 
 def unique() -> Transformation:
+    """For ``Dataset.apply``: each distinct element once, where it first occurs."""
     return lambda dataset: dataset.unique()
 
 
@@ -238,6 +275,7 @@ def assert_cardinality(expected_cardinality: Any) -> Transformation:
 def dense_to_ragged_batch(
     batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
 ) -> Transformation:
+    """Raises: Headrace has no RaggedTensors; the error names what to use instead."""
     raise NotImplementedError(
         "dense_to_ragged_batch makes RaggedTensors, which Headrace does not have. Use "
         "padded_batch, dense_to_sparse_batch "
@@ -285,14 +323,17 @@ def snapshot(
 
 
 def cardinality(dataset: Any) -> Any:
+    """The number of elements: an int64 tensor, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
     return dataset.cardinality()
 
 
 def get_single_element(dataset: Any) -> Any:
+    """The element of a dataset that has exactly one; otherwise InvalidArgumentError."""
     return dataset.get_single_element()
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:
+    """The ``TypeSpec`` of an element, in the element's structure."""
     try:
         return dataset_or_iterator.element_spec
     except AttributeError:
@@ -303,6 +344,7 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 
 def get_next_as_optional(iterator: Any) -> Optional:
+    """The next element as an ``Optional``, empty at the end instead of an error."""
     return iterator.get_next_as_optional()  # type: ignore[no-any-return]
 
 
@@ -314,14 +356,17 @@ def load(
 
 
 def to_variant(dataset: Any) -> Any:
+    """The dataset as a scalar tensor of type variant; ``from_variant`` is its inverse."""
     return dataset._variant_tensor
 
 
 def from_variant(variant: Any, structure: Any) -> Any:
+    """The dataset behind a variant tensor; ``structure`` is the ``TypeSpec`` of its elements."""
     return DatasetV1._base(variant, structure)
 
 
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Any:
+    """A dataset without end: ``start``, ``start + step``, and so on."""
     return DatasetV1.counter(start, step, dtype)
 
 

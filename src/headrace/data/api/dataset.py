@@ -48,7 +48,12 @@ UNKNOWN_CARDINALITY = UNKNOWN
 
 
 class DatasetV2(Creation, Transformed, Mapped):
-    """Elements, one after the other."""
+    """A sequence of elements (structures of tensors) that is made as it is read.
+
+    Sources (``from_tensor_slices``, ``range``, files) are followed by transformations (``map``,
+    ``shuffle``, ``batch``, ``repeat``), each of which gives a new dataset. Eagerly a ``for`` loop
+    reads it.
+    """
 
     def __init__(
         self,

@@ -27,7 +27,13 @@ __all__ = [
 
 
 class DatasetV1(DatasetV2):
-    """A dataset with TensorFlow 1's methods."""
+    """A sequence of elements with TF 1's methods: iterators for sessions come from it.
+
+        dataset = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(1000).batch(32)
+        x, y = dataset.make_one_shot_iterator().get_next()
+
+    At the end a run that reads ``x`` raises ``tf.errors.OutOfRangeError``.
+    """
 
     _own_seeds = True
     _keeps_cardinality = False
@@ -187,12 +193,15 @@ def as_v1(dataset: Any) -> DatasetV1:
 
 
 def get_legacy_output_types(dataset_or_iterator: Any) -> Any:
+    """The types of a dataset's or iterator's elements, in their structure."""
     return structure.types_of(dataset_or_iterator.element_spec)
 
 
 def get_legacy_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The static shapes of a dataset's or iterator's elements, in their structure."""
     return structure.shapes_of(dataset_or_iterator.element_spec)
 
 
 def get_legacy_output_classes(dataset_or_iterator: Any) -> Any:
+    """The classes of an element's parts: Tensor, SparseTensor, Dataset."""
     return structure.classes_of(dataset_or_iterator.element_spec)

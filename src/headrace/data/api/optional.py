@@ -15,7 +15,7 @@ __all__ = ["Optional", "OptionalSpec"]
 
 
 class Optional:
-    """A value that may be missing."""
+    """A value that may be missing: ``has_value()``, ``get_value()``."""
 
     def __init__(self, variant_tensor: Any, element_spec: Any) -> None:
         self._variant_tensor = variant_tensor

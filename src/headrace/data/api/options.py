@@ -24,6 +24,8 @@ __all__ = [
 
 
 class AutoShardPolicy(enum.IntEnum):
+    """How a dataset is divided between workers. Headrace has one worker: it is recorded only."""
+
     OFF = -1
     AUTO = 0
     FILE = 1
@@ -62,18 +64,26 @@ class _Settings:
 
 
 class AutotuneOptions(_Settings):
+    """Settings of ``tf.data``'s tuning: whether, how, and with how many cores and bytes."""
+
     _names = ("autotune_algorithm", "cpu_budget", "enabled", "initial_parallelism", "ram_budget")
 
 
 class DistributeOptions(_Settings):
+    """Settings for several workers; Headrace has one, so they are recorded only."""
+
     _names = ("auto_shard", "auto_shard_policy", "num_devices", "_make_stateless")
 
 
 class MapVectorizationOptions(_Settings):
+    """Settings of TensorFlow's vectorised maps; recorded only."""
+
     _names = ("enabled", "use_choose_fastest")
 
 
 class OptimizationOptions(_Settings):
+    """Which rewrites of a pipeline are allowed. Attributes that are not set are None."""
+
     _names = (
         "apply_default_optimizations",
         "autotune",
@@ -99,10 +109,14 @@ class OptimizationOptions(_Settings):
 
 
 class StatsOptions(_Settings):
+    """Where a pipeline's statistics go; ``headrace.data.stats`` prints them here."""
+
     _names = ("aggregator", "counter_prefix", "latency_all_edges", "prefix")
 
 
 class ThreadingOptions(_Settings):
+    """Threads of a pipeline: ``private_threadpool_size``, ``max_intra_op_parallelism``."""
+
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
 
 

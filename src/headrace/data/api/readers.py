@@ -125,19 +125,19 @@ class _FixedLength(_Reader):
 
 
 class TFRecordDatasetV2(_TFRecord, DatasetV2):
-    """The records of TFRecord files."""
+    """The records of TFRecord files, as strings; compressed files need ``compression_type``."""
 
 
 class TFRecordDatasetV1(_TFRecord, DatasetV1):
-    """The records of TFRecord files."""
+    """The records of TFRecord files, as strings; compressed files need ``compression_type``."""
 
 
 class TextLineDatasetV2(_TextLine, DatasetV2):
-    """The lines of text files, without their ends."""
+    """The lines of text files, without their ends, as strings."""
 
 
 class TextLineDatasetV1(_TextLine, DatasetV1):
-    """The lines of text files, without their ends."""
+    """The lines of text files, without their ends, as strings."""
 
 
 class FixedLengthRecordDatasetV2(_FixedLength, DatasetV2):

@@ -23,7 +23,9 @@ __all__ = [
 ]
 
 Dataset = collections.namedtuple("Dataset", ["data", "target"])
+Dataset.__doc__ = "A table as two arrays: ``data`` (rows of features) and ``target`` (labels)."
 Datasets = collections.namedtuple("Datasets", ["train", "validation", "test"])
+Datasets.__doc__ = "Three parts of one dataset: ``train``, ``validation`` and ``test``."
 
 
 def load_csv_with_header(

@@ -623,6 +623,23 @@ class Function:
         self.emit(f"br label %{after}")
         self.label(after)
 
+    def any(self, mask: Value) -> Value:
+        """Whether a lane of a mask is true."""
+        if not mask.type.lanes:
+            return mask
+        full = f"@llvm.vector.reduce.or.{mask.type.suffix}"
+        self.declarations.add(f"declare i1 {full}({mask.type.text})")
+        return self.new(f"call i1 {full}({mask!r})", Type("bool"))
+
+    def choose(self, condition: Value, rare: Callable[[], Value], usual: Value) -> Value:
+        """What ``rare`` computes if a scalar condition holds, else a value that is there."""
+        before = self.block
+        with self.when(condition):
+            other = rare()
+            inside = self.block
+        arms = f"[{usual.name}, %{before}], [{other.name}, %{inside}]"
+        return self.new(f"phi {usual.type.text} {arms}", usual.type)
+
     def text(self, internal: bool = False) -> str:
         """The function as IR."""
         arguments = ", ".join(

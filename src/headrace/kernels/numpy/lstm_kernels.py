@@ -190,8 +190,8 @@ def held_layer(
     found = library() if kernel.dtype == np.float32 else None
     rows, wide = max(x.shape[0] for x in inputs), inputs[0].shape[1]
     if found is not None and rows:
-        key = (len(inputs), rows)
-        packed = held.get(key, lambda: found.pack_lstm(kernel, wide, order, *key))
+        key = (wide, order, len(inputs), rows)
+        packed = held.get(key, lambda: found.pack_lstm(kernel, *key))
         if packed is not None:
             x = _joined(inputs, rows).reshape(len(inputs), rows, wide)
             biases = bias.reshape(4, -1)[list(order)]

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.kernels.hot_work import HotWork
 from headrace.runtime import thread_pool as pool
 
 __all__ = [
@@ -64,6 +65,8 @@ _AHEAD = 4096
 _NONE = np.empty((0, 0))
 #: Below this many groups plain integers are faster than arrays.
 _FEW = 4
+#: Computed in one pass once so many were drawn (kernels/native/philox_kernels.py): the same bits.
+NATIVE = HotWork("random numbers", 1 << 21, "headrace.kernels.native.philox_kernels")
 
 
 class Philox(NamedTuple):
@@ -188,11 +191,26 @@ def groups(gen: Philox, n: int, runs: int = 1, stride: int = 0) -> Array:
     if runs * n <= _FEW:
         at = [(gen.position + r * stride + i) & _U64 for r in range(runs) for i in range(n)]
         return np.array([_one_group(gen.key, gen.stream, p) for p in at], np.uint32).reshape(-1, 4)
+    found = _native("words", gen, (runs, 4 * n), np.uint32, stride)
+    if found is not None:
+        return found.reshape(-1, 4)
     if runs > 1:
         return groups_at(gen, _offsets(n, 1, runs, stride))
     words = np.empty((n, 2), np.uint64)
     _fill(gen, n, lambda lo, hi, even, odd: _interleave(even, odd, words[lo:hi]))
     return words.view(np.uint32)
+
+
+def _native(
+    kind: str, gen: Philox, shape: tuple[int, int], dtype: Any, stride: int
+) -> Array | None:
+    """(runs, count) numbers end to end by compiled code; None while NumPy is to compute them."""
+    kernels = NATIVE.kernels(shape[0] * shape[1])
+    if kernels is None:
+        return None
+    out = np.empty(shape[0] * shape[1], dtype)
+    kernels.fill(kind, gen, out, shape[0], stride)
+    return out
 
 
 def _offsets(n: int, step: int, runs: int, stride: int) -> Array:
@@ -236,8 +254,16 @@ def _over_ranges(work: Callable[[int, int], None], n: int) -> None:
 # uniform ----------------------------------------------------------------------------------------
 
 
+_UNIFORM_KINDS = {np.dtype(np.float32): "uniform", np.dtype(np.float64): "uniform double"}
+
+
 def uniform(gen: Philox, count: int, dtype: np.dtype[Any], runs: int = 1, stride: int = 0) -> Array:
     """``count`` numbers in [0, 1): random mantissa bits under the exponent of 1, less 1."""
+    kind = _UNIFORM_KINDS.get(dtype)
+    if kind is not None and runs * count > 4 * _FEW:
+        found = _native(kind, gen, (runs, count), dtype, stride)
+        if found is not None:
+            return found
     if dtype == np.float64:
         return _cut(uniform_double(groups(gen, -(-count // 2), runs, stride)), count, runs)
     words = _cut(groups(gen, -(-count // 4), runs, stride), count, runs)
@@ -290,6 +316,9 @@ def normal(gen: Philox, count: int, dtype: np.dtype[Any], runs: int = 1, stride:
     if dtype == np.float64:
         return _cut(box_muller_double(groups(gen, -(-count // 2), runs, stride)), count, runs)
     n = -(-count // 4)
+    found = _native("normal", gen, (runs, count), np.float32, stride) if n * runs > _FEW else None
+    if found is not None:
+        return found if dtype == np.float32 else found.astype(dtype)
     out = np.empty((runs * n, 2, 2), np.float32)
 
     def write(lo: int, hi: int, even: Array, odd: Array) -> None:
@@ -402,6 +431,10 @@ def truncated_normal(
     are inside.
     """
     double = dtype == np.float64
+    if not double:
+        found = _native("truncated normal", gen, (runs, count), np.float32, stride)
+        if found is not None:
+            return found if dtype == np.float32 else found.astype(dtype)
     width, stretch = (2, 128) if double else (4, 256)
     n = -(-count // width)
     starts = _offsets(n, stretch, runs, stride)

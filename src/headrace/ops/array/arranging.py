@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -103,7 +104,7 @@ REVERSE_V1 = define(
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """Reverse the order along the dimensions in ``axis``."""
-    return apply(REVERSE, tensor, axis, name=name)
+    return apply(REVERSE, tensor, axis, name=name)  # type: ignore[no-any-return]
 
 
 reverse_v2 = reverse
@@ -187,7 +188,7 @@ def reverse_sequence(
     if seq is None:
         raise TypeError("reverse_sequence needs seq_axis")
     batch = one_of("batch_axis", batch_axis, "batch_dim", batch_dim) or 0
-    return apply(REVERSE_SEQUENCE, input, seq_lengths, seq_dim=seq, batch_dim=batch, name=name)
+    return apply(REVERSE_SEQUENCE, input, seq_lengths, seq_dim=seq, batch_dim=batch, name=name)  # type: ignore[no-any-return]
 
 
 def reverse_sequence_v2(
@@ -197,6 +198,7 @@ def reverse_sequence_v2(
     batch_axis: int | None = None,
     name: str | None = None,
 ) -> Tensor:
+    """As ``tf.reverse_sequence``, without the old names of its arguments."""
     return reverse_sequence(input, seq_lengths, seq_axis, batch_axis, name)
 
 
@@ -234,7 +236,7 @@ ROLL = define(
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """Shift along dimensions; what leaves at one end comes in at the other."""
-    return apply(ROLL, input, shift, axis, name=name)
+    return apply(ROLL, input, shift, axis, name=name)  # type: ignore[no-any-return]
 
 
 # space and batch --------------------------------------------------------------------------------
@@ -291,7 +293,9 @@ def _nd_shape(rule: Any) -> Any:
             raise ValueError(f"block_shape must be positive, got {block.tolist()}")
         if s is None:
             return [None]
-        if count is not None and len(s) < count + 1:
+        if count is None:
+            raise ValueError("block_shape must have known size.")
+        if len(s) < count + 1:
             raise ValueError(f"Shape must be at least rank {count + 1} but is rank {len(s)}")
         if block is None or pads is None:
             return [_partly_known(rule, s, count, block)]
@@ -408,11 +412,15 @@ def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
     """Cut space into blocks; each position in a block becomes a batch entry."""
-    return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)
+    return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)
+    """Blocks of the batch dimension moved back into spatial ones, then cropped.
+
+    The inverse of ``space_to_batch_nd``: ``block_shape`` has m sizes, ``crops`` is [m, 2].
+    """
+    return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)  # type: ignore[no-any-return]
 
 
 def space_to_batch(
@@ -422,6 +430,11 @@ def space_to_batch(
     name: str | None = None,
     block_shape: Any = None,
 ) -> Tensor:
+    """Blocks of height and width moved into the batch dimension, after padding with zeros.
+
+    ``paddings`` is [2, 2]: [[top, bottom], [left, right]]. The padded sizes must be multiples of
+    the block size.
+    """
     n = one_of("block_shape", block_shape, "block_size", block_size)
     out = space_to_batch_nd(
         input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, paddings, name
@@ -433,12 +446,17 @@ def space_to_batch(
 def space_to_batch_v2(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
+    """As ``tf.space_to_batch_nd``: any number of spatial dimensions."""
     return space_to_batch_nd(input, block_shape, paddings, name)
 
 
 def batch_to_space(
     input: Any, crops: Any, block_size: Any, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
+    """Blocks of the batch dimension moved back into height and width, then cropped.
+
+    ``crops`` is [2, 2]: [[top, bottom], [left, right]].
+    """
     n = one_of("block_shape", block_shape, "block_size", block_size)
     out = batch_to_space_nd(
         input, np.array([n, n], np.int32) if np.ndim(n) == 0 else n, crops, name
@@ -448,6 +466,7 @@ def batch_to_space(
 
 
 def batch_to_space_v2(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """As ``tf.batch_to_space_nd``; one number as ``block_shape`` means height and width."""
     if isinstance(block_shape, int):
         block_shape = np.array([block_shape, block_shape], np.int32)
     return batch_to_space_nd(input, block_shape, crops, name)
@@ -480,7 +499,7 @@ def required_space_to_batch_paddings(
                 np.stack([0 * extra, extra], 1), name="crops"
             )
         begin, end = apply_list(lookup("Unpack"), base, num=2, axis=1)
-        full: Any = sizes + begin + end
+        full: Any = sizes + begin + end  # type: ignore[operator]
         extra_t: Any = (block - full % block) % block
         pads_t = apply_op("Pack", [begin, end + extra_t], axis=1, name="paddings")
         return pads_t, apply_op("Pack", [0 * extra_t, extra_t], axis=1, name="crops")
@@ -574,26 +593,31 @@ DEPTH_TO_SPACE = define(
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Blocks of space as channels."""
-    return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)
+    """Blocks of height and width moved into channels: [n, h, w, c] to [n, h/b, w/b, c*b*b].
+
+    ``block_size`` b must divide height and width. ``depth_to_space`` is the inverse.
+    """
+    return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
 
 
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Channels as blocks of space: the inverse of ``space_to_depth``."""
-    return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)
+    return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
 
 
 def space_to_depth_v2(
     input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
+    """As ``tf.space_to_depth``, with ``data_format`` before ``name``."""
     return space_to_depth(input, block_size, name, data_format)
 
 
 def depth_to_space_v2(
     input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
+    """As ``tf.depth_to_space``, with ``data_format`` before ``name``."""
     return depth_to_space(input, block_size, name, data_format)
 
 
@@ -625,6 +649,9 @@ def _patches_kernel(xp: Any, x: Any, *, ksizes: Any, strides: Any, rates: Any, p
 
     Numbers outside the image read a border of zeros.
     """
+    for what, given in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
+        if given[0] != 1 or given[3] != 1:
+            raise errors.UnimplementedError(None, None, f"Only support {what} across space.")
     b, h, w, c = x.shape
     (kh, kw), (sh, sw), (rh, rw) = ksizes[1:3], strides[1:3], rates[1:3]
     (oh, top), (ow, left) = _window(h, kh, sh, rh, padding), _window(w, kw, sw, rw, padding)
@@ -678,7 +705,7 @@ def extract_image_patches(
 ) -> Tensor:
     """Windows of an image, each as one long channel vector."""
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         EXTRACT_IMAGE_PATCHES,
         images,
         ksizes=ksizes,
@@ -692,6 +719,10 @@ def extract_image_patches(
 def extract_image_patches_v2(
     images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
 ) -> Tensor:
+    """Patches of pictures, each flattened into the depth dimension.
+
+    ``sizes``, ``strides`` and ``rates`` are [1, rows, columns, 1].
+    """
     return extract_image_patches(images, sizes, strides, rates, padding, name)
 
 

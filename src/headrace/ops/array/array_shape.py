@@ -111,48 +111,51 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     """The shape of a tensor, as a vector; a constant if it is known already."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
-        return apply_op("Cast", sparse, DstT=out_type, name=name)
+        return apply_op("Cast", sparse, DstT=out_type, name=name)  # type: ignore[no-any-return]
     tensor = input if isinstance(input, Tensor) else convert_to_tensor(input)
     known = shapes.known(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Shape")
-    return apply(SHAPE, tensor, out_type=out_type, name=name)
+    return apply(SHAPE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def shape_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The shape of a tensor as an int32 (or int64) vector; see ``tf.shape``."""
     return shape(input, name, out_type)
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    return apply_list(SHAPE_N, input, out_type=out_type, name=name)
+    """The shapes of several tensors, as a list of vectors."""
+    return apply_list(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The number of elements."""
+    """The number of elements as a scalar (int32, or ``out_type``); of a known shape a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         dims = apply_op("Cast", sparse, DstT=out_type)
-        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)
+        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)  # type: ignore[no-any-return]
     tensor = convert_to_tensor(input)
     known = shapes.num_elements(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Size")
-    return apply(SIZE, tensor, out_type=out_type, name=name)
+    return apply(SIZE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def size_v2(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The number of elements of a tensor; see ``tf.size``."""
     return size(input, name, out_type)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions."""
+    """The number of dimensions as an int32 scalar; of a known rank it is a constant."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         return size(sparse, name=name)
     tensor = convert_to_tensor(input)
     if tensor._shape is not None:
         return const(len(tensor._shape), name=name or "Rank")
-    return apply(RANK, tensor, name=name)
+    return apply(RANK, tensor, name=name)  # type: ignore[no-any-return]
 
 
 # reshaping --------------------------------------------------------------------------------------
@@ -212,7 +215,7 @@ RESHAPE = define(
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements in another shape; one dimension may be -1."""
-    return apply(RESHAPE, tensor, shape, name=name)
+    return apply(RESHAPE, tensor, shape, name=name)  # type: ignore[no-any-return]
 
 
 def _expand_shape(c: Inference) -> list[Shape]:
@@ -261,10 +264,11 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     axis = one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
-    return apply(EXPAND_DIMS, input, axis, name=name)
+    return apply(EXPAND_DIMS, input, axis, name=name)  # type: ignore[no-any-return]
 
 
 def expand_dims_v2(input: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor with a dimension of size 1 inserted before ``axis`` (negative: from the end)."""
     return expand_dims(input, axis, name)
 
 
@@ -329,10 +333,11 @@ def squeeze(
         axis = ()
     elif not isinstance(axis, (list, tuple)):
         axis = (axis,)
-    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)
+    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)  # type: ignore[no-any-return]
 
 
 def squeeze_v2(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """The tensor without its dimensions of size 1, or without those in ``axis``."""
     return squeeze(input, axis, name)
 
 
@@ -347,6 +352,9 @@ def _transpose_shape(c: Inference) -> list[Shape]:
         known = None if length is None or len(length) != 1 else length[0]
         return [None if known is None else (None,) * known]
     if perm is None:
+        length = c.shape(1)
+        if shape is not None and length is not None and length[0] not in (len(shape), None):
+            raise ValueError(f"Dimension must be {len(shape)} but is {length[0]}")
         return [(None,) * len(shape)]  # type: ignore[arg-type]
     order = [int(p) for p in perm]
     if shape is None:
@@ -384,7 +392,7 @@ def _inverse_perm(perm: Tensor) -> Tensor:
     value = static_value(perm)
     if value is not None:
         return const(np.argsort(value % value.size) if value.size else value, perm._dtype)
-    return apply_op("InvertPermutation", perm)
+    return apply_op("InvertPermutation", perm)  # type: ignore[no-any-return]
 
 
 TRANSPOSE = define(
@@ -412,28 +420,29 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     a = convert_to_tensor(a)
     opdef = CONJUGATE_TRANSPOSE if conjugate and a.dtype.is_complex else TRANSPOSE
     if perm is not None:
-        return apply(opdef, a, perm, name=name or "transpose")
+        return apply(opdef, a, perm, name=name or "transpose")  # type: ignore[no-any-return]
     if a._shape is not None:
         order = np.arange(len(a._shape) - 1, -1, -1, dtype=np.int32)
-        return apply(opdef, a, order, name=name or "transpose")
+        return apply(opdef, a, order, name=name or "transpose")  # type: ignore[no-any-return]
     with name_scope(name, "transpose", [a]) as scope:
         n = rank(a)
-        descending = (n - 1) - apply_op("Range", const(0), n, const(1))
-        return apply(opdef, a, descending, name=scope)
+        descending = (n - 1) - apply_op("Range", const(0), n, const(1))  # type: ignore[operator]
+        return apply(opdef, a, descending, name=scope)  # type: ignore[no-any-return]
 
 
 def transpose_v2(
     a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose"
 ) -> Tensor:
+    """The tensor with its dimensions permuted; without ``perm`` reversed."""
     return transpose(a, perm, name, conjugate)
 
 
 def conjugate_transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
-    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)
+    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)  # type: ignore[no-any-return]
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Exchange the last two dimensions."""
+    """The last two dimensions exchanged; leading ones are a batch."""
     with name_scope(name, values=[a]):
         a = convert_to_tensor(a, name="a")
         n = a._rank()
@@ -484,8 +493,9 @@ GUARANTEE_CONST = define(
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor itself, checked against ``shape`` now as far as possible and when it runs."""
-    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")
+    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")  # type: ignore[no-any-return]
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    return apply(GUARANTEE_CONST, input, name=name)
+    """The tensor, with the promise that it is the same in every run."""
+    return apply(GUARANTEE_CONST, input, name=name)  # type: ignore[no-any-return]

@@ -110,14 +110,25 @@ infer.kernel_binder = _bind
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value is given with every run."""
+    """A tensor whose value is given with every run, in ``feed_dict``.
+
+    ``shape`` may have None where sizes vary; without a shape anything may be fed. Running what
+    depends on a placeholder without feeding it is an InvalidArgumentError.
+
+        x = tf.placeholder(tf.float32, [None, 784])
+        sess.run(y, {x: batch})
+    """
     if get_default_graph()._is_eager:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)
+    return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)
+    """A tensor that may be fed, and has the value of ``input`` if it is not.
+
+    ``shape`` may be less specific than the shape of ``input``, e.g. ``[None, 3]``.
+    """
+    return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
 
 
 def constant(
@@ -197,17 +208,19 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
-    return apply_list(IDENTITY_N, list(input), name=name)
+    """Each tensor of a list unchanged, as one operation."""
+    return apply_list(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    return apply(STOP_GRADIENT, input, name=name)
+    """The tensor unchanged; gradients do not pass through it."""
+    return apply(STOP_GRADIENT, input, name=name)  # type: ignore[no-any-return]
 
 
 def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Tensor:
-    return apply(PREVENT_GRADIENT, input, message=message, name=name)
+    return apply(PREVENT_GRADIENT, input, message=message, name=name)  # type: ignore[no-any-return]
 
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; useful to hang control dependencies on."""
-    return apply_operation(NO_OP, name=name)
+    return apply_operation(NO_OP, name=name)  # type: ignore[no-any-return]

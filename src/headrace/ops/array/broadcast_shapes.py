@@ -91,7 +91,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def _broadcast_args_shape(c: Inference) -> list[Shape]:
-    lengths = [None if s is None or len(s) != 1 else s[0] for s in c.shapes()]
+    lengths = [None if s is None else s[0] for s in (c.require_rank(0, 1), c.require_rank(1, 1))]
     return [(None if None in lengths else max(d for d in lengths if d is not None),)]
 
 

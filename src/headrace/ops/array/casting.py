@@ -267,40 +267,50 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 def to_float(x: Any, name: str = "ToFloat") -> Any:
+    """Cast to float32; new code writes ``tf.cast(x, tf.float32)``."""
     return cast(x, dtypes.float32, name)
 
 
 def to_double(x: Any, name: str = "ToDouble") -> Any:
+    """Cast to float64; new code writes ``tf.cast(x, tf.float64)``."""
     return cast(x, dtypes.float64, name)
 
 
 def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    """Cast to int32, truncating towards zero; new code writes ``tf.cast(x, tf.int32)``."""
     return cast(x, dtypes.int32, name)
 
 
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    """Cast to int64, truncating towards zero; new code writes ``tf.cast(x, tf.int64)``."""
     return cast(x, dtypes.int64, name)
 
 
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    """Cast to bfloat16; new code writes ``tf.cast(x, tf.bfloat16)``."""
     return cast(x, dtypes.bfloat16, name)
 
 
 def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    """Cast to complex64; new code writes ``tf.cast(x, tf.complex64)``."""
     return cast(x, dtypes.complex64, name)
 
 
 def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    """Cast to complex128; new code writes ``tf.cast(x, tf.complex128)``."""
     return cast(x, dtypes.complex128, name)
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
-    """The same bytes read as another type."""
+    """The same bytes read as another type.
+
+    To a type of half the size a last dimension of 2 appears, to one of twice the size it goes.
+    """
     return apply(BITCAST, input, type=type, name=name)
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Any:
-    """A complex tensor from two real ones."""
+    """A complex tensor from its real and imaginary parts, float32 or float64."""
     real = convert_to_tensor(real, name="real")
     imag = convert_to_tensor(imag, name="imag")
     both = (real.dtype.base_dtype, imag.dtype.base_dtype)
@@ -320,7 +330,7 @@ def real(input: Any, name: str | None = None) -> Any:
 
 
 def imag(input: Any, name: str | None = None) -> Any:
-    """The imaginary part; zeros for a real tensor."""
+    """The imaginary part of a complex tensor; zeros for a real tensor."""
     x = convert_to_tensor(input, name="input")
     if x.dtype.is_complex:
         return apply(IMAG, x, Tout=gu.real_dtype(x), name=name)

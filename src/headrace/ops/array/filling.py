@@ -158,10 +158,12 @@ def _zero_and_one(dtype: Any) -> tuple[Any, Any]:
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Zeros (False, empty strings) of a shape, which may be a tensor."""
     return _filled(shape, _zero_and_one(dtype)[0], dtype, name, "zeros")
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Ones (True) of a shape, which may be a tensor."""
     one = _zero_and_one(dtype)[1]
     if as_dtype(dtype).base_dtype is dtypes.string:
         raise TypeError(f"Expected string, got {one} of type 'int' instead.")
@@ -189,6 +191,10 @@ def zeros_like(
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
+    """Ones of a tensor's shape and, unless ``dtype`` is given, of its type.
+
+    With ``optimize`` a static shape is used while the graph is built.
+    """
     tensor = convert_to_tensor(tensor)
     wanted = tensor._dtype._base if dtype is None else as_dtype(dtype)
     known = shapes.known(tensor._shape)
@@ -202,8 +208,10 @@ def ones_like(
 
 
 def zeros_like_v2(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros of a tensor's shape and, unless ``dtype`` is given, of its type."""
     return zeros_like(input, dtype, name)
 
 
 def ones_like_v2(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones of a tensor's shape and, unless ``dtype`` is given, of its type."""
     return ones_like(input, dtype, name)

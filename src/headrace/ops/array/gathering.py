@@ -224,7 +224,7 @@ def gather(
     sparse_read = getattr(params, "sparse_read", None)
     if sparse_read is not None and not batch_dims and type(axis) is int and axis == 0:
         return sparse_read(indices, name=name)  # type: ignore[no-any-return]
-    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)
+    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
 
 
 def gather_v2(
@@ -235,6 +235,7 @@ def gather_v2(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
+    """Slices of ``params`` along ``axis``, chosen by ``indices``; see ``tf.gather``."""
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
@@ -300,7 +301,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
     nd_read = getattr(params, "gather_nd", None)
     if nd_read is not None:
         return nd_read(indices, name=name)  # type: ignore[no-any-return]
-    return apply(GATHER_ND, params, indices, name=name)
+    return apply(GATHER_ND, params, indices, name=name)  # type: ignore[no-any-return]
 
 
 def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) -> Tensor:
@@ -310,7 +311,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
         rank = indices._rank()
         if rank is None or params._rank() is None:
             raise ValueError("tf.gather_nd with batch_dims needs tensors of known rank")
-        if not 0 <= batch < min(rank, params._rank()):
+        if not 0 <= batch < min(rank, params._rank()):  # type: ignore[type-var]
             raise ValueError(
                 f"batch_dims = {batch} must be less than rank(params) and rank(indices)"
             )
@@ -325,10 +326,11 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
             )
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
-        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")
+        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")  # type: ignore[no-any-return]
 
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    """Slices of ``params`` chosen by the index vectors in ``indices``; see ``tf.gather_nd``."""
     return gather_nd(params, indices, name, batch_dims)
 
 
@@ -416,27 +418,36 @@ SCATTER_ND_NON_ALIASING_ADD = define(
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of ``shape`` with ``updates`` added at ``indices``."""
-    return apply(SCATTER_ND, indices, updates, shape, name=name)
+    return apply(SCATTER_ND, indices, updates, shape, name=name)  # type: ignore[no-any-return]
 
 
 def tensor_scatter_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
-    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)
+    """A copy of ``tensor`` with the slices at ``indices`` replaced by ``updates``.
+
+    The last dimension of ``indices`` is an index vector. Where one occurs twice the last update
+    holds.
+
+        tf.tensor_scatter_update([0, 0, 0], [[2], [0]], [7, 8])    # [8, 0, 7]
+    """
+    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)
+    """A copy of ``tensor`` with ``updates`` added at ``indices``; repeated indices add up."""
+    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)
+    """A copy of ``tensor`` with ``updates`` subtracted at ``indices``, repeated ones too."""
+    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 def scatter_nd_non_aliasing_add(
     input: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
-    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)
+    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 INVERT_PERMUTATION = define(
@@ -449,8 +460,8 @@ INVERT_PERMUTATION = define(
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """``y[x[i]] = i``."""
-    return apply(INVERT_PERMUTATION, x, name=name)
+    """The inverse of a permutation of 0 … n - 1: ``y[x[i]] = i``."""
+    return apply(INVERT_PERMUTATION, x, name=name)  # type: ignore[no-any-return]
 
 
 def _unravel_shape(c: Inference) -> list[Shape]:
@@ -472,11 +483,14 @@ UNRAVEL_INDEX = define(
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Flat indices as coordinates, one row per dimension."""
-    return apply(UNRAVEL_INDEX, indices, dims, name=name)
+    return apply(UNRAVEL_INDEX, indices, dims, name=name)  # type: ignore[no-any-return]
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
-    """The slices whose mask is True, in order."""
+    """The slices whose mask is True, in order: [n, ...] with a mask [n] gives [k, ...].
+
+    ``mask`` may have several dimensions; its shape must be that of ``tensor`` from ``axis`` on.
+    """
     with name_scope(name, "boolean_mask", [tensor, mask]):
         tensor, mask = (
             convert_to_tensor(tensor, name="tensor"),
@@ -499,7 +513,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
                 f"Shapes {shapes.from_plain(dims[at : at + n])} and {mask.shape} are incompatible"
             )
         if n == 1:
-            flat = tensor
+            flat = apply_op("Reshape", tensor, shape(tensor))  # makes the gather's gradient dense
+            flat.set_shape(dims)
         else:
             full: Any = shape(tensor)
             lead = apply_op("Prod", full[at : at + n], const([0]), keep_dims=False)
@@ -520,6 +535,10 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
 
 
 def boolean_mask_v2(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+    """The elements of ``tensor`` for which ``mask`` is True, along ``axis`` on.
+
+    See ``tf.boolean_mask``.
+    """
     return boolean_mask(tensor, mask, name, axis)
 
 
@@ -545,8 +564,8 @@ def sequence_mask(
             get_default_graph().unique_name("Cast")
         mask = apply_op("Less", row, column)
         if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
-            return mask
-        return apply_op("Cast", mask, DstT=dtype)
+            return mask  # type: ignore[no-any-return]
+        return apply_op("Cast", mask, DstT=dtype)  # type: ignore[no-any-return]
 
 
 # IndexedSlices as tensors -----------------------------------------------------------------------

@@ -162,7 +162,10 @@ CONCAT_OFFSET = define(
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Join tensors along an existing dimension."""
+    """Join tensors along an existing dimension: [2, 3] and [2, 5] along axis 1 give [2, 8].
+
+    All other sizes must be equal. ``axis`` may be negative, and a tensor.
+    """
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
@@ -170,10 +173,10 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         if at._rank() not in (0, None):
             raise ValueError(f"Shape {at.shape} must have rank 0")
         with name_scope(name or "concat"):
-            return apply_op("Identity", values[0], name=name or "concat")
+            return apply_op("Identity", values[0], name=name or "concat")  # type: ignore[no-any-return]
     if not values:
         raise ValueError("tf.concat needs at least one tensor")
-    return apply(CONCAT, values, axis, name=name or "concat")
+    return apply(CONCAT, values, axis, name=name or "concat")  # type: ignore[no-any-return]
 
 
 # Pack and Unpack --------------------------------------------------------------------------------
@@ -239,7 +242,7 @@ def _pack_kernel(xp: Any, *values: Any, axis: int) -> Any:
 
 
 def _pack_grad(op: Operation, grad: Any) -> list[Any]:
-    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])
+    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])  # type: ignore[no-any-return]
 
 
 PACK = define(
@@ -292,18 +295,21 @@ UNPACK = define(
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Join tensors along a new dimension."""
+    """Join tensors of one shape along a new dimension: three of [4] give [3, 4].
+
+    ``axis`` says where the new dimension stands in the result; -1 is the last.
+    """
     if axis == 0 and (not isinstance(values, (list, tuple)) or _mixed(values)):
         return convert_to_tensor(values, name=name)  # constants become one constant
-    first = convert_to_tensor(values[0])
+    kind = next((v._dtype._base for v in values if isinstance(v, Tensor)), None)
+    first = convert_to_tensor(values[0], name=name)  # for its shape
     if first._shape is not None:
         rank = len(first._shape) + 1
         if not -rank <= axis < rank:
             raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
-    rest = [
-        v if isinstance(v, Tensor) else convert_to_tensor(v, first._dtype._base) for v in values[1:]
-    ]
-    return apply(PACK, [first, *rest], axis=axis, name=name or "stack")
+    kind = kind or first._dtype._base
+    tensors = [v if isinstance(v, Tensor) else convert_to_tensor(v, kind) for v in values]
+    return apply(PACK, tensors, axis=axis, name=name or "stack")  # type: ignore[no-any-return]
 
 
 def _mixed(values: Sequence[Any]) -> bool:
@@ -325,7 +331,7 @@ def unstack(
             num = s[axis]
     if num is None:
         raise ValueError(f"Cannot infer num from shape {value.shape}")
-    return apply_list(UNPACK, value, num=num, axis=axis, name=name or "unstack")
+    return apply_list(UNPACK, value, num=num, axis=axis, name=name or "unstack")  # type: ignore[no-any-return]
 
 
 def pack(values: Any, axis: int = 0, name: str = "pack") -> Tensor:
@@ -339,7 +345,16 @@ def unpack(value: Any, num: int | None = None, axis: int = 0, name: str = "unpac
 
 
 def _parallel_concat_shape(c: Inference) -> list[Shape]:
-    return [c.attr("shape")]
+    """The inputs are slices of one shape along the first axis, each of size 1."""
+    out: Shape = c.attr("shape")
+    merged: Shape = None
+    for i, s in enumerate(c.shapes()):
+        if s is not None and (not s or s[0] not in (1, None)):
+            raise ValueError(
+                f"Size of first dimension must be 1, but input {i} is {shapes.show(s)}"
+            )
+        merged = shapes.merge(merged, s)
+    return [out]
 
 
 PARALLEL_CONCAT = define(
@@ -352,7 +367,7 @@ PARALLEL_CONCAT = define(
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """``stack`` of tensors whose shapes are known."""
+    """``stack`` along the first dimension, of tensors whose shapes are known."""
     with name_scope(name, "parallel_stack", list(values)):
         rows = [apply_op("ExpandDims", v, const(0)) for v in values]
         kinds = [r._dtype._base for r in rows]
@@ -365,7 +380,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
         known = shapes.known(rows[0]._shape[1:] if rows[0]._shape is not None else None)
         if known is None:
             raise ValueError("tf.parallel_stack needs tensors of known shape")
-        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))
+        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))  # type: ignore[no-any-return]
 
 
 # Split ------------------------------------------------------------------------------------------
@@ -498,7 +513,7 @@ def split(
     """Cut into so many equal parts, or into parts of the sizes given (one may be -1)."""
     if isinstance(num_or_size_splits, (int, np.integer, shapes.Dimension)):
         count_more(get_default_graph(), 1)  # TF makes a tensor of the number
-        return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)
+        return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes._shape == ():
         raise ValueError(
@@ -508,4 +523,4 @@ def split(
         num = None if sizes._shape is None else sizes._shape[0]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)
+    return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]

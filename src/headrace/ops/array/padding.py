@@ -124,11 +124,14 @@ TILE_GRAD = define(
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """Repeat the whole tensor so many times along each dimension."""
-    return apply(TILE, input, multiples, name=name)
+    return apply(TILE, input, multiples, name=name)  # type: ignore[no-any-return]
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Repeat single elements, as ``numpy.repeat``."""
+    """Each element repeated, as ``numpy.repeat``; without ``axis`` of the flattened tensor.
+
+    ``repeats`` is one number or one per element: ``tf.repeat([3, 4], [2, 1])`` is [3, 3, 4].
+    """
     if axis is None:
         input = apply_op("Reshape", input, const([-1]))
         axis = 0
@@ -144,13 +147,30 @@ def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None
         return _repeated(convert_to_tensor(data), convert_to_tensor(repeats), axis)
 
 
+def _repeated_alike(data: Tensor, repeats: Tensor, axis: int, rank: int) -> Tensor:
+    """Every slice the same number of times: on an axis of its own, then joined with its axis."""
+    one, times = const([1], repeats._dtype), apply_op("ExpandDims", repeats, const(0))
+    multiples = apply_op("ConcatV2", [*[one] * (axis + 1), times, *[one] * (rank - axis - 1)], 0)
+    tiled = apply(TILE, apply_op("ExpandDims", data, const(axis + 1)), multiples)
+    dims: Any = shape(data)
+    target = apply_op("ConcatV2", [dims[:axis], const([-1]), dims[axis + 1 :]], const(0))
+    out: Tensor = apply_op("Reshape", tiled, target)
+    out.set_shape([None if i == axis else d for i, d in enumerate(data._shape or ())])
+    return out
+
+
 def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     rank = data._rank()
     if rank is None:
         raise ValueError("tf.repeat needs a tensor of known rank")
     axis = axis % rank if -rank <= axis < rank else axis
+    if repeats._shape == ():
+        return _repeated_alike(data, repeats, axis, rank)
+    # the gradient of this Reshape makes the gather's dense
+    data = apply_op("Reshape", data, shape(data), name="boolean_mask/Reshape")
+    repeats = apply_op("Maximum", repeats, const(0, repeats._dtype))
     dims = shape(data, out_type=repeats._dtype)
-    size: Tensor = dims[axis]
+    size: Tensor = dims[axis]  # type: ignore[index]
     each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
     ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
     total = apply_op("Sum", each, const(0), keep_dims=False)
@@ -161,7 +181,8 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
         "UpperBound", row, apply_op("ExpandDims", places, const(0)), out_type=dtypes.int32
     )
     which = apply_op("Squeeze", which, squeeze_dims=(0,))
-    return apply_op("GatherV2", data, which, const(axis), name="Reshape")
+    name = "Reshape" if axis else "boolean_mask/GatherV2"
+    return apply_op("GatherV2", data, which, const(axis), name=name)  # type: ignore[no-any-return]
 
 
 # Pad --------------------------------------------------------------------------------------------
@@ -220,7 +241,7 @@ def _inner(op: Operation, grad: Any) -> Tensor:
         begin: Any = const(value[:, 0], paddings._dtype)
     else:
         begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
-    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))
+    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))  # type: ignore[no-any-return]
 
 
 def _pad_v2_grad(op: Operation, grad: Any) -> list[Any]:
@@ -343,10 +364,10 @@ def pad(
     mode = mode.upper()
     if mode == "CONSTANT":
         if type(constant_values) in (int, float) and constant_values == 0:
-            return apply(PAD, tensor, paddings, name=name)
-        return apply(PAD_V2, tensor, paddings, constant_values, name=name)
+            return apply(PAD, tensor, paddings, name=name)  # type: ignore[no-any-return]
+        return apply(PAD_V2, tensor, paddings, constant_values, name=name)  # type: ignore[no-any-return]
     if mode in ("REFLECT", "SYMMETRIC"):
-        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)
+        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)  # type: ignore[no-any-return]
     raise ValueError(f"Unknown padding mode: {mode}")
 
 
@@ -357,8 +378,9 @@ def pad_v2(
     constant_values: Any = 0,
     name: str | None = None,
 ) -> Tensor:
+    """As ``tf.pad``, with ``constant_values`` before ``name``."""
     return pad(tensor, paddings, mode, name, constant_values)
 
 
 def mirror_pad(input: Any, paddings: Any, mode: str, name: str | None = None) -> Tensor:
-    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)
+    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)  # type: ignore[no-any-return]

@@ -105,7 +105,7 @@ def _linspace_kernel(xp: Any, start: Any, stop: Any, num: Any) -> Any:
         return xp.reshape(start, (1,)).copy()
     step = (stop - start) / dtype.type(n - 1)
     out = (start + step * np.arange(n).astype(dtype)).astype(dtype)
-    out[-1] = stop  # whatever the rounding of the step
+    out[0], out[-1] = start, stop  # whatever the rounding of the step, or where it is no number
     return out
 
 
@@ -357,11 +357,10 @@ def bincount(
             size = apply_op("Maximum", convert.convert(minlength, dtypes.int32, "minlength"), size)
         if maxlength is not None:
             size = apply_op("Minimum", convert.convert(maxlength, dtypes.int32, "maxlength"), size)
-        if weights is None:
-            weights = np.zeros(0, dtypes.as_dtype(dtype).np_dtype)
-        elif maxlength is None:  # the same sum, by an op that has a gradient
+        if weights is not None:  # the same sum, by an op that has a gradient
             return apply_op("UnsortedSegmentSum", weights, arr, size)
-        return apply(BINCOUNT, arr, size, weights)
+        nothing = np.zeros(0, dtypes.as_dtype(dtype).np_dtype)
+        return apply(BINCOUNT, arr, size, nothing)
 
 
 def _bincount_size(arr: Tensor) -> Any:
@@ -410,7 +409,7 @@ def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Any:
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Any:
-    """The cross product over the last axis."""
+    """The cross product of vectors of three elements along the last dimension."""
     return apply(CROSS, a, b, name=name)
 
 
@@ -422,7 +421,10 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Any:
-    """Row: true class, column: predicted class."""
+    """How often each class (row) was predicted as each class (column).
+
+    Without ``num_classes`` it is one more than the largest number that occurs.
+    """
     return confusion_matrix_v2(labels, predictions, num_classes, weights, dtype, name)
 
 
@@ -434,6 +436,11 @@ def confusion_matrix_v2(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Any:
+    """How often each class (row) was predicted as each class (column), [classes, classes].
+
+    Without ``num_classes`` it is one more than the largest label or prediction. ``weights`` counts
+    each example with its weight.
+    """
     with name_scope(name, "confusion_matrix", [labels, predictions]):
         columns = [_class_indices(labels, "labels"), _class_indices(predictions, "predictions")]
         if num_classes is None:

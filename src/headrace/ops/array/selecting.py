@@ -134,7 +134,10 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """``where`` with NumPy's broadcasting."""
+    """``x`` where the condition is True, ``y`` elsewhere, broadcast against each other.
+
+    Without ``x`` and ``y`` the coordinates of the True elements, [n, rank].
+    """
     if x is None and y is None:
         return apply(WHERE, condition, name=name or "Where")
     if x is None or y is None:
@@ -227,11 +230,19 @@ TOP_K = define(
     kernel=lambda xp, x, *, k: _top_k(xp, x, k),
     grad=_top_k_grad,
 )
+
+
+def _top_k_v2(xp: Any, x: Any, k: Any) -> Any:
+    if np.ndim(k):
+        raise invalid(f"k must be scalar, got shape {shapes.show(np.shape(k))}")
+    return _top_k(xp, x, int(k))
+
+
 TOP_K_V2 = define(
     "TopKV2",
     "input: T, k: int32 -> values: T, indices: int32; sorted: bool=True, T: type(real)",
     shape=_top_k_shape,
-    kernel=lambda xp, x, k: _top_k(xp, x, k.item()),
+    kernel=_top_k_v2,
     grad=_top_k_grad,
     known_inputs=(1,),
 )
@@ -326,4 +337,5 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
 
 def in_top_k_v2(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """As ``tf.nn.in_top_k``, with ``targets`` first."""
     return in_top_k(predictions, targets, k, name)

@@ -36,7 +36,7 @@ __all__ = [
 def sort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
-    """Sorted along a dimension."""
+    """The elements sorted along ``axis`` (the last by default), "ASCENDING" or "DESCENDING"."""
     with name_scope(name, "sort"):
         return _sorted(values, axis, direction, 0)
 
@@ -48,7 +48,10 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The indices that sort along a dimension."""
+    """The indices that sort along ``axis`` (the last by default).
+
+    ``direction`` is "ASCENDING" or "DESCENDING". Equal elements keep their order.
+    """
     del stable  # always
     with name_scope(name, "argsort"):
         return _sorted(values, axis, direction, 1)
@@ -144,7 +147,11 @@ def searchsorted(
     out_type: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where values would go into sorted rows."""
+    """Where values would be inserted into sorted rows to keep them sorted.
+
+    ``side="left"`` is before equal elements, "right" after them. The rows are those of the last
+    dimension; leading dimensions must be equal.
+    """
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     sequence = convert_to_tensor(sorted_sequence)
@@ -173,12 +180,14 @@ def _all_of(x: Any, name: str) -> Tensor:
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """A scalar: no element is less than the one before. Empty and one element: True."""
     with name_scope(name, "is_non_decreasing", [x]) as scope:
         steps = _differences(x)
         return _all_of(apply_op("LessEqual", const(0, steps._dtype), steps), scope + "All/")
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """A scalar: every element is greater than the one before."""
     with name_scope(name, "is_strictly_increasing", [x]) as scope:
         steps = _differences(x)
         return _all_of(apply_op("Less", const(0, steps._dtype), steps), scope + "All/")

@@ -148,6 +148,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
 
 
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """As ``tf.unique``, with how often each element occurs: (y, idx, count)."""
     return UniqueWithCounts(*apply_many(UNIQUE_WITH_COUNTS, x, out_idx=out_idx, name=name))
 
 
@@ -184,4 +185,5 @@ def listdiff(x: Any, y: Any, out_idx: Any = None, name: str | None = None) -> An
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
+    """The elements of ``x`` that are not in ``y``, in order, and their positions: (out, idx)."""
     return ListDiff(*apply_many(LIST_DIFF, x, y, out_idx=index_dtype, name=name))

@@ -244,6 +244,7 @@ def assert_near_v2(
     summarize: Any = None,
     name: str | None = None,
 ) -> Operation:
+    """Check that ``|x - y| <= atol + rtol * |y|`` everywhere; see ``tf.assert_near``."""
     return assert_near(x, y, rtol, atol, None, summarize, message, name)
 
 
@@ -350,6 +351,7 @@ def assert_rank(
 
 
 def assert_rank_v2(x: Any, rank: Any, message: Any = None, name: str | None = None) -> Operation:
+    """Check that ``x`` has a rank; see ``tf.assert_rank``."""
     return assert_rank(x, rank, message=message, name=name)
 
 
@@ -361,6 +363,10 @@ def assert_rank_at_least(
     message: Any = None,
     name: str | None = None,
 ) -> Operation:
+    """Check that ``x`` has at least a rank.
+
+    A static rank is checked at once (ValueError), an unknown one when the returned operation runs.
+    """
     return _checked_rank(
         "assert_rank_at_least",
         x,
@@ -378,6 +384,7 @@ def assert_rank_at_least(
 def assert_rank_at_least_v2(
     x: Any, rank: Any, message: Any = None, name: str | None = None
 ) -> Operation:
+    """Check that ``x`` has at least a rank; see ``tf.assert_rank_at_least``."""
     return assert_rank_at_least(x, rank, message=message, name=name)
 
 
@@ -419,6 +426,7 @@ def assert_rank_in(
 def assert_rank_in_v2(
     x: Any, ranks: Any, message: Any = None, name: str | None = None
 ) -> Operation:
+    """Check that the rank of ``x`` is one of ``ranks``; see ``tf.assert_rank_in``."""
     return assert_rank_in(x, ranks, message=message, name=name)
 
 
@@ -517,10 +525,12 @@ def assert_type(
 def assert_type_v2(
     tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Operation:
+    """Check while the graph is built that a tensor has a type (TypeError otherwise)."""
     return assert_type(tensor, tf_type, message, name)
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """Check while the graph is built that ``x`` is of an integer type (TypeError otherwise)."""
     with name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
         if not x._dtype.is_integer:
@@ -529,6 +539,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 def assert_integer_v2(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """Check while the graph is built that ``x`` is of an integer type (TypeError otherwise)."""
     return assert_integer(x, message, name)
 
 
@@ -562,6 +573,7 @@ NUMERIC_TYPES = frozenset(
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
+    """True for a Tensor of floats, integers or complex numbers; False for anything else."""
     return isinstance(tensor, Tensor) and tensor._dtype._base in NUMERIC_TYPES
 
 

@@ -6,6 +6,7 @@ user's own graph, so that names inside branches and bodies exist and GraphDefs a
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -25,21 +26,47 @@ from headrace.ops.control.control_flow_eager import eager_cond
 from headrace.ops.control.control_flow_ops import MERGE, SWITCH
 from headrace.ops.control.dependencies import with_dependencies
 
-__all__ = ["cond", "merge", "switch"]
+__all__ = ["cond", "merge", "note_flat", "switch"]
 
 
 def switch(
     data: Any, pred: Any, dtype: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(output_false, output_true)."""
+    """(output_false, output_true): ``data`` on the side that ``pred`` names, nothing on the other.
+
+    What lies between a Switch and a Merge gets its place when a session runs it
+    (program/flow_structure.py).
+    """
+    if isinstance(data, IndexedSlices):
+        sides = [switch(part, pred) for part in (data.values, data.indices)]
+        return tuple(IndexedSlices(*side) for side in zip(*sides))  # type: ignore[return-value]
     data = convert_to_tensor(data, dtype)
     made: tuple[Tensor, Tensor] = apply_any(SWITCH, data, pred, name=name or "Switch")
+    note_flat(made[0])
     return made
+
+
+Merged = collections.namedtuple("Merged", ["output", "value_index"])
 
 
 def merge(inputs: Any, name: str | None = None) -> Any:
     """The one of the inputs that is there, and its index."""
-    return apply_many(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
+    if any(i is None for i in inputs):
+        raise ValueError(f"At least one of the merge inputs is None: {inputs}")
+    if all(isinstance(i, IndexedSlices) for i in inputs):
+        values, index = merge([i.values for i in inputs], name)
+        indices, _ = merge([i.indices for i in inputs])
+        return Merged(IndexedSlices(values, indices), index)
+    merged = apply_many(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
+    note_flat(merged[0])
+    return Merged(*merged)
+
+
+def note_flat(tensor: Tensor) -> None:
+    """Remember a Switch or Merge that no ``tf.cond`` made: a session finds its place."""
+    graph = tensor._op.graph
+    if not graph._is_eager and graph._context is None:
+        graph._flat_flow.append(tensor._op)
 
 
 # cond -------------------------------------------------------------------------------------------
@@ -274,7 +301,7 @@ def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
 def merge_on(if_false: Tensor, if_true: Tensor, pred: Tensor) -> Tensor:
     """A Merge that is known to choose by ``pred``."""
     out: Tensor = apply_many(MERGE, [if_false, if_true], name="Merge")[0]
-    out._op.__dict__["_cond_pred"] = pred
+    out._op._cond_pred = pred
     return out
 
 

@@ -152,7 +152,10 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """``fn(…fn(fn(init, e0), e1)…)``."""
+    """The elements of the first dimension reduced from the left: ``fn(fn(fn(init, e0), e1), e2)``.
+
+    Without ``initializer`` the first element begins. ``elems`` may be a structure of tensors.
+    """
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop}
     return _fold(fn, elems, initializer, name, "foldl", False, options)
 

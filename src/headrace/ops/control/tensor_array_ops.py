@@ -14,6 +14,7 @@ import numpy as np
 from headrace import errors
 from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_many
+from headrace.core.contexts import backward_pass
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
@@ -277,17 +278,16 @@ def _grad_array(xp: Any, handle: ArrayState, flow: Any, *, source: str) -> Any:
 # gradients --------------------------------------------------------------------------------------
 
 
-def _source_of(grad: Tensor) -> str:
+def _source_of() -> str:
     """Gradient arrays of one backward pass share a name.
 
     That of the scope of its call of ``tf.gradients``.
     """
-    scope: str = grad._op.graph.__dict__.get("gradients_scope", "")
-    return scope.rstrip("/") or "gradients"
+    return backward_pass().rstrip("/") or "gradients"
 
 
 def _gradient_array(handle: Tensor, flow: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    made, new_flow = apply_many(GRAD, handle, flow, source=_source_of(grad))
+    made, new_flow = apply_many(GRAD, handle, flow, source=_source_of())
     return made, new_flow
 
 
@@ -309,7 +309,7 @@ def _after(flow_grad: Tensor, grad_flow: Tensor) -> Tensor:
     """The flow to read gradients with: all writes that produced ``flow_grad`` come before."""
     from headrace.core.build import apply_op
 
-    return apply_op("AddV2", flow_grad, grad_flow)
+    return apply_op("AddV2", flow_grad, grad_flow)  # type: ignore[no-any-return]
 
 
 def _gather_grad(op: Operation, grad: Tensor) -> list[Any]:

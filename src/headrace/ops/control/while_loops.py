@@ -38,7 +38,15 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Repeat ``body`` while ``cond`` is true."""
+    """Repeat ``body`` while ``cond`` is true; gives the last values of ``loop_vars``.
+
+    Both take the loop variables as arguments; ``body`` returns their next values, in the same
+    structure. A shape that changes from round to round needs ``shape_invariants``.
+
+        i, total = tf.while_loop(lambda i, s: i < 10, lambda i, s: (i + 1, s + i), [0, 0])
+
+    Rounds run one after the other: ``parallel_iterations`` and ``swap_memory`` change nothing.
+    """
     if not callable(cond):
         raise TypeError("cond must be callable.")
     if not callable(body):

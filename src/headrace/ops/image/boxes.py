@@ -282,6 +282,11 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
+    """Chosen boxes and their scores: ``non_max_suppression``, also with soft suppression.
+
+    ``soft_nms_sigma`` above 0 lowers the scores of overlapping boxes instead of dropping the boxes.
+    ``boxes`` is [n, 4] as [y1, x1, y2, x2].
+    """
     with name_scope(name, "non_max_suppression_with_scores"):
         found = apply_many(
             NMS_V5, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
@@ -298,6 +303,10 @@ def non_max_suppression_padded(
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> Any:
+    """``non_max_suppression`` with a result that may be padded with zeros to one size.
+
+    Returns (indices, how many of them are valid).
+    """
     with name_scope(name, "non_max_suppression_padded"):
         return apply_many(
             NMS_V4,
@@ -347,6 +356,7 @@ def non_max_suppression_overlaps(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
+    """``non_max_suppression`` from a matrix of overlaps [n, n] instead of boxes."""
     with name_scope(name, "non_max_suppression_overlaps"):
         return apply(
             NMS_OVERLAPS, overlaps, scores, max_output_size, overlap_threshold, score_threshold
@@ -444,6 +454,10 @@ def draw_bounding_boxes(
 
 
 def draw_bounding_boxes_v2(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
+    """Pictures with frames of ``boxes`` [batch, n, 4] drawn into them, in ``colors`` in turn.
+
+    Coordinates are fractions of height and width: [y_min, x_min, y_max, x_max].
+    """
     if colors is None:
         return apply(DRAW, images, boxes, name=name)
     return apply(DRAW_V2, images, boxes, colors, name=name)

@@ -79,6 +79,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+    """The picture with its saturation (in HSV) multiplied by a factor, clipped to [0, 1]."""
     with name_scope(name, "adjust_saturation", [image]):
         image = convert_to_tensor(image, name="image")
         original = image.dtype.base_dtype
@@ -138,6 +139,7 @@ def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Te
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+    """``adjust_contrast`` with a factor drawn from [lower, upper)."""
     if upper <= lower:
         raise ValueError("upper must be > lower.")
     if lower < 0:
@@ -146,6 +148,7 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None)
 
 
 def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+    """``adjust_hue`` with a shift drawn from [-max_delta, max_delta); at most 0.5."""
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:
@@ -154,6 +157,7 @@ def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+    """``adjust_saturation`` with a factor drawn from [lower, upper)."""
     if upper <= lower:
         raise ValueError("upper must be > lower.")
     if lower < 0:
@@ -187,6 +191,7 @@ def adjust_jpeg_quality_v2(
 def random_jpeg_quality(
     image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
+    """The picture after JPEG compression of a quality drawn from the range (0 to 100)."""
     if min(min_jpeg_quality, max_jpeg_quality) < 0 or max(min_jpeg_quality, max_jpeg_quality) > 100:
         raise ValueError("jpeg encoding range must be between 0 and 100.")
     if min_jpeg_quality >= max_jpeg_quality:

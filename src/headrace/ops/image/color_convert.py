@@ -22,7 +22,7 @@ from headrace.ops.array.casting import cast, saturate_cast
 from headrace.ops.array.filling import ones
 from headrace.ops.array.joining import concat
 from headrace.ops.array.padding import tile
-from headrace.ops.image.image_check import at_least_3d
+from headrace.ops.image.image_check import at_least_3d, require
 from headrace.ops.linalg.contraction import tensordot
 
 __all__ = [
@@ -102,6 +102,10 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         last = images._shape[-1] if images._shape is not None else None
         if last not in (None, 1):
             raise ValueError(f"Last dimension of a grayscale image should be size 1, got {last}.")
+        if last is None:
+            message = "Last dimension of a grayscale image should be size 1."
+            given: Any = shape(images)
+            images = require(images, lambda: [(apply_op("Equal", given[-1], 1), message)])
         dims: Any = rank(images)
         before = expand_dims(dims - 1, 0)
         times = concat([ones(before, dtypes.int32), [3]], 0)
@@ -116,6 +120,11 @@ def _mixer(matrix: Any, what: str) -> Any:
 
     def convert(images: Any) -> Tensor:
         tensor = convert_to_tensor(images, name="images")
+        if not tensor.dtype.is_floating and not tensor.dtype.is_complex:
+            raise TypeError(
+                f"Expected {tensor.dtype.base_dtype.name}, got {float(kernel[0, 0]):.6g} of type "
+                "'float' instead: convert the images with tf.image.convert_image_dtype"
+            )
         weights = convert_to_tensor(kernel, tensor.dtype, name="kernel")
         dims = tensor._rank()
         if dims is None:

@@ -69,14 +69,14 @@ def _hue_kernel(xp: Any, x: Any, delta: Any) -> Any:
     """The hue is a circle."""
     wide = _three(x).astype(np.float32)
     hue, saturation, value = _to_hsv(xp, wide)
-    hue = hue + np.float32(delta)
+    hue = hue + _require_scalar("delta", delta)
     return _to_rgb(xp, hue - xp.floor(hue), saturation, value).astype(x.dtype)
 
 
 def _saturation_kernel(xp: Any, x: Any, scale: Any) -> Any:
     wide = _three(x).astype(np.float32)
     hue, saturation, value = _to_hsv(xp, wide)
-    saturation = xp.clip(saturation * np.float32(scale), 0, 1)
+    saturation = xp.clip(saturation * _require_scalar("scale", scale), 0, 1)
     return _to_rgb(xp, hue, saturation, value).astype(x.dtype)
 
 
@@ -85,7 +85,8 @@ def _contrast_kernel(xp: Any, x: Any, factor: Any) -> Any:
     if x.ndim < 3:
         raise invalid(f"input must be at least 3-D, got shape{shapes.show(x.shape)}")
     mean = x.mean(axis=(-3, -2), keepdims=True, dtype=np.float32)
-    return ((x - mean) * np.float32(factor) + mean).astype(x.dtype, copy=False)
+    by = _require_scalar("contrast_factor", factor)
+    return ((x - mean) * by + mean).astype(x.dtype, copy=False)
 
 
 # gradients ----------------------------------------------------------------------------------------
@@ -160,8 +161,13 @@ def _colors(c: Inference) -> list[Shape]:
 
 
 def _adjusted(c: Inference) -> list[Shape]:
-    c.require_rank(1, 0)
     return [c.require_rank_at_least(0, 3)]
+
+
+def _require_scalar(what: str, value: Any) -> np.float32:
+    if np.ndim(value):
+        raise invalid(f"{what} must be scalar: {shapes.show(np.shape(value))}")
+    return np.float32(value)
 
 
 RGB_TO_HSV = define(
@@ -203,8 +209,9 @@ ADJUST_CONTRAST = define(
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Red, green, blue in [0, 1] to hue, saturation, value in [0, 1]."""
-    return apply(RGB_TO_HSV, images, name=name)
+    return apply(RGB_TO_HSV, images, name=name)  # type: ignore[no-any-return]
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    return apply(HSV_TO_RGB, images, name=name)
+    """Pictures of hue, saturation and value, all in [0, 1], as RGB in [0, 1]."""
+    return apply(HSV_TO_RGB, images, name=name)  # type: ignore[no-any-return]

@@ -251,6 +251,11 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
+    """The boxes of ``image`` cut out and resized to ``crop_size`` [height, width].
+
+    ``boxes`` is [n, 4] in fractions [y1, x1, y2, x2], ``box_indices`` says from which picture each
+    is. Outside of the picture ``extrapolation_value`` is used.
+    """
     return crop_and_resize_v1(
         image, boxes, box_indices, crop_size, method, extrapolation_value, name
     )

@@ -284,6 +284,10 @@ def sample_distorted_bounding_box_v2(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> Any:
+    """A random box that covers enough of one of the given ones; see v1.
+
+    ``seed=0`` gives different boxes in every run.
+    """
     seeds = get_seed(seed) if seed else (0, 0)
     return sample_distorted_bounding_box(
         image_size,

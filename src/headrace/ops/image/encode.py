@@ -128,14 +128,9 @@ def _png_kernel(xp: Any, image: Any, *, compression: int) -> Any:
         )
     if not -1 <= compression <= 9:
         raise invalid(f"compression should be in [-1,9], got {compression}")
-    if image.dtype == np.uint16:
-        from headrace.ops.image.png import write_png
+    from headrace.ops.image.png import write_png
 
-        return _string(write_png(image, compression))
-    buffer = io.BytesIO()
-    more = {} if compression < 0 else {"compress_level": compression}
-    _picture(image).save(buffer, "PNG", **more)
-    return _string(buffer.getvalue())
+    return _string(write_png(image, compression))
 
 
 def _encode_shape(c: Inference) -> list[Shape]:
@@ -186,7 +181,7 @@ def encode_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """height x width x 1 or 3 values as a JPEG file."""
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         ENCODE_JPEG,
         image,
         format=format,
@@ -207,7 +202,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     tensor = image
     if not isinstance(image, Tensor):
         tensor = convert_to_tensor(image, None if hasattr(image, "dtype") else dtypes.uint8)
-    return apply(ENCODE_PNG, tensor, compression=compression, name=name)
+    return apply(ENCODE_PNG, tensor, compression=compression, name=name)  # type: ignore[no-any-return]
 
 
 # reading ------------------------------------------------------------------------------------------
@@ -224,7 +219,7 @@ def decode_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """A JPEG file (a PNG or still GIF too) as height x width x channels values."""
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         DECODE_JPEG,
         contents,
         channels=channels or 0,
@@ -249,7 +244,7 @@ def decode_and_crop_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """The window [y, x, height, width] of a JPEG file."""
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         DECODE_AND_CROP_JPEG,
         contents,
         crop_window,
@@ -266,28 +261,36 @@ def decode_and_crop_jpeg(
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
 ) -> Tensor:
-    return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)
+    """The pixels of a PNG file, [height, width, channels], uint8 or uint16.
+
+    ``channels`` is 1, 3 or 4; 0 means those of the file.
+    """
+    return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)  # type: ignore[no-any-return]
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     """All frames of a GIF file: frames x height x width x 3."""
-    return apply(DECODE_GIF, contents, name=name)
+    return apply(DECODE_GIF, contents, name=name)  # type: ignore[no-any-return]
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    return apply(DECODE_BMP, contents, channels=channels or 0, name=name)
+    """The pixels of a BMP file, [height, width, channels], uint8.
+
+    ``channels`` is 3 or 4; 0 means those of the file.
+    """
+    return apply(DECODE_BMP, contents, channels=channels or 0, name=name)  # type: ignore[no-any-return]
 
 
 def extract_jpeg_shape(
     contents: Any, output_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
     """[height, width, channels] of a JPEG file, from its head alone."""
-    return apply(EXTRACT_JPEG_SHAPE, contents, output_type=output_type, name=name)
+    return apply(EXTRACT_JPEG_SHAPE, contents, output_type=output_type, name=name)  # type: ignore[no-any-return]
 
 
 def _starts_with(contents: Any, text: bytes, name: str | None = None) -> Tensor:
     start = apply_op("Substr", contents, const(0), const(len(text)))
-    return apply_op("Equal", start, const(text, dtypes.string), name=name)
+    return apply_op("Equal", start, const(text, dtypes.string), name=name)  # type: ignore[no-any-return]
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
@@ -345,4 +348,4 @@ def decode_image(
             bmp,
             lambda: cond(_starts_with(contents, b"GIF"), gif, still),
         )
-        return image if want is first else convert_image_dtype(image, want)
+        return image if want is first else convert_image_dtype(image, want)  # type: ignore[no-any-return]

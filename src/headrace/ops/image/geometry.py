@@ -60,12 +60,12 @@ def _flip(image: Any, axis: int, scope: str) -> Tensor:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Mirrored, left and right exchanged."""
+    """Pictures mirrored, left and right exchanged; [height, width, c] or a batch of them."""
     return _flip(image, 1, "flip_left_right")
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Upside down."""
+    """Pictures upside down; [height, width, channels] or a batch of them."""
     return _flip(image, 0, "flip_up_down")
 
 
@@ -95,11 +95,12 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+    """Each picture turned upside down with a chance of one half."""
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """Rows and columns exchanged."""
+    """Rows and columns of pictures exchanged: [height, width, c] to [width, height, c]."""
     with name_scope(name, "transpose", [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
         dims = image._rank()

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class ResizeMethod:
-    """Methods of ``resize_images``."""
+    """The methods of ``resize_images``: BILINEAR, NEAREST_NEIGHBOR, BICUBIC, AREA."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -199,7 +199,7 @@ def resize_image_with_pad_v2(
     method: Any = ResizeMethodV2.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
-    """The same with TF 2's sampling."""
+    """Pictures resized to fit into the target size, with zeros around, undistorted."""
     return _padded(
         image,
         target_height,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.core import shapes
+from headrace.core import dtypes, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.infer import Inference
 from headrace.core.opdef import NO_GRADIENT_YET, OpDef, define
@@ -142,7 +142,15 @@ def _nearest_grad(op: Operation, g: Any) -> list[Any]:
 _FLAGS = "align_corners: bool=False, half_pixel_centers: bool=False"
 
 
-def _define(name: str, function: str) -> OpDef:
+def _define(name: str, function: str, without_half: bool = False) -> OpDef:
+    """A resize and its gradient; ``without_half``: float16 images have no gradient."""
+    through = _through(f"{name}Grad")
+
+    def grad(op: Operation, g: Any) -> list[Any]:
+        if without_half and op._inputs[0]._dtype._base is dtypes.float16:
+            return [None, None]
+        return through(op, g)
+
     define(
         f"{name}Grad",
         f"grads: float32, original_image: T -> output: T; {_FLAGS}, T: type(float)",
@@ -155,13 +163,13 @@ def _define(name: str, function: str) -> OpDef:
         f"images: T, size: int32 -> resized_images: float32; {_FLAGS}, T: type(real)",
         shape=_resized,
         kernel=_kernel(function),
-        grad=_through(f"{name}Grad"),
+        grad=grad,
         known_inputs=(1,),
     )
 
 
 RESIZE_BILINEAR = _define("ResizeBilinear", "bilinear")
-RESIZE_BICUBIC = _define("ResizeBicubic", "bicubic")
+RESIZE_BICUBIC = _define("ResizeBicubic", "bicubic", without_half=True)
 RESIZE_AREA = define(
     "ResizeArea",
     "images: T, size: int32 -> resized_images: float32; align_corners: bool=False, T: type(real)",
@@ -196,14 +204,14 @@ def resize_bilinear(
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Images of a batch to one size, mixing the four nearest pixels; float32."""
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         RESIZE_BILINEAR,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )
+    )  # type: ignore[no-any-return]
 
 
 def resize_bicubic(
@@ -213,14 +221,15 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    return apply(
+    """Pictures [batch, height, width, channels] resized by bicubic interpolation, float32."""
+    return apply(  # type: ignore[no-any-return]
         RESIZE_BICUBIC,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )
+    )  # type: ignore[no-any-return]
 
 
 def resize_nearest_neighbor(
@@ -230,19 +239,19 @@ def resize_nearest_neighbor(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """The nearest pixel; the images' type."""
-    return apply(
+    """Pictures [batch, height, width, c] resized by the nearest pixel; the type stays."""
+    return apply(  # type: ignore[no-any-return]
         RESIZE_NEAREST_NEIGHBOR,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )
+    )  # type: ignore[no-any-return]
 
 
 def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean over the area that an output pixel covers; float32."""
-    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)
+    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)  # type: ignore[no-any-return]

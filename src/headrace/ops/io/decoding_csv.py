@@ -230,6 +230,7 @@ def decode_csv_v2(
     select_cols: Any = None,
     name: str | None = None,
 ) -> list[Tensor]:
+    """As ``tf.decode_csv``, with ``name`` last."""
     return decode_csv(
         records, record_defaults, field_delim, use_quote_delim, name, na_value, select_cols
     )

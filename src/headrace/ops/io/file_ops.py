@@ -130,8 +130,8 @@ MATCHING_FILES = define(
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """The contents of a file."""
-    return apply(READ_FILE, filename, name=name)
+    """The whole contents of a file, as a string tensor; the file is read in every run."""
+    return apply(READ_FILE, filename, name=name)  # type: ignore[no-any-return]
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
@@ -141,7 +141,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The names of the files that fit one or several patterns."""
-    return apply(MATCHING_FILES, pattern, name=name)
+    return apply(MATCHING_FILES, pattern, name=name)  # type: ignore[no-any-return]
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Any:

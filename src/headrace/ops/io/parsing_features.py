@@ -256,6 +256,7 @@ def parse_example(
 def parse_example_v2(
     serialized: Any, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
+    """As ``tf.parse_example``, with ``example_names`` before ``name``."""
     return parse_example(serialized, features, name, example_names)
 
 
@@ -309,6 +310,7 @@ def _first(value: Any) -> Any:
 def parse_single_example_v2(
     serialized: Any, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
+    """As ``tf.parse_single_example``, with ``example_names`` before ``name``."""
     return parse_single_example(serialized, features, name, example_names)
 
 

@@ -14,14 +14,24 @@ import numpy as np
 
 from headrace import errors
 from headrace.core.annotations import Array, ArrayNamespace
+from headrace.core.dtypes import as_dtype
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
 
-__all__ = ["HISTOGRAM_SUMMARY", "MERGE_SUMMARY", "SCALAR_SUMMARY", "TENSOR_SUMMARY"]
+__all__ = [
+    "HISTOGRAM_SUMMARY",
+    "MERGE_SUMMARY",
+    "SCALAR_SUMMARY",
+    "TENSOR_SUMMARY",
+    "add_histogram",
+    "add_tensor",
+    "new_summary",
+]
 
 
-def _message() -> Any:
+def new_summary() -> Any:
+    """An empty Summary message."""
     from tensorboard.compat.proto.summary_pb2 import Summary
 
     return Summary()
@@ -44,7 +54,7 @@ def _scalar_kernel(xp: ArrayNamespace, tags: Array, values: Array) -> bytes:
             None,
             f"tags and values not the same shape: {list(tags.shape)} != {list(values.shape)}",
         )
-    summary = _message()
+    summary = new_summary()
     for tag, value in zip(tags.ravel(), values.ravel()):
         summary.value.add(tag=_text(tag), simple_value=float(value))
     return summary.SerializeToString()  # type: ignore[no-any-return]
@@ -89,35 +99,53 @@ def histogram_of(values: Array) -> Any:
     )
 
 
-def _histogram_kernel(xp: ArrayNamespace, tag: Array, values: Array) -> bytes:
+def add_histogram(summary: Any, tag: Array, values: Array) -> None:
+    """Add the distribution of finite values to a Summary message."""
     name, numbers = _text(tag), np.asarray(values).astype(np.float64)
     if np.isnan(numbers).any():
         raise errors.InvalidArgumentError(None, None, f"Nan in summary histogram for: {name}")
     if np.isinf(numbers).any():
         raise errors.InvalidArgumentError(None, None, f"Infinity in summary histogram for: {name}")
-    summary = _message()
     summary.value.add(tag=name).histo.CopyFrom(histogram_of(numbers))
+
+
+def add_tensor(summary: Any, tag: Array, tensor: Array, metadata: Array) -> None:
+    """Add a tensor as it is; ``metadata`` is a serialized SummaryMetadata."""
+    array = np.asarray(tensor)
+    value = summary.value.add(tag=_text(tag))
+    message = value.tensor
+    message.dtype = as_dtype(array.dtype if array.dtype != object else "string")._enum
+    message.tensor_shape.SetInParent()
+    for size in array.shape:
+        message.tensor_shape.dim.add().size = size
+    if array.dtype == object:
+        message.string_val.extend(array.ravel().tolist())
+    else:
+        message.tensor_content = np.ascontiguousarray(array).tobytes()
+    serialized = metadata.item() if isinstance(metadata, np.ndarray) else metadata
+    if serialized:
+        value.metadata.ParseFromString(serialized)
+
+
+def _histogram_kernel(xp: ArrayNamespace, tag: Array, values: Array) -> bytes:
+    summary = new_summary()
+    add_histogram(summary, tag, values)
     return summary.SerializeToString()  # type: ignore[no-any-return]
 
 
 def _tensor_kernel(
     xp: ArrayNamespace, tag: Array, tensor: Array, serialized_summary_metadata: Array
 ) -> bytes:
-    from tensorboard.util.tensor_util import make_tensor_proto
-
-    summary = _message()
-    value = summary.value.add(tag=_text(tag))
-    value.tensor.CopyFrom(make_tensor_proto(np.asarray(tensor)))
-    given = serialized_summary_metadata
-    value.metadata.ParseFromString(given.item() if isinstance(given, np.ndarray) else given)
+    summary = new_summary()
+    add_tensor(summary, tag, tensor, serialized_summary_metadata)
     return summary.SerializeToString()  # type: ignore[no-any-return]
 
 
 def _merge_kernel(xp: ArrayNamespace, *inputs: Array) -> bytes:
-    merged, seen = _message(), set()
+    merged, seen = new_summary(), set()
     for serialized in inputs:
         for text in np.asarray(serialized, object).ravel():
-            part = _message()
+            part = new_summary()
             part.ParseFromString(text)
             for value in part.value:
                 if value.tag and value.tag in seen:

@@ -386,6 +386,7 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 
 
 def matrix_determinant(input: Any, name: str | None = None) -> Any:
+    """The determinants of square matrices [..., n, n]: [...]."""
     return apply(MATRIX_DETERMINANT, input, name=name)
 
 
@@ -413,6 +414,10 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+    """Matrices [..., m, n] as an orthogonal ``q`` times an upper triangular ``r``.
+
+    ``full_matrices=True`` makes ``q`` square, otherwise it has min(m, n) columns.
+    """
     return apply_named(QR, input, full_matrices=full_matrices, name=name)
 
 
@@ -440,16 +445,28 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
 
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Any:
+    """The eigenvalues of symmetric (Hermitian) matrices, ascending: [..., n].
+
+    Only the lower triangle is read.
+    """
     return apply_many(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    """``x`` with ``matrix @ x = rhs``, for square matrices [..., n, n] and [..., n, k].
+
+    ``adjoint=True`` solves with the conjugate transpose. A singular matrix is an error.
+    """
     return apply(MATRIX_SOLVE, matrix, rhs, adjoint=adjoint, name=name)
 
 
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Any:
+    """``x`` with ``matrix @ x = rhs`` by substitution; the other triangle is not read.
+
+    ``lower=False`` reads the upper triangle.
+    """
     return apply(MATRIX_TRIANGULAR_SOLVE, matrix, rhs, lower=lower, adjoint=adjoint, name=name)
 
 
@@ -476,20 +493,27 @@ def matrix_solve_ls(
 
 
 def expm(input: Any, name: str | None = None) -> Any:
-    """The matrix exponential."""
+    """The matrix exponential of square matrices [..., n, n]."""
     with name_scope(name or "matrix_exponential"):
+        input = convert.convert(input)
+        kind = input.dtype.base_dtype
+        if not (kind.is_floating or kind.is_complex):
+            raise ValueError(f"tf.linalg.expm does not support matrices of type {kind!r}")
         return apply(MATRIX_EXPONENTIAL, input, name="Reshape_1")
 
 
 def logm(input: Any, name: str | None = None) -> Any:
+    """The logarithms of complex square matrices [..., n, n]."""
     return apply(MATRIX_LOGARITHM, input, name=name)
 
 
 def sqrtm(input: Any, name: str | None = None) -> Any:
+    """Square matrices whose product with themselves is the input."""
     return apply(MATRIX_SQUARE_ROOT, input, name=name)
 
 
 def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any:
+    """The LU decomposition with row exchanges: (both factors in one matrix, permutation ``p``)."""
     return apply_named(LU, input, output_idx_type=output_idx_type, name=name)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.core import shapes
+from headrace.core import shape_fns, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.dtypes import int32, int64
 from headrace.core.infer import Inference
@@ -105,6 +105,15 @@ def _matrix_set_diag_kernel(xp: Any, x: Any, diagonal: Any) -> Any:
 
 
 def _band_kernel(xp: Any, x: Any, num_lower: Any, num_upper: Any) -> Any:
+    if x.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"input must be at least 2-dim, received shape: {shapes.show(x.shape)}"
+        )
+    for what, number in (("num_lower", num_lower), ("num_upper", num_upper)):
+        if np.ndim(number):
+            raise errors.InvalidArgumentError(
+                None, None, f"{what} must be scalar, got shape {shapes.show(np.shape(number))}"
+            )
     rows, cols = x.shape[-2:]
     lower, upper = int(num_lower), int(num_upper)
     for name, size, what, number in (
@@ -178,12 +187,6 @@ def _set_diag_shape(c: Inference) -> list[Shape]:
     return [matrix]
 
 
-def _band_shape(c: Inference) -> list[Shape]:
-    c.require_rank(1, 0)
-    c.require_rank(2, 0)
-    return [c.require_rank_at_least(0, 2)]
-
-
 # gradients --------------------------------------------------------------------------------------
 
 
@@ -247,7 +250,7 @@ MATRIX_SET_DIAG = define(
 MATRIX_BAND_PART = define(
     "MatrixBandPart",
     "input: T, num_lower: Tindex, num_upper: Tindex -> band: T; T: type, Tindex: type(index)=int64",
-    shape=_band_shape,
+    shape=shape_fns.unchanged,
     kernel=_band_kernel,
     grad=_band_grad,
     known_inputs=(1, 2),
@@ -263,6 +266,7 @@ def diag(diagonal: Any, name: str | None = None) -> Any:
 
 
 def diag_part(input: Any, name: str | None = None) -> Any:
+    """The diagonal of a tensor of even rank [a, b, a, b] as [a, b]; the inverse of ``tf.diag``."""
     return apply(DIAG_PART, input, name=name)
 
 
@@ -299,6 +303,10 @@ def matrix_diag_part(
 
 
 def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k: Any = 0) -> Any:
+    """Matrices [..., m, n] with the main diagonal replaced by ``diagonal`` [..., min(m, n)].
+
+    Other diagonals (``k``) are refused.
+    """
     _main_only(k)
     return apply(MATRIX_SET_DIAG, input, diagonal, name=name or "set_diag")
 

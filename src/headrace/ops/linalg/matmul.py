@@ -358,7 +358,7 @@ def sparse_matmul(
 def batch_matmul(
     x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None
 ) -> Any:
-    """The spelling of the time before TF 1.0."""
+    """``tf.matmul`` of a batch, by its name before TF 1.0; ``adj_x`` and ``adj_y`` transpose."""
     return apply(BATCH_MATMUL_V2, x, y, adj_x=adj_x, adj_y=adj_y, name=name)
 
 
@@ -371,7 +371,7 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """A matrix times a vector, over leading axes."""
+    """Matrices times vectors: [..., m, n] and [..., n] give [..., m]."""
     with name_scope(name, "MatVec", [a, b]):
         x = convert.convert(a, name="a")
         column = apply_op("ExpandDims", convert.convert(b, name="b"), -1)

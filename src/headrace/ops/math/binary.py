@@ -121,6 +121,23 @@ def _truncated_mod(xp: Any, x: Any, y: Any) -> Any:
     return xp.fmod(x, y)
 
 
+def _reported_as_internal(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """TensorFlow has no error of its own for a zero divisor of these ops."""
+
+    def checked(xp: Any, x: Any, y: Any) -> Any:
+        try:
+            return kernel(xp, x, y)
+        except errors.InvalidArgumentError:
+            raise errors.InternalError(
+                None,
+                None,
+                "Unexpected error in binary operator (only integer div and mod should have "
+                "errors): a divisor is zero",
+            ) from None
+
+    return checked
+
+
 def _pow(xp: Any, x: Any, y: Any) -> Any:
     kind = x.dtype.kind
     if kind in "iu":
@@ -345,10 +362,14 @@ SUB = _define("Sub", "number", _sub_grad, "subtract")
 MUL = _define("Mul", "number", _mul_grad, "multiply")
 REAL_DIV = _define("RealDiv", "inexact", _quotient_grad("RealDiv"), "divide")
 DIV = _define("Div", "number", _quotient_grad("Div"), kernel=_truncated_div)
-TRUNCATE_DIV = _define("TruncateDiv", "number", NOT_DIFFERENTIABLE, kernel=_truncated_div)
+TRUNCATE_DIV = _define(
+    "TruncateDiv", "number", NOT_DIFFERENTIABLE, kernel=_reported_as_internal(_truncated_div)
+)
 FLOOR_DIV = _define("FloorDiv", "real", NOT_DIFFERENTIABLE, kernel=_floor_div)
 FLOOR_MOD = _define("FloorMod", "real", _floor_mod_grad, kernel=_floor_mod)
-TRUNCATE_MOD = _define("TruncateMod", "real", _truncated_mod_grad, kernel=_truncated_mod)
+TRUNCATE_MOD = _define(
+    "TruncateMod", "real", _truncated_mod_grad, kernel=_reported_as_internal(_truncated_mod)
+)
 MOD = _define("Mod", "real", _truncated_mod_grad, kernel=_truncated_mod)
 POW = _define("Pow", "number", _pow_grad, kernel=_pow)
 MAXIMUM = _define("Maximum", "real", _choice_grad("GreaterEqual"), "maximum")
@@ -398,14 +419,17 @@ ACCUMULATE_N = define(
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x + y`` element by element, broadcast; strings are joined."""
     return apply(ADD, x, y, name=name)
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x - y`` element by element, broadcast."""
     return apply(SUB, x, y, name=name)
 
 
 def multiply(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x * y`` element by element, broadcast; ``tf.matmul`` is the matrix product."""
     return apply(MUL, x, y, name=name)
 
 
@@ -476,19 +500,36 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
-    return apply(REAL_DIV, x, y, name=name)
+    """The quotient of numbers; that of integers is cut off, and -1 where the divisor is 0.
+
+    (TensorFlow 1.15 computes quotients of integers with XLA.)
+    """
+    x = convert(x)
+    kind = x._dtype._base
+    if not kind.is_integer or (isinstance(y, Tensor) and y._dtype._base is not kind):
+        return apply(REAL_DIV, x, y, name=name)
+    y = convert(y, kind)
+    nothing = apply_op("Equal", y, convert(0, kind))
+    quotient = apply(TRUNCATE_DIV, x, apply_op("SelectV2", nothing, apply_op("OnesLike", y), y))
+    most = convert(-1 if kind.min < 0 else kind.max, kind)
+    return apply_op("SelectV2", nothing, most, quotient, name=name or "RealDiv")
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y`` rounded down, element by element; the type stays that of ``x``.
+
+    As Python's ``//``: towards minus infinity for negative quotients.
+    """
     return apply(FLOOR_DIV, x, y, name=name or "floordiv")
 
 
 def floor_div(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y`` rounded down, element by element; see ``tf.floordiv``."""
     return apply(FLOOR_DIV, x, y, name=name)
 
 
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
-    """Integer division toward zero."""
+    """``x / y`` of integers without its fraction: -7 by 2 is -3 (``floordiv``: -4)."""
     return apply(TRUNCATE_DIV, x, y, name=name)
 
 
@@ -501,12 +542,12 @@ mod = floormod
 
 
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
-    """The remainder with the sign of x, as C's ``%``."""
+    """The remainder of ``truncatediv``, with the sign of ``x``: -7 by 2 leaves -1."""
     return apply(TRUNCATE_MOD, x, y, name=name)
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y, and 0 where y is 0."""
+    """``x / y``, and 0 where ``y`` is 0; gradients are 0 there too."""
     with name_scope(name, "div_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, dtype=x.dtype.base_dtype, name="y")
@@ -525,34 +566,40 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y, and 0 where x is 0."""
+    """``x / y``, and 0 where ``x`` is 0, even if ``y`` is 0 too."""
     return apply(XDIVY, x, y, name=name)
 
 
 def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
-    """x * log(y), and 0 where x is 0."""
+    """``x * log(y)``, and 0 where ``x`` is 0, even if ``y`` is 0 too."""
     return apply(XLOGY, x, y, name=name)
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x`` to the power ``y``, element by element, broadcast.
+
+    A negative integer exponent of an integer is an error.
+    """
     return apply(POW, x, y, name=name)
 
 
 def maximum(x: Any, y: Any, name: str | None = None) -> Any:
+    """The larger of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MAXIMUM, x, y, name=name)
 
 
 def minimum(x: Any, y: Any, name: str | None = None) -> Any:
+    """The smaller of ``x`` and ``y``, element by element, broadcast; NaN if either is NaN."""
     return apply(MINIMUM, x, y, name=name)
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
-    """(x - y)^2."""
+    """``(x - y) * (x - y)`` element by element, broadcast."""
     return apply(SQUARED_DIFFERENCE, x, y, name=name)
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Any:
-    """The angle of the point (x, y)."""
+    """The angle of the point (x, y) in (-π, π]; ``y`` comes first."""
     return apply(ATAN2, y, x, name=name)
 
 

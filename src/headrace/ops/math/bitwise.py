@@ -75,27 +75,32 @@ POPULATION_COUNT = define(
 
 
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Any:
+    """The bits set in both integers, element by element."""
     return apply(BITWISE_AND, x, y, name=name)
 
 
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Any:
+    """The bits set in either integer, element by element."""
     return apply(BITWISE_OR, x, y, name=name)
 
 
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Any:
+    """The bits set in exactly one of the integers, element by element."""
     return apply(BITWISE_XOR, x, y, name=name)
 
 
 def invert(x: Any, name: str | None = None) -> Any:
+    """All bits of an integer inverted: ``-x - 1`` for signed types."""
     return apply(INVERT, x, name=name)
 
 
 def left_shift(x: Any, y: Any, name: str | None = None) -> Any:
+    """The bits of ``x`` moved ``y`` places towards the high end; zeros come in."""
     return apply(LEFT_SHIFT, x, y, name=name)
 
 
 def right_shift(x: Any, y: Any, name: str | None = None) -> Any:
-    """Keeps the sign of signed integers."""
+    """The bits of ``x`` moved ``y`` places towards the low end; signed integers keep their sign."""
     return apply(RIGHT_SHIFT, x, y, name=name)
 
 

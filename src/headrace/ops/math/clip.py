@@ -129,6 +129,11 @@ def verify_tensor_all_finite(
     x: Any = None,
     message: str | None = None,
 ) -> Any:
+    """``t``, after a check that no element is NaN or infinite.
+
+    A failing check is an InvalidArgumentError with ``msg``. ``x`` and ``message`` are the same by
+    their new names.
+    """
     return verify_tensor_all_finite_v2(
         t if x is None else x, msg if message is None else message, name
     )
@@ -200,7 +205,10 @@ def _sequence(t_list: Any) -> list[Any]:
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Any:
-    """The L2 norm of all tensors together."""
+    """The L2 norm of all tensors of a list together; ``None`` entries are left out.
+
+    ``tf.clip_by_global_norm`` uses it.
+    """
     items = [t for t in _sequence(t_list) if t is not None]
     with name_scope(name, "global_norm", items):
         halves = [apply_op("L2Loss", _values(t)) for t in items]

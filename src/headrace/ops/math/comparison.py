@@ -143,26 +143,35 @@ IS_FINITE = _define_test("IsFinite", "isfinite")
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x == y`` element by element, broadcast, as booleans.
+
+    ``==`` on tensors compares identity in v1.
+    """
     return apply(EQUAL, x, y, name=name)
 
 
 def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x != y`` element by element, broadcast, as booleans."""
     return apply(NOT_EQUAL, x, y, name=name)
 
 
 def less(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x < y`` element by element, broadcast, as booleans."""
     return apply(LESS, x, y, name=name)
 
 
 def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x <= y`` element by element, broadcast, as booleans."""
     return apply(LESS_EQUAL, x, y, name=name)
 
 
 def greater(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x > y`` element by element, broadcast, as booleans."""
     return apply(GREATER, x, y, name=name)
 
 
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x >= y`` element by element, broadcast, as booleans."""
     return apply(GREATER_EQUAL, x, y, name=name)
 
 
@@ -172,14 +181,17 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None
 
 
 def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
+    """True where both booleans are True, broadcast."""
     return apply(LOGICAL_AND, x, y, name=name)
 
 
 def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
+    """True where at least one boolean is True, broadcast."""
     return apply(LOGICAL_OR, x, y, name=name)
 
 
 def logical_not(x: Any, name: str | None = None) -> Any:
+    """True where the boolean is False."""
     return apply(LOGICAL_NOT, x, name=name)
 
 
@@ -191,12 +203,15 @@ def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
 
 
 def is_nan(x: Any, name: str | None = None) -> Any:
+    """True where a floating number is NaN."""
     return apply(IS_NAN, x, name=name)
 
 
 def is_inf(x: Any, name: str | None = None) -> Any:
+    """True where a floating number is plus or minus infinity."""
     return apply(IS_INF, x, name=name)
 
 
 def is_finite(x: Any, name: str | None = None) -> Any:
+    """True where a floating number is neither NaN nor infinite."""
     return apply(IS_FINITE, x, name=name)

@@ -214,22 +214,27 @@ def fft(input: Any, name: str | None = None) -> Any:
 
 
 def ifft(input: Any, name: str | None = None) -> Any:
+    """The inverse discrete Fourier transform of the last dimension (complex)."""
     return apply(IFFT, input, name=name)
 
 
 def fft2d(input: Any, name: str | None = None) -> Any:
+    """The discrete Fourier transform of the last two dimensions (complex)."""
     return apply(FFT2D, input, name=name)
 
 
 def ifft2d(input: Any, name: str | None = None) -> Any:
+    """The inverse discrete Fourier transform of the last two dimensions (complex)."""
     return apply(IFFT2D, input, name=name)
 
 
 def fft3d(input: Any, name: str | None = None) -> Any:
+    """The discrete Fourier transform of the last three dimensions (complex)."""
     return apply(FFT3D, input, name=name)
 
 
 def ifft3d(input: Any, name: str | None = None) -> Any:
+    """The inverse discrete Fourier transform of the last three dimensions (complex)."""
     return apply(IFFT3D, input, name=name)
 
 
@@ -288,22 +293,30 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
 
 
 def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+    """The Fourier transform of real numbers over the last two dimensions.
+
+    The last dimension keeps the ``fft_length // 2 + 1`` frequencies that are not mirrored.
+    """
     return _real_transform(RFFT2D, 2, input_tensor, fft_length, name)
 
 
 def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+    """The Fourier transform of real numbers over the last three dimensions; see ``rfft2d``."""
     return _real_transform(RFFT3D, 3, input_tensor, fft_length, name)
 
 
 def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+    """The real numbers whose ``rfft`` is the input; ``fft_length`` says how many, if it is odd."""
     return _real_transform(IRFFT, 1, input_tensor, fft_length, name)
 
 
 def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+    """The real numbers whose ``rfft2d`` is the input."""
     return _real_transform(IRFFT2D, 2, input_tensor, fft_length, name)
 
 
 def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+    """The real numbers whose ``rfft3d`` is the input."""
     return _real_transform(IRFFT3D, 3, input_tensor, fft_length, name)
 
 
@@ -333,5 +346,6 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
+    """The inverse of ``fftshift``: the zero frequency moved from the middle to the front."""
     with name_scope(name, "ifftshift") as scope:
         return named_result(_shifted(x, axes, "ifftshift", True), scope)

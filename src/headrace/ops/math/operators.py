@@ -57,7 +57,7 @@ def _pair(opdef: OpDef, short: str, name: str | None = None) -> dict[str, Operat
         return apply(opdef, x, y, name=name)
 
     def backward(y: Any, x: Any) -> Any:
-        return apply(opdef, x, y, T=y.dtype.base_dtype, name=name)
+        return apply(opdef, _like(x, y), y, T=y.dtype.base_dtype, name=name)
 
     return {f"__{short}__": _forward(forward, short), f"__r{short}__": backward}
 
@@ -74,7 +74,12 @@ def _add(x: Any, y: Any) -> Any:
 
 
 def _radd(y: Any, x: Any) -> Any:
-    return apply(_add_op(y.dtype), x, y, T=y.dtype.base_dtype, name="add")
+    return apply(_add_op(y.dtype), _like(x, y), y, T=y.dtype.base_dtype, name="add")
+
+
+def _like(x: Any, y: Any) -> Any:
+    """``x`` as it stands left of ``y``: a tensor of another dtype is refused, as in TensorFlow."""
+    return convert(x, y.dtype.base_dtype, "x") if isinstance(x, Tensor) else x
 
 
 def _mul(x: Any, y: Any) -> Any:
@@ -87,7 +92,7 @@ def _mul(x: Any, y: Any) -> Any:
 
 
 def _rmul(y: Any, x: Any) -> Any:
-    return apply(math_binary.MUL, x, y, T=y.dtype.base_dtype, name="mul")
+    return apply(math_binary.MUL, _like(x, y), y, T=y.dtype.base_dtype, name="mul")
 
 
 def _reflected_with_scope(function: Callable[..., Any], default_name: str) -> Operator:

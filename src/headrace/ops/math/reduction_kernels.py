@@ -185,6 +185,8 @@ def mean_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool) -> Any:
         return _truncated_quotient(xp, total, n)
     if x.dtype.char in _HALVES:
         return (total / np.float32(n)).astype(x.dtype)
+    if n == 0 and x.dtype.kind == "c":
+        return xp.zeros_like(total)
     return total / n
 
 
@@ -338,10 +340,8 @@ def cumprod_kernel(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool
 def cumulative_logsumexp_kernel(
     xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool
 ) -> Any:
-    start = (
-        np.finfo(x.dtype).min if exclusive else 0
-    )  # TensorFlow's "log of nothing" is the lowest finite number
-    return _scan(xp, x, axis, exclusive, reverse, "logaddexp", start)
+    lowest = np.finfo(x.dtype).min  # TensorFlow's "log of nothing", which sums begin with
+    return _scan(xp, xp.maximum(x, lowest), axis, exclusive, reverse, "logaddexp", lowest)
 
 
 def l2_loss_kernel(xp: Any, t: Any) -> Any:

@@ -370,7 +370,13 @@ def reduce_sum(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
-    """The sum over some axes, or over all."""
+    """The sum along ``axis``: one dimension, a list of them, or None for all.
+
+    Summed dimensions go unless ``keepdims``, which leaves them with size 1. ``reduction_indices``
+    and ``keep_dims`` are the old names of ``axis`` and ``keepdims``.
+
+        tf.reduce_sum([[1, 2], [3, 4]], axis=0)     # [4, 6]
+    """
     return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -394,6 +400,7 @@ def reduce_prod(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
+    """The product of the elements along ``axis`` (None: of all); see ``tf.reduce_sum``."""
     return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -405,6 +412,11 @@ def reduce_max(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
+    """The largest element along ``axis`` (None: of all); NaN if one is NaN.
+
+    Of nothing it is minus infinity, or the smallest integer. Equal maxima share
+    the gradient.
+    """
     return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -416,6 +428,11 @@ def reduce_min(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
+    """The smallest element along ``axis`` (None: of all); NaN if one is NaN.
+
+    Of nothing it is infinity, or the largest integer. Equal minima share the
+    gradient.
+    """
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -432,6 +449,7 @@ def reduce_all(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
+    """True where all booleans along ``axis`` (None: all) are True; of nothing True."""
     return _reduce(ALL, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -443,12 +461,14 @@ def reduce_any(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
+    """True where a boolean along ``axis`` (None: any) is True; of nothing False."""
     return _reduce(ANY, _booleans(input_tensor), axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
+    """The square root of the sum of squares along ``axis`` (None: of all)."""
     return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
 
 
@@ -460,7 +480,7 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Any:
-    """log(sum(exp(x))), without overflow."""
+    """``log(sum(exp(x)))`` along ``axis`` (None: of all), without overflow."""
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     given = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     keep = False if given is None else given
@@ -478,15 +498,21 @@ def reduce_logsumexp(
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
+    """The mean squared distance from the mean along ``axis``, divided by n, not n - 1."""
     with name_scope(name or "reduce_variance"):
         x: Any = convert.convert(input_tensor)
-        squares = apply_op("Square", x - reduce_mean(x, axis, True))
+        mean = reduce_mean(x, axis, True)
+        if x._dtype._base.is_complex:  # the squared distance, a real number
+            squares = apply_op("SquaredDifference", x, mean)
+        else:
+            squares = apply_op("Square", x - mean)
         return reduce_mean(squares, axis, keepdims)
 
 
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
+    """The square root of ``reduce_variance``."""
     with name_scope(name or "reduce_std"):
         return apply_op("Sqrt", reduce_variance(input_tensor, axis, keepdims))
 
@@ -512,6 +538,7 @@ def count_nonzero(
 def count_nonzero_v2(
     input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = int64, name: str | None = None
 ) -> Any:
+    """How many elements along ``axis`` (None: of all) are not zero (not empty strings)."""
     with name_scope(name, "count_nonzero", [input]):
         x = convert.convert(input, name="input")
         if x._dtype._base is bool_:
@@ -547,6 +574,7 @@ def argmin(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Any:
+    """The position of the smallest element along ``axis`` (default 0), the first of equal ones."""
     axis = one_of("axis", axis, "dimension", dimension)
     return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -554,39 +582,51 @@ def argmin(
 def argmax_v2(
     input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Any:
+    """The position of the largest element along ``axis`` (default 0), the first of equal ones."""
     return apply(ARG_MAX, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 def argmin_v2(
     input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Any:
+    """The position of the smallest element along ``axis`` (default 0), the first of equal ones."""
     return apply(ARG_MIN, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
+    """The position of the largest element along ``dimension``; new code writes ``tf.argmax``."""
     return apply(ARG_MAX, input, dimension, output_type=output_type, name=name)
 
 
 def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
+    """The position of the smallest element along ``dimension``; new code writes ``tf.argmin``."""
     return apply(ARG_MIN, input, dimension, output_type=output_type, name=name)
 
 
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
-    """Running sums along an axis."""
+    """Running sums along ``axis``: [a, b, c] to [a, a + b, a + b + c].
+
+    ``exclusive`` leaves the element itself out ([0, a, a + b]), ``reverse`` begins at the end.
+    """
     return apply(CUMSUM, x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
+    """The product of the elements up to each place along ``axis``.
+
+    ``exclusive`` leaves the element itself out, ``reverse`` begins at the end.
+    """
     return apply(CUMPROD, x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
+    """``log(cumsum(exp(x)))`` along ``axis`` without overflow."""
     return apply(CUMULATIVE_LOGSUMEXP, x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 

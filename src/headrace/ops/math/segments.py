@@ -562,23 +562,38 @@ for _name, _scale in (("SparseSegmentMean", "mean"), ("SparseSegmentSqrtN", "sqr
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-    """Sums of rows with equal, sorted ids."""
+    """Sums of rows with equal ids: row i of the result is the sum of rows with id i.
+
+    ``segment_ids`` is sorted and has one id per row; ids that are missing give 0.
+
+        tf.segment_sum([[1, 2], [3, 4], [5, 6]], [0, 0, 1])     # [[4, 6], [5, 6]]
+    """
     return apply(SEGMENT_SUM, data, segment_ids, name=name)
 
 
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The mean of the rows with equal ids; ``segment_ids`` is sorted. Missing ids give 0."""
     return apply(SEGMENT_MEAN, data, segment_ids, name=name)
 
 
 def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The product of the rows with equal ids; ``segment_ids`` is sorted. Missing ids give 1."""
     return apply(SEGMENT_PROD, data, segment_ids, name=name)
 
 
 def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The smallest element of the rows with equal ids; ``segment_ids`` is sorted.
+
+    Missing ids give 0.
+    """
     return apply(SEGMENT_MIN, data, segment_ids, name=name)
 
 
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The largest element of the rows with equal ids; ``segment_ids`` is sorted.
+
+    Missing ids give 0.
+    """
     return apply(SEGMENT_MAX, data, segment_ids, name=name)
 
 
@@ -592,18 +607,30 @@ def unsorted_segment_sum(
 def unsorted_segment_prod(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
+    """The product of the rows with equal ids, in any order; missing ids give 1.
+
+    Rows with negative ids are left out.
+    """
     return apply(UNSORTED_PROD, data, segment_ids, num_segments, name=name)
 
 
 def unsorted_segment_min(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
+    """The smallest element of the rows with equal ids, in any order.
+
+    Missing ids give the largest number of the type; rows with negative ids are left out.
+    """
     return apply(UNSORTED_MIN, data, segment_ids, num_segments, name=name)
 
 
 def unsorted_segment_max(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
+    """The largest element of the rows with equal ids, in any order.
+
+    Missing ids give the smallest number of the type; rows with negative ids are left out.
+    """
     return apply(UNSORTED_MAX, data, segment_ids, num_segments, name=name)
 
 
@@ -616,6 +643,7 @@ def _segment_counts(data: Any, ids: Any, count: Any) -> Any:
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
+    """The mean of the rows with equal ids, in any order; missing ids give 0."""
     with name_scope(name, "UnsortedSegmentMean"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
         total = unsorted_segment_sum(data, ids, num_segments)
@@ -625,6 +653,7 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
+    """The sum of the rows with equal ids, divided by the square root of their number."""
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, ids = convert.convert(data), convert.convert(segment_ids)
         total = unsorted_segment_sum(data, ids, num_segments)
@@ -650,12 +679,20 @@ def sparse_segment_sum(
 def sparse_segment_mean(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Any:
+    """The mean of the rows ``data[indices]`` with equal ids, without gathering them first.
+
+    ``segment_ids`` is sorted; with ``num_segments`` ids may be missing (they give 0).
+    """
     return _sparse_apply(SPARSE_MEAN, data, indices, segment_ids, name, num_segments)
 
 
 def sparse_segment_sqrt_n(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Any:
+    """The sum of the rows ``data[indices]`` with equal ids over the root of their number.
+
+    ``segment_ids`` is sorted; with ``num_segments`` ids may be missing (they give 0).
+    """
     return _sparse_apply(SPARSE_SQRT_N, data, indices, segment_ids, name, num_segments)
 
 

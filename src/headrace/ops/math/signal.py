@@ -74,12 +74,14 @@ def _raised_cosine(
 def hann_window(
     window_length: Any, periodic: bool = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Any:
+    """A raised cosine from 0 to 1 and back; ``periodic=False`` makes it symmetric, for filters."""
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
 def hamming_window(
     window_length: Any, periodic: bool = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Any:
+    """A raised cosine from 0.08 to 1 and back; ``periodic=False`` makes it symmetric."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 
@@ -118,19 +120,37 @@ def frame(
     """Overlapping pieces of an axis, on a new axis before it."""
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         x = convert.convert(signal, name="signal")
+        length, step = _required(frame_length, "frame_length"), _required(frame_step, "frame_step")
         if x._shape is None:
-            raise ValueError("tf.signal.frame needs a signal of known rank.")
+            return _frame_of_unknown_rank(x, length, step, pad_end, pad_value, int(axis))
         if not x._shape:
             raise ValueError(f"Shape {shapes.from_plain(x._shape)} must have rank at least 1")
         at = int(axis) % len(x._shape)
-        length, step = _required(frame_length, "frame_length"), _required(frame_step, "frame_step")
         size: Any = x._shape[at]
-        if size is None:
+        if size is None or step == 0:  # (a step of 0 fails when it is run)
             size = apply_op("Shape", x)[at]
         count = -(-size // step) if pad_end else _at_least_zero(1 + (size - length) // step)
         if pad_end:
             x = _padded_end(x, at, _at_least_zero(length + step * (count - 1) - size), pad_value)
         return apply_op("GatherV2", x, _frame_indices(count, length, step), at, name="Reshape_4")
+
+
+def _frame_of_unknown_rank(
+    x: Tensor, length: int, step: int, pad_end: bool, pad_value: Any, axis: int
+) -> Any:
+    rank: Any = apply_op("Rank", x)
+    at: Any = rank + axis if axis < 0 else convert.convert(axis, dtypes.int32)
+    size: Any = apply_op("GatherV2", apply_op("Shape", x), at, 0)
+    if pad_end:
+        count = -(-size // step)
+        missing = _at_least_zero(length + step * (count - 1) - size)
+        pads = apply_op("OneHot", at, rank, missing, 0)
+        zeros = apply_op("ZerosLike", pads)
+        pairs = apply_op("Pack", [zeros, pads], axis=1)
+        x = apply_op("PadV2", x, pairs, convert.convert(pad_value, x._dtype._base))
+    else:
+        count = _at_least_zero(1 + (size - length) // step)
+    return apply_op("GatherV2", x, _frame_indices(count, length, step), at, name="Reshape_4")
 
 
 def _at_least_zero(value: Any) -> Any:
@@ -211,6 +231,10 @@ def inverse_stft(
     window_fn: Any = hann_window,
     name: str | None = None,
 ) -> Any:
+    """The signal whose ``stft`` is given, by overlapping and adding the frames.
+
+    With ``inverse_stft_window_fn(frame_step)`` as ``window_fn`` the result is exact.
+    """
     with name_scope(name, "inverse_stft", [stfts]):
         length = _required(frame_length, "frame_length")
         size = (
@@ -340,6 +364,7 @@ def linear_to_mel_weight_matrix(
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Any:
+    """Mel-frequency cepstral coefficients of [..., frames, mel bins], as many as bins."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         x = convert.convert(log_mel_spectrograms)
         bins = _required(None if x._shape is None else x._shape[-1], "The number of mel bins")

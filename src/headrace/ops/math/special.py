@@ -247,22 +247,22 @@ BETAINC = define(
 
 
 def erf(x: Any, name: str | None = None) -> Any:
-    """The Gauss error function."""
+    """The Gauss error function, element by element, between -1 and 1."""
     return apply(ERF, x, name=name)
 
 
 def erfc(x: Any, name: str | None = None) -> Any:
-    """1 - erf(x)."""
+    """``1 - erf(x)``, accurate for large ``x``."""
     return apply(ERFC, x, name=name)
 
 
 def lgamma(x: Any, name: str | None = None) -> Any:
-    """log |gamma(x)|."""
+    """The logarithm of the absolute value of the gamma function."""
     return apply(LGAMMA, x, name=name)
 
 
 def digamma(x: Any, name: str | None = None) -> Any:
-    """The derivative of lgamma."""
+    """The derivative of ``lgamma``, element by element."""
     return apply(DIGAMMA, x, name=name)
 
 
@@ -287,7 +287,7 @@ def igammac(a: Any, x: Any, name: str | None = None) -> Any:
 
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:
-    """The regularized incomplete beta integral."""
+    """The regularized incomplete beta integral of ``x`` in [0, 1] for ``a``, ``b`` above 0."""
     return apply(BETAINC, a, b, x, name=name)
 
 

@@ -366,6 +366,7 @@ def complex_abs(x: Any, name: str | None = None) -> Any:
 
 
 def negative(x: Any, name: str | None = None) -> Any:
+    """``-x`` element by element."""
     return _on_values(NEG, x, name)
 
 
@@ -378,19 +379,22 @@ def sign(x: Any, name: str | None = None) -> Any:
 
 
 def square(x: Any, name: str | None = None) -> Any:
+    """``x * x`` element by element."""
     return _on_values(SQUARE, x, name)
 
 
 def sqrt(x: Any, name: str | None = None) -> Any:
+    """The square root, element by element; NaN for negative numbers."""
     return _on_values(SQRT, x, name)
 
 
 def tanh(x: Any, name: str | None = None) -> Any:
+    """The hyperbolic tangent, element by element, between -1 and 1."""
     return _on_values(TANH, x, name)
 
 
 def sigmoid(x: Any, name: str | None = None) -> Any:
-    """1 / (1 + exp(-x))."""
+    """``1 / (1 + exp(-x))`` element by element, between 0 and 1."""
     return apply(SIGMOID, x, name=name)
 
 
@@ -401,6 +405,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
 
 
 def reciprocal(x: Any, name: str | None = None) -> Any:
+    """``1 / x`` element by element."""
     return apply(RECIPROCAL, x, name=name)
 
 
@@ -422,11 +427,12 @@ def round(x: Any, name: str | None = None) -> Any:
 
 
 def rsqrt(x: Any, name: str | None = None) -> Any:
-    """1 / sqrt(x)."""
+    """``1 / sqrt(x)`` element by element."""
     return apply(RSQRT, x, name=name)
 
 
 def exp(x: Any, name: str | None = None) -> Any:
+    """e to the power ``x``, element by element."""
     return apply(EXP, x, name=name)
 
 
@@ -436,6 +442,7 @@ def expm1(x: Any, name: str | None = None) -> Any:
 
 
 def log(x: Any, name: str | None = None) -> Any:
+    """The natural logarithm, element by element; minus infinity of 0, NaN of negative numbers."""
     return apply(LOG, x, name=name)
 
 
@@ -445,54 +452,67 @@ def log1p(x: Any, name: str | None = None) -> Any:
 
 
 def sin(x: Any, name: str | None = None) -> Any:
+    """The sine of angles in radians."""
     return apply(SIN, x, name=name)
 
 
 def cos(x: Any, name: str | None = None) -> Any:
+    """The cosine of angles in radians."""
     return apply(COS, x, name=name)
 
 
 def tan(x: Any, name: str | None = None) -> Any:
+    """The tangent of angles in radians."""
     return apply(TAN, x, name=name)
 
 
 def asin(x: Any, name: str | None = None) -> Any:
+    """The angle in [-π/2, π/2] with this sine; NaN outside of [-1, 1]."""
     return apply(ASIN, x, name=name)
 
 
 def acos(x: Any, name: str | None = None) -> Any:
+    """The angle in [0, π] with this cosine; NaN outside of [-1, 1]."""
     return apply(ACOS, x, name=name)
 
 
 def atan(x: Any, name: str | None = None) -> Any:
+    """The angle in [-π/2, π/2] with this tangent; ``tf.atan2`` knows the quadrant."""
     return apply(ATAN, x, name=name)
 
 
 def sinh(x: Any, name: str | None = None) -> Any:
+    """The hyperbolic sine, element by element."""
     return apply(SINH, x, name=name)
 
 
 def cosh(x: Any, name: str | None = None) -> Any:
+    """The hyperbolic cosine, element by element."""
     return apply(COSH, x, name=name)
 
 
 def asinh(x: Any, name: str | None = None) -> Any:
+    """The inverse of the hyperbolic sine."""
     return apply(ASINH, x, name=name)
 
 
 def acosh(x: Any, name: str | None = None) -> Any:
+    """The inverse of the hyperbolic cosine; NaN below 1."""
     return apply(ACOSH, x, name=name)
 
 
 def atanh(x: Any, name: str | None = None) -> Any:
+    """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
     return apply(ATANH, x, name=name)
 
 
 def floor(x: Any, name: str | None = None) -> Any:
+    """The largest whole number that is not greater, as a floating number."""
     return apply(FLOOR, x, name=name)
 
 
 def ceil(x: Any, name: str | None = None) -> Any:
+    """The smallest whole number that is not less, as a floating number."""
     return apply(CEIL, x, name=name)
 
 

@@ -389,29 +389,36 @@ LOG_SOFTMAX = define(
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """max(features, 0)."""
-    return apply(RELU, features, name=name)
+    """``max(features, 0)`` element by element; the gradient at 0 is 0."""
+    return apply(RELU, features, name=name)  # type: ignore[no-any-return]
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
-    """min(max(features, 0), 6)."""
-    return apply(RELU6, features, name=name)
+    """``min(max(features, 0), 6)`` element by element."""
+    return apply(RELU6, features, name=name)  # type: ignore[no-any-return]
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
-    return apply(ELU, features, name=name)
+    """``x`` where positive, otherwise ``exp(x) - 1``."""
+    return apply(ELU, features, name=name)  # type: ignore[no-any-return]
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    return apply(SELU, features, name=name)
+    """A scaled ``elu`` that keeps mean 0 and variance 1 from layer to layer.
+
+    Use it with ``tf.initializers.lecun_normal`` weights.
+    """
+    return apply(SELU, features, name=name)  # type: ignore[no-any-return]
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:
-    return apply(SOFTPLUS, features, name=name)
+    """``log(1 + exp(x))``: a smooth ``relu``."""
+    return apply(SOFTPLUS, features, name=name)  # type: ignore[no-any-return]
 
 
 def softsign(features: Any, name: str | None = None) -> Tensor:
-    return apply(SOFTSIGN, features, name=name)
+    """``x / (1 + |x|)``, between -1 and 1."""
+    return apply(SOFTSIGN, features, name=name)  # type: ignore[no-any-return]
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
@@ -424,7 +431,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
             alpha = alpha.item()
         if isinstance(alpha, (int, float, np.number)):
             alpha = float(np.float32(alpha))
-        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)
+        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)  # type: ignore[no-any-return]
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
@@ -432,15 +439,16 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     with name_scope(name, "CRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
         both = apply_op("ConcatV2", [features, neg(features)], axis, name=scope)
-        return apply(RELU, both)
+        return apply(RELU, both)  # type: ignore[no-any-return]
 
 
 def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """``relu(x)`` and ``relu(-x)`` put together along ``axis``, which doubles."""
     return crelu(features, name=name, axis=axis)
 
 
 def swish(features: Any) -> Tensor:
-    """x * sigmoid(x)."""
+    """``features * sigmoid(features)`` element by element."""
     features = convert_to_tensor(features, name="features")
     count_more(features._op.graph, 2)  # TF has a gradient of its own for it, with identities around
     product = mul(features, apply_op("Sigmoid", features))
@@ -453,6 +461,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = N
 
 
 def softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """``exp(logits)`` divided by its sum along ``axis`` (the last one by default)."""
     return _along(SOFTMAX, logits, axis, name)
 
 
@@ -462,6 +471,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any
 
 
 def log_softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """The logarithm of ``softmax`` along ``axis`` (the last one by default), without overflow."""
     return _along(LOG_SOFTMAX, logits, axis, name)
 
 
@@ -477,7 +487,7 @@ def _along(opdef: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
         raise TypeError(f"The axis of a softmax must be an integer, not {axis!r}.")
     axis = -1 if axis is None else int(axis)
     if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
-        return apply(opdef, logits, name=name)
+        return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
     if logits._shape is None:
         raise TypeError(
             f"The rank of {logits} must be known for a softmax over axis {axis}: use set_shape."
@@ -550,6 +560,10 @@ def dropout(
 def dropout_v2(
     x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None
 ) -> Tensor:
+    """Elements set to 0 with chance ``rate``, the others divided by ``1 - rate``.
+
+    ``noise_shape`` has 1 where elements are kept or dropped together.
+    """
     from headrace.ops.random.random_ops import random_uniform
 
     with name_scope(name, "dropout", [x]):

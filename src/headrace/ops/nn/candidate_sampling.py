@@ -480,6 +480,11 @@ def compute_accidental_hits(
     seed: Any = None,
     name: str | None = None,
 ) -> Sampled:
+    """Where sampled classes are true classes of an example.
+
+    Returns (row of the example, position among the sampled ones, weight), the weight a large
+    negative number to add to the logit.
+    """
     return apply_named(  # type: ignore[no-any-return]
         ACCIDENTAL_HITS,
         true_classes,

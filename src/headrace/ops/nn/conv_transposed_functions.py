@@ -96,6 +96,11 @@ def conv2d_transpose_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The gradient of ``conv2d`` as a layer: pictures become larger by ``strides``.
+
+    ``filters`` is [height, width, out channels, in channels], ``output_shape`` the whole result's
+    shape.
+    """
     with name_scope(name, "conv2d_transpose", [input, filters]) as scope:
         return _transposed(
             nn_conv.CONV2D_BACKPROP_INPUT,
@@ -127,6 +132,10 @@ def conv3d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
+    """The gradient of ``conv3d`` as a layer; see ``conv2d_transpose``.
+
+    The filter is [depth, height, width, out channels, in channels].
+    """
     filter = deprecated("filters", filters, "filter", filter)
     value = deprecated("input", input, "value", value)
     return conv3d_transpose_v2(
@@ -144,6 +153,7 @@ def conv3d_transpose_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The gradient of ``conv3d`` as a layer; see ``conv2d_transpose``."""
     with name_scope(name, "conv3d_transpose", [input, filters]) as scope:
         return _transposed(
             nn_conv.CONV3D_BACKPROP_INPUT,
@@ -169,6 +179,10 @@ def conv1d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The gradient of ``conv1d`` as a layer; see ``conv2d_transpose``.
+
+    ``filters`` is [width, out channels, in channels].
+    """
     with name_scope(name, "conv1d_transpose", [input, filters]) as scope:
         data_format, axis = _as_2d(data_format)
         at = _channel_index(data_format, 1)

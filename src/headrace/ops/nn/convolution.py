@@ -89,7 +89,7 @@ def conv2d(
     data_format = data_format or "NHWC"
     at = _channel_index(data_format, 2)
     padding, explicit = _padding(padding)
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         nn_conv.CONV2D,
         input,
         filter,
@@ -112,6 +112,7 @@ def conv2d_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The convolution of ``tf.nn.conv2d``, with TF 2's arguments; strides may be one number."""
     return conv2d(input, filters, strides, padding, True, data_format, dilations, name)
 
 
@@ -129,7 +130,7 @@ def conv3d(
     filter = deprecated("filters", filters, "filter", filter)
     data_format = data_format or "NDHWC"
     at = _channel_index(data_format, 3)
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         nn_conv.CONV3D,
         input,
         filter,
@@ -150,6 +151,7 @@ def conv3d_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The convolution of ``tf.nn.conv3d``, with TF 2's arguments."""
     return conv3d(input, filters, strides, padding, data_format, dilations, name)
 
 
@@ -200,6 +202,7 @@ def conv1d_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The convolution of ``tf.nn.conv1d``, with TF 2's arguments."""
     return conv1d(input, filters, stride, padding, True, data_format, name, dilations=dilations)
 
 
@@ -215,9 +218,10 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
+    """The gradient of ``conv2d`` for its input, which has the shape ``input_sizes``."""
     filter = deprecated("filters", filters, "filter", filter)
     padding, explicit = _padding(padding)
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         nn_conv.CONV2D_BACKPROP_INPUT,
         input_sizes,
         filter,
@@ -243,8 +247,9 @@ def conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
+    """The gradient of ``conv2d`` for its filter, which has the shape ``filter_sizes``."""
     padding, explicit = _padding(padding)
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         nn_conv.CONV2D_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -269,7 +274,8 @@ def conv3d_backprop_filter_v2(
     dilations: Any = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    return apply(
+    """The gradient of ``conv3d`` for its filter, which has the shape ``filter_sizes``."""
+    return apply(  # type: ignore[no-any-return]
         nn_conv.CONV3D_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -342,6 +348,7 @@ def convolution_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The convolution of ``tf.nn.convolution``, with TF 2's arguments."""
     return convolution(input, filters, padding, strides, dilations, name, data_format)
 
 
@@ -364,7 +371,7 @@ def depthwise_conv2d_native(
     name: str | None = None,
 ) -> Tensor:
     """A filter of its own per channel: filters (height, width, in, multiplier)."""
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         nn_conv.DEPTHWISE,
         input,
         filter,
@@ -386,7 +393,11 @@ def depthwise_conv2d_native_backprop_input(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    return apply(
+    """The gradient of ``depthwise_conv2d`` for its input.
+
+    ``input_sizes`` is the shape of that input.
+    """
+    return apply(  # type: ignore[no-any-return]
         nn_conv.DEPTHWISE_BACKPROP_INPUT,
         input_sizes,
         filter,
@@ -409,7 +420,11 @@ def depthwise_conv2d_native_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    return apply(
+    """The gradient of ``depthwise_conv2d`` for its filter.
+
+    ``filter_sizes`` is the shape of that filter.
+    """
+    return apply(  # type: ignore[no-any-return]
         nn_conv.DEPTHWISE_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -444,6 +459,11 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
+    """Every channel convolved with filters of its own.
+
+    ``filter`` is [height, width, channels, multiplier]; the result has channels * multiplier
+    channels. With a ``rate`` (dilation) above 1 all strides must be 1.
+    """
     rate = deprecated("dilations", dilations, "rate", rate)
     data_format = data_format or "NHWC"
     with name_scope(name, "depthwise", [input, filter]) as scope:
@@ -463,6 +483,7 @@ def depthwise_conv2d_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The convolution of ``tf.nn.depthwise_conv2d``; ``dilations`` is its ``rate``."""
     return depthwise_conv2d(input, filter, strides, padding, dilations, name, data_format)
 
 
@@ -512,6 +533,7 @@ def separable_conv2d_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """The convolution of ``tf.nn.separable_conv2d``; ``dilations`` is its ``rate``."""
     return separable_conv2d(
         input, depthwise_filter, pointwise_filter, strides, padding, dilations, name, data_format
     )

@@ -403,7 +403,10 @@ BIAS_ADD_GRAD = define(
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds a vector to the channels of ``value``."""
+    """``bias`` [channels] added to the channels of ``value``.
+
+    Channels are the last dimension, or the second with ``data_format="NCHW"``.
+    """
     if data_format is None or (data_format[0] == "N" and data_format[-1] == "C"):
         data_format = "NHWC"
     elif data_format.startswith("NC"):
@@ -413,11 +416,11 @@ def bias_add(
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         value = convert_to_tensor(value, name="input")
         bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
-        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)
+        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)  # type: ignore[no-any-return]
 
 
 def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
-    return apply(BIAS_ADD_V1, value, bias, name=name)
+    return apply(BIAS_ADD_V1, value, bias, name=name)  # type: ignore[no-any-return]
 
 
 def _matmul(x: Any, weights: Any) -> Any:
@@ -427,22 +430,22 @@ def _matmul(x: Any, weights: Any) -> Any:
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """matmul(x, weights) + biases."""
+    """``matmul(x, weights) + biases``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
         return bias_add(_matmul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """relu(matmul(x, weights) + biases)."""
+    """``relu(matmul(x, weights) + biases)``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
-        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)
+        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)  # type: ignore[no-any-return]
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """sum(t ** 2) / 2."""
-    return apply_op("L2Loss", t, name=name)
+    """``sum(t ** 2) / 2`` as a scalar: the usual weight decay term."""
+    return apply_op("L2Loss", t, name=name)  # type: ignore[no-any-return]
 
 
 # what users call --------------------------------------------------------------------------------
@@ -600,6 +603,10 @@ def _flat_sparse_xent(logits: Tensor, labels: Tensor, name: str | None) -> Tenso
 def sparse_softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, name: str | None = None
 ) -> Tensor:
+    """The loss of class numbers; arguments may be given by position.
+
+    See ``tf.nn.sparse_softmax_cross_entropy_with_logits``.
+    """
     return sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
@@ -626,12 +633,16 @@ def sigmoid_cross_entropy_with_logits(
         relu_logits = cond_where(positive, logits, zeros)
         neg_abs = cond_where(positive, neg(logits), logits)
         tail = apply_op("Log1p", apply_op("Exp", neg_abs))
-        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)
+        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)  # type: ignore[no-any-return]
 
 
 def sigmoid_cross_entropy_with_logits_v2(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
+    """The loss of independent yes-or-no labels; arguments by position.
+
+    See ``tf.nn.sigmoid_cross_entropy_with_logits``.
+    """
     return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
 
 
@@ -650,6 +661,10 @@ def weighted_cross_entropy_with_logits(
 def weighted_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
 ) -> Tensor:
+    """As ``sigmoid_cross_entropy_with_logits``, positive labels weighted.
+
+    ``pos_weight`` above 1 makes missed positives more expensive.
+    """
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")
@@ -659,7 +674,7 @@ def weighted_cross_entropy_with_logits_v2(
             count_more(logits._op.graph, -2)  # TF subtracts one from the number
         tail = apply_op("Log1p", apply_op("Exp", neg(apply_op("Abs", logits))))
         both = add(tail, apply_op("Relu", neg(logits)))
-        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)
+        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)  # type: ignore[no-any-return]
 
 
 def _minus_one(value: Any, like: Tensor) -> Any:
@@ -700,4 +715,4 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
         zeros = sub(size, reduce_sum(nonzero))
         fraction = div(cast(zeros, dtypes.float32), cast(size, dtypes.float32))
-        return apply_op("Identity", fraction, name="fraction")
+        return apply_op("Identity", fraction, name="fraction")  # type: ignore[no-any-return]

@@ -273,4 +273,9 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[Any], Tensor]:
+    """The likeliest label sequences; repeated labels are kept (``merge_repeated=False``).
+
+    ``inputs`` are logits [time, batch, classes], the last class is the blank one. Returns
+    ``top_paths`` SparseTensors and their log probabilities [batch, top_paths].
+    """
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, False)

@@ -84,6 +84,7 @@ def embedding_lookup(
 def embedding_lookup_v2(
     params: Any, ids: Any, max_norm: Any = None, name: str | None = None
 ) -> Tensor:
+    """The rows ``ids`` of a table or of its parts; parts are cut as "div" does."""
     return embedding_lookup(params, ids, "div", name, max_norm=max_norm)
 
 
@@ -226,6 +227,10 @@ def embedding_lookup_sparse_v2(
     max_norm: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """Rows of a table, combined per row of ``sp_ids``; parts are cut as "div" does.
+
+    See ``tf.nn.embedding_lookup_sparse``. The default combiner is "mean".
+    """
     return embedding_lookup_sparse(params, sp_ids, sp_weights, "div", name, combiner, max_norm)
 
 
@@ -315,6 +320,10 @@ def safe_embedding_lookup_sparse_v2(
     max_norm: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """As ``embedding_lookup_sparse``, with rows without (valid) ids allowed.
+
+    They give the row ``default_id``, or zeros. Parts are cut as "div" does.
+    """
     return safe_embedding_lookup_sparse(
         embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm
     )

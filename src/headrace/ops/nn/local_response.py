@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import infer, shapes
 from headrace.core.build import apply, apply_op
 from headrace.core.opdef import NO_GRADIENT_YET, define
@@ -33,6 +34,10 @@ def _lrn_norms(xp: Any, flat: Any, depth_radius: int, bias: float, alpha: float)
 def _lrn_kernel(
     xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
 ) -> Any:
+    if depth_radius < 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"depth_radius = {depth_radius} larger than int max or negative"
+        )
     flat = _matrix(xp, x, False)
     norms = _lrn_norms(xp, flat, depth_radius, bias, alpha)
     return (flat * norms ** flat.dtype.type(-beta)).reshape(x.shape).astype(x.dtype, copy=False)

@@ -59,7 +59,11 @@ __all__ = [
 
 
 class Reduction:
-    """How a loss per element becomes one number."""
+    """How losses per element become one number.
+
+    The default SUM_BY_NONZERO_WEIGHTS divides the sum by the number of elements whose weight is not
+    0; NONE keeps every element.
+    """
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -85,21 +89,25 @@ _LOSSES = GraphKeys.LOSSES
 
 
 def add_loss(loss: Any, loss_collection: Any = _LOSSES) -> None:
+    """Add a loss to a collection, for ``get_total_loss``."""
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: Any = _LOSSES) -> list[Any]:
+    """The losses of a collection, of a scope if one is given."""
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """The regularization losses of the graph, of a scope if one is given."""
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
+    """The sum of the regularization losses; 0.0 without any."""
     losses = get_regularization_losses(scope)
     if losses:
         return apply_op("AddN", losses, name=name)
@@ -109,7 +117,7 @@ def get_regularization_loss(
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all losses of the graph."""
+    """The sum of the graph's losses and, unless switched off, its regularization losses."""
     losses = get_losses(scope=scope)
     if add_regularization_losses:
         losses = losses + get_regularization_losses(scope=scope)
@@ -289,7 +297,7 @@ def absolute_difference(
     loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """|predictions - labels|."""
+    """The loss ``|predictions - labels|``, weighted, reduced and added to LOSSES."""
     _pair(labels, predictions)
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)
@@ -305,7 +313,10 @@ def mean_squared_error(
     loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """(predictions - labels) ** 2."""
+    """The loss ``(predictions - labels) ** 2``, weighted, reduced and added to LOSSES.
+
+    ``weights`` is a scalar or broadcast to the labels; 0 leaves an element out of the mean.
+    """
     _pair(labels, predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:
         labels, predictions = _floats(labels, predictions)

@@ -48,7 +48,10 @@ def moments(
     keep_dims: Any = None,
     keepdims: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance over the axes."""
+    """Mean and variance over ``axes``: ``moments(x, [0])`` per column, ``[0, 1, 2]`` per channel.
+
+    The variance is divided by n. ``shift`` is not used, as in TensorFlow.
+    """
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "moments", [x]):
         x = convert_to_tensor(x)
@@ -78,6 +81,7 @@ def _dims(axes: Any) -> list[int]:
 def moments_v2(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
+    """Mean and variance over ``axes``; ``shift`` is not used, as in TensorFlow."""
     return moments(x, axes, shift, name, keepdims=keepdims)
 
 
@@ -89,7 +93,10 @@ def weighted_moments(
     keep_dims: Any = None,
     keepdims: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance with a weight per element."""
+    """Mean and variance over ``axes`` with a weight per element.
+
+    ``frequency_weights`` is broadcast against ``x``.
+    """
     keep = bool(deprecated("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "weighted_moments", [x, frequency_weights]):
         x = convert_to_tensor(x, name="x")
@@ -110,6 +117,7 @@ def weighted_moments(
 def weighted_moments_v2(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
+    """Mean and variance over ``axes`` with a weight per element; see ``tf.nn.weighted_moments``."""
     return weighted_moments(x, axes, frequency_weights, name, keepdims=keepdims)
 
 
@@ -146,6 +154,7 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
 def sufficient_statistics_v2(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
+    """What ``normalize_moments`` needs: count, sum, sum of squares, shift."""
     return sufficient_statistics(x, axes, shift, name=name, keepdims=keepdims)
 
 

@@ -28,7 +28,6 @@ from headrace.ops.nn.nn_common import (
     cast,
     deprecated,
     mul,
-    neg,
     reduce_mean,
     reduce_sum,
     sub,
@@ -466,16 +465,12 @@ def batch_normalization(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
-        x = convert_to_tensor(x)
-        inv = apply_op("Rsqrt", add(variance, variance_epsilon))
+        inv = apply_op("Rsqrt", variance + variance_epsilon)  # (arrays add up without an op)
         if scale is not None:
-            inv = mul(inv, scale)
-        scaled = mul(x, cast(inv, x._dtype))
-        if offset is not None:
-            shift = sub(offset, mul(mean, inv))
-        else:
-            shift = mul(neg(mean), inv)
-        return add(scaled, cast(shift, x._dtype))
+            inv = inv * scale
+        scaled = x * cast(inv, x.dtype)
+        shift = offset - mean * inv if offset is not None else -mean * inv
+        return scaled + cast(shift, x.dtype)  # type: ignore[no-any-return]
 
 
 def batch_norm_with_global_normalization(
@@ -491,6 +486,11 @@ def batch_norm_with_global_normalization(
     mean: Any = None,
     variance: Any = None,
 ) -> Tensor:
+    """Batch normalization as of TensorFlow's beginning; see ``batch_normalization``.
+
+    ``gamma`` is used if ``scale_after_normalization``; ``input``, ``mean`` and ``variance`` are the
+    newer names of ``t``, ``m`` and ``v``.
+    """
     t = deprecated("input", input, "t", t)
     m = deprecated("mean", mean, "m", m)
     v = deprecated("variance", variance, "v", v)
@@ -509,6 +509,7 @@ def batch_norm_with_global_normalization_v2(
     scale_after_normalization: Any,
     name: str | None = None,
 ) -> Tensor:
+    """``batch_normalization``, with ``gamma`` if ``scale_after_normalization``."""
     return batch_normalization(
         input,
         mean,
@@ -530,6 +531,7 @@ def l2_normalize(
 def l2_normalize_v2(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
+    """``x`` divided by its length along ``axis``; ``epsilon`` is the least squared length."""
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         total = reduce_sum(apply_op("Square", x), axis, keepdims=True)

@@ -79,7 +79,11 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The largest element of each window."""
+    """The largest element of each window of a batch of pictures.
+
+    ``ksize`` and ``strides`` are [1, height, width, 1] for NHWC. Padding "SAME" gives ceil(size /
+    stride), "VALID" only windows that lie inside.
+    """
     value = deprecated("input", input, "value", value)
     return _pool_nd(MAX_POOL, 2, value, ksize, strides, padding, data_format or "NHWC", name)
 
@@ -92,6 +96,10 @@ def max_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
+    """The largest value of each window of a batch of pictures.
+
+    ``ksize`` and ``strides`` are one number, two (height, width) or four.
+    """
     return _pool_nd(
         MAX_POOL, 2, input, ksize, strides, padding, data_format or "NHWC", name or "MaxPool2d"
     )
@@ -105,6 +113,7 @@ def max_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
+    """The largest value of each window of [batch, depth, height, width, channels]."""
     return _pool_nd(MAX_POOL3D, 3, input, ksize, strides, padding, data_format or "NDHWC", name)
 
 
@@ -131,6 +140,7 @@ def avg_pool2d(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
+    """The mean of each window of a batch of pictures; see ``tf.nn.avg_pool``."""
     return avg_pool(value, ksize, strides, padding, data_format, name, input)
 
 
@@ -142,6 +152,7 @@ def avg_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
+    """The mean of each window of [batch, depth, height, width, channels]."""
     return _pool_nd(AVG_POOL3D, 3, input, ksize, strides, padding, data_format or "NDHWC", name)
 
 
@@ -179,6 +190,7 @@ def max_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
+    """The largest value of each window of [batch, width, channels]."""
     return _pool1d(MAX_POOL, "MaxPool1d", input, ksize, strides, padding, data_format, name)
 
 
@@ -190,6 +202,7 @@ def avg_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
+    """The mean of each window of [batch, width, channels]."""
     return _pool1d(AVG_POOL, "AvgPool1D", input, ksize, strides, padding, data_format, name)
 
 
@@ -215,7 +228,7 @@ def max_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """1-D, 2-D or 3-D by the rank of the input."""
+    """The largest element of each window: 1-D, 2-D or 3-D by the rank of the input."""
     function, input = _by_rank((max_pool1d, max_pool, max_pool3d), input, data_format)
     return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
 
@@ -228,6 +241,7 @@ def avg_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
+    """The mean of each window, of one, two or three spatial dimensions by the input's rank."""
     function, input = _by_rank((avg_pool1d, avg_pool, avg_pool3d), input, data_format)
     return function(input, ksize, strides, padding, data_format, name)  # type: ignore[no-any-return]
 
@@ -269,6 +283,7 @@ def max_pool_with_argmax_v2(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
+    """The largest value of each window and its position; see ``max_pool_with_argmax``."""
     return max_pool_with_argmax(
         input,
         ksize,
@@ -365,4 +380,8 @@ def pool_v2(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
+    """Pooling over any number of dimensions.
+
+    See ``tf.nn.pool``, whose arguments stand in another order.
+    """
     return pool(input, window_shape, pooling_type, padding, dilations, strides, name, data_format)

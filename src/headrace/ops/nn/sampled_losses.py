@@ -92,6 +92,7 @@ def nce_loss_v2(
     remove_accidental_hits: bool = False,
     name: str = "nce_loss",
 ) -> Tensor:
+    """``tf.nn.nce_loss`` with parts of ``weights`` cut as "div" does."""
     return nce_loss(
         weights,
         biases,
@@ -157,6 +158,7 @@ def sampled_softmax_loss_v2(
     seed: Any = None,
     name: str = "sampled_softmax_loss",
 ) -> Tensor:
+    """``tf.nn.sampled_softmax_loss`` with parts of ``weights`` cut as "div" does."""
     return sampled_softmax_loss(
         weights,
         biases,

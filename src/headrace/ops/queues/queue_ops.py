@@ -76,7 +76,7 @@ def _shuffle(xp: Any, *, node: KernelNode, rt: Any) -> Any:
     return _make_queue(node, rt, ShuffleQueue, **options)
 
 
-def _define(name: str, signature: str, kernel: Any, shape: Any) -> Any:
+def _define(name: str, signature: str, kernel: Any, shape: Any, blocking: bool = False) -> Any:
     return define(
         name,
         signature,
@@ -85,7 +85,7 @@ def _define(name: str, signature: str, kernel: Any, shape: Any) -> Any:
         grad=NOT_DIFFERENTIABLE,
         stateful=True,
         host_only=True,
-        blocking=True,
+        blocking=blocking,
     )
 
 
@@ -160,14 +160,14 @@ def _unknown(c: Inference) -> list[Any]:
 
 _IN = "handle: resource, components: *Tcomponents -> ; timeout_ms: int=-1"
 _OUT = "-> components: *component_types; component_types: list(type), timeout_ms: int=-1"
-ENQUEUE = _define("QueueEnqueueV2", _IN, _enqueue, _none)
-ENQUEUE_MANY = _define("QueueEnqueueManyV2", _IN, _enqueue_many, _none)
-DEQUEUE = _define("QueueDequeueV2", f"handle: resource {_OUT}", _dequeue, _unknown)
+ENQUEUE = _define("QueueEnqueueV2", _IN, _enqueue, _none, blocking=True)
+ENQUEUE_MANY = _define("QueueEnqueueManyV2", _IN, _enqueue_many, _none, blocking=True)
+DEQUEUE = _define("QueueDequeueV2", f"handle: resource {_OUT}", _dequeue, _unknown, blocking=True)
 DEQUEUE_MANY = _define(
-    "QueueDequeueManyV2", f"handle: resource, n: int32 {_OUT}", _dequeue_many, _unknown
+    "QueueDequeueManyV2", f"handle: resource, n: int32 {_OUT}", _dequeue_many, _unknown, True
 )
 DEQUEUE_UP_TO = _define(
-    "QueueDequeueUpToV2", f"handle: resource, n: int32 {_OUT}", _dequeue_up_to, _unknown
+    "QueueDequeueUpToV2", f"handle: resource, n: int32 {_OUT}", _dequeue_up_to, _unknown, True
 )
 QUEUE_CLOSE = _define(
     "QueueCloseV2", "handle: resource -> ; cancel_pending_enqueues: bool=False", _close, _none

@@ -270,7 +270,11 @@ class RandomShuffleQueue(QueueBase):
 
 
 class FIFOQueue(QueueBase):
-    """First in, first out."""
+    """A queue that gives elements in the order in which they came.
+
+    ``enqueue`` waits while there are ``capacity`` elements, ``dequeue`` while there are none. After
+    ``close`` a dequeue from an empty queue is an OutOfRangeError.
+    """
 
     def __init__(
         self,

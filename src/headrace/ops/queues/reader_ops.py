@@ -31,7 +31,7 @@ __all__ = [
 _NAMES = "container: str='', shared_name: str=''"
 
 
-def _define(name: str, signature: str, kernel: Any, shapes: Any) -> OpDef:
+def _define(name: str, signature: str, kernel: Any, shapes: Any, blocking: bool = False) -> OpDef:
     return define(
         name,
         signature,
@@ -40,7 +40,7 @@ def _define(name: str, signature: str, kernel: Any, shapes: Any) -> OpDef:
         grad=NOT_DIFFERENTIABLE,
         stateful=True,
         host_only=True,
-        blocking=True,
+        blocking=blocking,
     )
 
 
@@ -127,12 +127,13 @@ def _restore(xp: Any, reader_handle: Any, state: Any) -> tuple[()]:
 
 
 _HANDLES = "reader_handle: resource, queue_handle: resource"
-READ = _define("ReaderReadV2", f"{_HANDLES} -> key: string, value: string", _read, [(), ()])
+READ = _define("ReaderReadV2", f"{_HANDLES} -> key: string, value: string", _read, [(), ()], True)
 READ_UP_TO = _define(
     "ReaderReadUpToV2",
     f"{_HANDLES}, num_records: int64 -> keys: string, values: string",
     _read_up_to,
     [(None,), (None,)],
+    blocking=True,
 )
 RECORDS_PRODUCED = _define(
     "ReaderNumRecordsProducedV2",

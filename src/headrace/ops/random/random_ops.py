@@ -335,10 +335,10 @@ def random_uniform(
         high = convert(maxval, dtype, "max")
         seeds = op_seeds(seed)
         if dtype.is_integer:
-            return apply(RANDOM_UNIFORM_INT, shape, low, high, name=scope, **seeds)
+            return apply(RANDOM_UNIFORM_INT, shape, low, high, name=scope, **seeds)  # type: ignore[no-any-return]
         drawn = apply(RANDOM_UNIFORM, shape, dtype=dtype, **seeds)
         scaled = apply_op("Mul", drawn, apply_op("Sub", high, low, name="sub"), name="mul")
-        return apply_op("Add", scaled, low, name=scope)
+        return apply_op("Add", scaled, low, name=scope)  # type: ignore[no-any-return]
 
 
 def random_normal(
@@ -349,7 +349,10 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers."""
+    """Normally distributed numbers of a shape, drawn anew in every run.
+
+    With a ``seed`` (or ``tf.set_random_seed``) a session begins the same sequence each time.
+    """
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
         return _scaled(
             RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtypes.as_dtype(dtype), seed, scope
@@ -376,12 +379,12 @@ def _scaled(
     mean = convert(mean, dtype, "mean")
     stddev = convert(stddev, dtype, "stddev")
     drawn = apply(opdef, shape, dtype=dtype, **op_seeds(seed))
-    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)
+    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)  # type: ignore[no-any-return]
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The rows of ``value`` in random order."""
-    return apply(RANDOM_SHUFFLE, value, name=name, **op_seeds(seed))
+    """The rows of ``value`` in a random order, drawn anew in every run."""
+    return apply(RANDOM_SHUFFLE, value, name=name, **op_seeds(seed))  # type: ignore[no-any-return]
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -400,7 +403,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
             shape_op(shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed
         )
         offset = apply_op("FloorMod", offset, limit, name="mod")
-        return apply_op("Slice", value, offset, size, name=scope)
+        return apply_op("Slice", value, offset, size, name=scope)  # type: ignore[no-any-return]
 
 
 def _assert_fits(fits: Tensor, shape: Tensor, size: Tensor) -> Any:
@@ -439,4 +442,4 @@ def categorical(
 def _drawn(logits: Any, num_samples: Any, dtype: Any, seed: Any) -> Tensor:
     logits = convert_to_tensor(logits, name="logits")
     dtype = dtypes.int64 if dtype is None else dtype
-    return apply(MULTINOMIAL, logits, num_samples, output_dtype=dtype, **op_seeds(seed))
+    return apply(MULTINOMIAL, logits, num_samples, output_dtype=dtype, **op_seeds(seed))  # type: ignore[no-any-return]

@@ -116,6 +116,10 @@ def sparse_reduce_sum(
     reduction_axes: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:
+    """The sum of the entries along ``axis`` (None: of all), as a dense tensor.
+
+    ``reduction_axes`` and ``keep_dims`` are old names.
+    """
     found: Tensor = _reduced(
         sparse_reductions.SPARSE_REDUCE_SUM, sp_input, axis, keepdims, reduction_axes, keep_dims
     )
@@ -129,6 +133,10 @@ def sparse_reduce_max(
     reduction_axes: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:
+    """The largest entry along ``axis`` (None: of all), as a dense tensor.
+
+    Zeros that are not stored do not count.
+    """
     found: Tensor = _reduced(
         sparse_reductions.SPARSE_REDUCE_MAX, sp_input, axis, keepdims, reduction_axes, keep_dims
     )
@@ -142,6 +150,7 @@ def sparse_reduce_sum_sparse(
     reduction_axes: Any = None,
     keep_dims: Any = None,
 ) -> SparseTensor:
+    """As ``sparse_reduce_sum``, as a SparseTensor."""
     return SparseTensor(
         *_reduced(
             sparse_reductions.SPARSE_REDUCE_SUM_SPARSE,
@@ -161,6 +170,7 @@ def sparse_reduce_max_sparse(
     reduction_axes: Any = None,
     keep_dims: Any = None,
 ) -> SparseTensor:
+    """As ``sparse_reduce_max``, as a SparseTensor."""
     return SparseTensor(
         *_reduced(
             sparse_reductions.SPARSE_REDUCE_MAX_SPARSE,
@@ -214,8 +224,10 @@ def _extreme(op: Any, sp_a: Any, sp_b: Any, name: str | None) -> SparseTensor:
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The larger element of two sparse tensors of one shape; missing entries count as 0."""
     return _extreme(sparse_elementwise.SPARSE_SPARSE_MAXIMUM, sp_a, sp_b, name)
 
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The smaller element of two sparse tensors of one shape; missing entries count as 0."""
     return _extreme(sparse_elementwise.SPARSE_SPARSE_MINIMUM, sp_a, sp_b, name)

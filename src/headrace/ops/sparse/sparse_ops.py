@@ -76,6 +76,11 @@ def _to_dense_kernel(
     rows = indices.reshape(-1, len(size)) if indices.ndim < 2 else indices
     if xp.name != "numpy":
         return xp.index_set(xp.full(size, default, dtype=values.dtype), tuple(rows.T), values)
+    if values.ndim and values.shape != (len(rows),):
+        raise invalid(
+            f"sparse_values has incorrect shape {shapes.show(values.shape)}, should be [] or "
+            f"[{len(rows)}]"
+        )
     places = linear(rows, size)
     if validate_indices and places.size > 1:
         steps = np.diff(places)

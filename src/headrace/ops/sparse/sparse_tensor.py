@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.core import convert, dtypes, shapes
 from headrace.core.build import apply, apply_any, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
-from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
@@ -251,7 +252,7 @@ def sparse_to_dense(
     size = convert_to_tensor(
         output_shape, indices._dtype._base if not isinstance(output_shape, Tensor) else None
     )
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         ops.SPARSE_TO_DENSE,
         indices,
         size,
@@ -265,6 +266,10 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
+    """The dense tensor, with ``default_value`` (0) where there is no entry.
+
+    ``validate_indices`` checks that the coordinates are in order and occur once.
+    """
     sp = _sparse(sp_input)
     if default_value is None:
         default_value = {"s": "", "b": False}.get(sp.dtype.base_dtype._kind, 0)
@@ -316,11 +321,14 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
-    """Sparse matrix times dense matrix."""
+    """A sparse matrix times a dense one: [m, n] and [n, k] give [m, k].
+
+    ``adjoint_a`` and ``adjoint_b`` use the conjugate transposes.
+    """
     sp = _sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
         b = convert_to_tensor(b, name="b")
-        return apply(
+        return apply(  # type: ignore[no-any-return]
             ops.SPARSE_MATMUL,
             sp.indices,
             sp.values,
@@ -328,7 +336,7 @@ def sparse_tensor_dense_matmul(
             b,
             adjoint_a=adjoint_a,
             adjoint_b=adjoint_b,
-        )
+        )  # type: ignore[no-any-return]
 
 
 def sparse_eye(
@@ -351,6 +359,7 @@ def sparse_eye(
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The same entries in row-major order of their coordinates, which most functions expect."""
     sp = _sparse(sp_input)
     indices, values = apply_many(
         ops.SPARSE_REORDER, sp.indices, sp.values, sp.dense_shape, name=name
@@ -359,15 +368,31 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    """The same entries in another dense shape; one dimension may be -1."""
     sp = _sparse(sp_input)
     wanted = convert_to_tensor(shape, None if isinstance(shape, Tensor) else dtypes.int64)
     if wanted._dtype._base is not dtypes.int64:
         wanted = apply_op("Cast", wanted, DstT=dtypes.int64)
+    _check_elements(sp, wanted)
     indices, size = apply_many(ops.SPARSE_RESHAPE, sp.indices, sp.dense_shape, wanted, name=name)
     return SparseTensor(indices, sp.values, size)
 
 
+def _check_elements(sp: SparseTensor, wanted: Tensor) -> None:
+    """Refuse a reshape whose sizes are known and differ."""
+    have, want = sp.shape.num_elements(), static_value(wanted)
+    if have is None or want is None or (want < 0).any():
+        return
+    count = int(want.prod(dtype=np.int64))
+    if count != have:
+        raise ValueError(
+            f"Cannot reshape a tensor with {have} elements to shape {want.tolist()} "
+            f"({count} elements)."
+        )
+
+
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """The block of ``size`` elements from ``start`` on; entries outside of it are left out."""
     sp = _sparse(sp_input)
     bounds = [convert_to_tensor(v, dtypes.int64) for v in (start, size)]
     with name_scope(name, "SparseSlice", [sp]) as scope:
@@ -379,6 +404,7 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+    """The sparse tensor with its dimensions permuted; without ``perm`` reversed."""
     sp = _sparse(sp_input)
     with name_scope(name, "SparseTranspose", [sp]):
         if perm is None:
@@ -388,12 +414,15 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
             else:
                 last: Any = apply_op("Rank", sp.values) * 0 + apply_op("Size", sp.dense_shape) - 1
                 perm = apply_op("Range", last, const(-1), const(-1))
+        elif np.ndim(perm) == 0 and not isinstance(perm, Tensor):
+            raise TypeError("iteration over a 0-d array: perm must be a list of axes")
         indices = apply_op("GatherV2", sp.indices, perm, const(1))
         size = apply_op("GatherV2", sp.dense_shape, perm, const(0))
         return sparse_reorder(SparseTensor(indices, sp.values, size))
 
 
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+    """The sparse tensor with a dimension of size 1 inserted at ``axis`` (the end by default)."""
     sp = _sparse(sp_input)
     rank = sp.shape.ndims
     if rank is None:
@@ -443,11 +472,11 @@ def _checked_size(have: Tensor, want: Tensor) -> Tensor:
     with control_dependencies([assert_equal(apply_op("Shape", have), apply_op("Shape", want))]):
         want = apply_op("Identity", want)
     with control_dependencies([assert_less_equal(have, want)]):
-        return apply_op("Identity", want)
+        return apply_op("Identity", want)  # type: ignore[no-any-return]
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Only the entries whose flag is True."""
+    """Only the entries whose flag in ``to_retain`` is True."""
     sp = _sparse(sp_input)
     keep = convert_to_tensor(to_retain)
     sp.values.shape.dims[0].merge_with(keep.shape.with_rank(1).dims[0])  # type: ignore[index]
@@ -459,7 +488,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """IndexedSlices without the rows in ``mask_indices``."""
     with name_scope(name, "sparse_mask", [a.values, mask_indices]) as scope:
-        _, places = apply_many(lookup("ListDiff"), a.indices, mask_indices)
+        _, places = apply_op("ListDiff", a.indices, mask_indices)
         values = apply_op("GatherV2", a.values, places, const(0), name=scope)
         return IndexedSlices(
             values, apply_op("GatherV2", a.indices, places, const(0)), a.dense_shape
@@ -515,6 +544,9 @@ def sparse_concat(
     items = [_sparse(s) for s in sp_inputs]
     if len(items) == 1:
         return items[0]
+    rank = items[0].shape.ndims
+    if rank is not None and isinstance(axis, int) and not -rank <= axis < rank:
+        raise IndexError(f"index {axis} is out of bounds for axis 0 with size {rank}")
     with name_scope(name, "SparseConcat", [s.values for s in items]) as scope:
         sizes: list[Any] = [s.dense_shape for s in items]
         if expand_nonconcat_dims or expand_nonconcat_dim:

@@ -226,7 +226,7 @@ ASSIGN_SUB = define(
 COUNT_UP_TO = define(
     "CountUpTo",
     "ref: &T -> output: T; limit: int, T: type(index)",
-    shape=shape_fns.scalar,
+    shape=lambda c: [c.require_rank(0, 0)],
     kernel=count_kernel,
     **_WRITES,
 )
@@ -356,7 +356,7 @@ def assign(
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Add to a variable."""
+    """Add to a variable; gives the new value. It runs if fetched or depended on."""
     if is_ref(ref):
         return apply(ASSIGN_ADD, ref, value, use_locking=bool(use_locking), name=name)
     _require_variable(ref, "AssignAdd")
@@ -366,7 +366,7 @@ def assign_add(
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Subtract from a variable."""
+    """Subtract from a variable; gives the new value. It runs if fetched or depended on."""
     if is_ref(ref):
         return apply(ASSIGN_SUB, ref, value, use_locking=bool(use_locking), name=name)
     _require_variable(ref, "AssignSub")

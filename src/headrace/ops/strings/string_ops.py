@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.core import dtypes, shape_fns, shapes
 from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
@@ -110,7 +111,7 @@ STRING_JOIN = _define(
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """The strings of several tensors joined, element by element."""
-    return apply(STRING_JOIN, list(inputs), separator=separator, name=name)
+    return apply(STRING_JOIN, list(inputs), separator=separator, name=name)  # type: ignore[no-any-return]
 
 
 def _sparse_rows(rows: list[list[bytes]]) -> Any:
@@ -244,7 +245,11 @@ def _reduce_join_kernel(xp: Any, x: Any, axes: Any, *, keep_dims: bool, separato
     gone = []
     for a in axes.reshape(-1).tolist():
         if not -x.ndim <= a < x.ndim:
-            raise invalid(f"Invalid reduction dimension {a} for input with {x.ndim} dimension(s)")
+            raise errors.OutOfRangeError(
+                None,
+                None,
+                f"Invalid reduction dimension {a} for input with {x.ndim} dimension(s)",
+            )
         gone.append(a % x.ndim)
     if len(set(gone)) != len(gone):
         raise invalid(f"Duplicate reduction dimension {gone}")
@@ -287,7 +292,7 @@ def reduce_join(
         tensor = convert_to_tensor(inputs)
         if axes is None:
             axes = _all_axes_reversed(tensor)
-        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)
+        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)  # type: ignore[no-any-return]
 
 
 def _all_axes_reversed(tensor: Tensor) -> Tensor:
@@ -295,7 +300,7 @@ def _all_axes_reversed(tensor: Tensor) -> Tensor:
     if rank is not None:
         return const(range(rank - 1, -1, -1))
     n: Any = apply_op("Rank", tensor)
-    return apply_op("Range", n - 1, const(-1), const(-1))
+    return apply_op("Range", n - 1, const(-1), const(-1))  # type: ignore[no-any-return]
 
 
 def reduce_join_v2(
@@ -305,6 +310,7 @@ def reduce_join_v2(
     separator: str = "",
     name: str | None = None,
 ) -> Tensor:
+    """The strings along ``axis`` (None: all) joined with ``separator``; see ``tf.reduce_join``."""
     return reduce_join(inputs, axis, None, separator, name, None, keepdims)
 
 
@@ -363,7 +369,7 @@ def as_string(
     name: str | None = None,
 ) -> Tensor:
     """Numbers as strings, in the formats of C's printf."""
-    return apply(
+    return apply(  # type: ignore[no-any-return]
         AS_STRING,
         input,
         precision=precision,
@@ -372,7 +378,7 @@ def as_string(
         width=width,
         fill=fill,
         name=name,
-    )
+    )  # type: ignore[no-any-return]
 
 
 def _to_number_kernel(xp: Any, x: Any, *, out_type: Any) -> Any:
@@ -422,8 +428,9 @@ def string_to_number(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
+    """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
     source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)
+    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def _decode_raw_kernel(xp: Any, x: Any, *, out_type: Any, little_endian: bool) -> Any:
@@ -464,7 +471,7 @@ def decode_raw(
     source = one_of("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
         raise ValueError("decode_raw needs out_type")
-    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)
+    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)  # type: ignore[no-any-return]
 
 
 # pieces -----------------------------------------------------------------------------------------
@@ -505,12 +512,13 @@ SUBSTR = _define(
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """``len`` bytes or characters from ``pos`` on."""
-    return apply(SUBSTR, input, pos, len, unit=unit, name=name)
+    return apply(SUBSTR, input, pos, len, unit=unit, name=name)  # type: ignore[no-any-return]
 
 
 def substr_v2(
     input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None
 ) -> Tensor:
+    """Parts of strings from ``pos`` on, ``len`` long; ``unit`` is "BYTE" or "UTF8_CHAR"."""
     return substr(input, pos, len, name, unit)
 
 
@@ -528,7 +536,8 @@ STRING_LENGTH = _define(
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    return apply(STRING_LENGTH, input, unit=unit, name=name)
+    """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
+    return apply(STRING_LENGTH, input, unit=unit, name=name)  # type: ignore[no-any-return]
 
 
 def _case_kernel(method: str) -> Callable[..., Any]:
@@ -552,15 +561,18 @@ STRING_STRIP = _define(
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    return apply(STRING_LOWER, input, encoding=encoding, name=name)
+    """Strings in lower case; ASCII letters only, unless ``encoding="utf-8"``."""
+    return apply(STRING_LOWER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    return apply(STRING_UPPER, input, encoding=encoding, name=name)
+    """Strings in upper case; ASCII letters only, unless ``encoding="utf-8"``."""
+    return apply(STRING_UPPER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
-    return apply(STRING_STRIP, input, name=name)
+    """Strings without whitespace at both ends."""
+    return apply(STRING_STRIP, input, name=name)  # type: ignore[no-any-return]
 
 
 # regular expressions ----------------------------------------------------------------------------
@@ -608,21 +620,22 @@ def regex_replace(
 ) -> Tensor:
     """Replace what matches a pattern; the rewrite may say \\1 for a group."""
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
-        return apply(
+        return apply(  # type: ignore[no-any-return]
             STATIC_REGEX_REPLACE,
             input,
             pattern=pattern,
             rewrite=rewrite,
             replace_global=replace_global,
             name=name,
-        )
-    return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)
+        )  # type: ignore[no-any-return]
+    return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)  # type: ignore[no-any-return]
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """True where the whole string matches an RE2 pattern."""
     if isinstance(pattern, (str, bytes)):
-        return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)
-    return apply(REGEX_FULL_MATCH, input, pattern, name=name)
+        return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)  # type: ignore[no-any-return]
+    return apply(REGEX_FULL_MATCH, input, pattern, name=name)  # type: ignore[no-any-return]
 
 
 # hashes and base64 ------------------------------------------------------------------------------
@@ -652,17 +665,23 @@ STRING_TO_HASH_BUCKET_STRONG = _define(
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)
+    """A bucket from 0 to ``num_buckets - 1`` for each string (FarmHash; the same everywhere)."""
+    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
 
 def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Any, name: str | None = None
 ) -> Tensor:
-    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)
+    """As ``string_to_hash_bucket_fast`` with a secret key of two integers (SipHash).
+
+    Nobody without the key can choose strings that fall into one bucket.
+    """
+    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)  # type: ignore[no-any-return]
 
 
 def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)
+    """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings."""
+    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
 
 def string_to_hash_bucket_v1(
@@ -671,8 +690,12 @@ def string_to_hash_bucket_v1(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
+    """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings.
+
+    ``input`` is the newer name of ``string_tensor``.
+    """
     source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)
+    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
 
 
 def _encode(s: bytes, pad: bool) -> bytes:
@@ -699,8 +722,9 @@ DECODE_BASE64 = _define(
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Web-safe base64."""
-    return apply(ENCODE_BASE64, input, pad=pad, name=name)
+    return apply(ENCODE_BASE64, input, pad=pad, name=name)  # type: ignore[no-any-return]
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    return apply(DECODE_BASE64, input, name=name)
+    """The bytes that web-safe base64 encodes (``-`` and ``_``), padded or not."""
+    return apply(DECODE_BASE64, input, name=name)  # type: ignore[no-any-return]

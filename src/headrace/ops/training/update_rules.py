@@ -214,7 +214,7 @@ def adagrad_da(
     global_step: Any,
 ) -> Any:
     """Dual averaging: the variable is a function of the accumulated gradients alone."""
-    steps = xp.asarray(global_step).astype(lr.dtype)
+    steps = global_step if xp.name == "native" else xp.asarray(global_step).astype(lr.dtype)
     total = gradient_accumulator + grad
     squares = gradient_squared_accumulator + grad * grad
     new = shrunk(xp, total, steps * l1) * -lr / (xp.sqrt(squares) + l2 * steps * lr)

@@ -180,8 +180,7 @@ def _passes_of(program: Program) -> list[Pass]:
     for statement in program.body:
         if isinstance(statement, Node):
             graph = getattr(statement.op, "graph", None)
-            found: list[Pass] = [] if graph is None else graph.__dict__.get("backward_passes", [])
-            return found
+            return [] if graph is None else graph._backward_passes or []
     return []
 
 

@@ -120,7 +120,11 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """How often predictions equal labels."""
+    """How often predictions equal labels: (value, update operation).
+
+    Run ``tf.local_variables_initializer()`` first, the update with every batch; the value is the
+    share over all batches so far.
+    """
     refuse_eager("tf.metrics.accuracy")
     predictions, labels, weights = align(predictions, labels, weights)
     predictions.shape.assert_is_compatible_with(labels.shape)

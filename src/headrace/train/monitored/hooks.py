@@ -208,6 +208,8 @@ def _element(obj: Any) -> Any:
 
 
 class NanLossDuringTrainingError(RuntimeError):
+    """Raised by ``NanTensorHook`` when the loss is NaN."""
+
     def __str__(self) -> str:
         return "NaN loss during training."
 

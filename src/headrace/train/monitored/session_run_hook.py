@@ -9,7 +9,11 @@ __all__ = ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunV
 
 
 class SessionRunHook:
-    """Derive from it and override what is needed."""
+    """Code around the runs of a MonitoredSession: derive from it, override what is needed.
+
+    ``begin`` may still change the graph; ``before_run`` may return ``SessionRunArgs`` with more to
+    fetch, whose values ``after_run`` gets; ``end`` runs when the session closes without an error.
+    """
 
     def begin(self) -> None:
         """Before the session is made; the graph may still be changed."""
@@ -29,7 +33,7 @@ class SessionRunHook:
 
 
 class SessionRunArgs(collections.namedtuple("SessionRunArgs", ["fetches", "feed_dict", "options"])):
-    """What a hook adds to a run."""
+    """What a hook adds to a run: ``fetches``, ``feed_dict``, ``options``."""
 
     __slots__ = ()
 
@@ -70,3 +74,4 @@ class SessionRunContext:
 SessionRunValues = collections.namedtuple(
     "SessionRunValues", ["results", "options", "run_metadata"]
 )
+SessionRunValues.__doc__ = "What ``after_run`` gets: the values that ``before_run`` asked for."

@@ -6,9 +6,7 @@ None then.
 
 from __future__ import annotations
 
-import functools
 import importlib
-import logging
 from typing import Any
 
 from headrace.core.graph import GraphKeys
@@ -27,23 +25,6 @@ __all__ = [
     "write_graph",
 ]
 
-_log = logging.getLogger("tensorflow")
-
-
-@functools.cache
-def _module(name: str) -> Any:
-    """A module of a later room or of another part of ``train``.
-
-    None (with a note) where it is not there.
-    """
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not name.startswith(error.name):
-            raise
-        _log.warning("%s is not in this version of Headrace: its files are not written.", name)
-        return None
-
 
 def default_saver() -> Any:
     """The saver of the graph's collection, or a new one for all variables."""
@@ -56,18 +37,18 @@ def default_saver() -> Any:
                 "constructor."
             )
         return found[0]
-    module = _module("headrace.train.saver")
-    if module is None:
-        return None
-    made = module.Saver(sharded=True, allow_empty=True)
+    from headrace.train.saver import Saver
+
+    made = Saver(sharded=True, allow_empty=True)
     add_to_collection(GraphKeys.SAVERS, made)
     return made
 
 
 def new_saver() -> Any:
-    """A saver of all variables; None where savers are not there."""
-    module = _module("headrace.train.saver")
-    return None if module is None else module.Saver()
+    """A saver of all variables."""
+    from headrace.train.saver import Saver
+
+    return Saver()
 
 
 def only_saver() -> Any:
@@ -83,16 +64,18 @@ def only_saver() -> Any:
 
 def checkpoint_state(folder: str) -> Any:
     """The CheckpointState of a folder, or None."""
-    module = _module("headrace.train.checkpoint_files")
-    return None if module is None else module.get_checkpoint_state(folder)
+    from headrace.train.checkpoint_files import get_checkpoint_state
+
+    return get_checkpoint_state(folder)
 
 
 def merged_summaries() -> Any:
     """``tf.summary.merge_all()``; None without summaries."""
     if not get_collection(GraphKeys.SUMMARIES):
         return None
-    module = _module("headrace.api.v1.summary")
-    return None if module is None else module.merge_all()
+    from headrace.train.summaries.summary_functions import merge_all
+
+    return merge_all()
 
 
 def summary_writer(folder: str, shared: bool = True) -> Any:
@@ -100,19 +83,17 @@ def summary_writer(folder: str, shared: bool = True) -> Any:
 
     With ``shared`` the one that all hooks of the process use for a folder.
     """
-    module = _module("headrace.api.v1.summary")
-    if module is None:
-        return None
-    return module.FileWriterCache.get(folder) if shared else module.FileWriter(folder)
+    from headrace.train.summaries.event_files import FileWriter, FileWriterCache
+
+    return FileWriterCache.get(folder) if shared else FileWriter(folder)
 
 
 def meta_graph_of(graph: Any, saver: Any) -> Any:
-    """The MetaGraphDef for event files; None where meta graphs cannot be written."""
-    module = _module("headrace.train.saver")
-    if module is None:
-        return None
+    """The MetaGraphDef for event files."""
+    from headrace.train.saver import export_meta_graph
+
     with graph.as_default():
-        return module.export_meta_graph(
+        return export_meta_graph(
             graph_def=graph.as_graph_def(), saver_def=saver.saver_def if saver else None
         )
 

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class GradientDescentOptimizer(RuleOptimizer):
-    """``var -= learning_rate * grad``."""
+    """``variable -= learning_rate * gradient``; the rate may be a tensor."""
 
     def __init__(
         self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"

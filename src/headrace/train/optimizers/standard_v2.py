@@ -24,7 +24,7 @@ def _is_nonzero(value: Any) -> bool:
 
 
 class SGD(OptimizerV2):
-    """Gradient descent, with momentum."""
+    """Gradient descent: ``variable -= learning_rate * gradient``, with momentum if one is given."""
 
     _hyper_names = ("momentum",)
 
@@ -186,7 +186,7 @@ def decayed_rows(slot: Any, decay: Any, indices: Any, rows: Any) -> Any:
 
 
 class Adamax(_TwoMoments):
-    """Adam with the maximum norm."""
+    """Adam with the largest absolute gradient in place of the second moment."""
 
     def __init__(
         self,
@@ -483,7 +483,7 @@ class Adadelta(OptimizerV2):
 
 
 class Ftrl(OptimizerV2):
-    """Follow the regularised leader."""
+    """Follow the regularised leader: sparse linear models with L1 and L2 penalties."""
 
     _hyper_names = (
         "learning_rate_power",

@@ -6,7 +6,6 @@ Event files that TensorBoard shows, and ``tf.train.summary_iterator``.
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from headrace.core.graph import get_default_graph
+from headrace.ops.io.summary_writer_ops import event_path
 from headrace.wire.tfrecord import TFRecordWriter, tf_record_iterator
 
 __all__ = ["FileWriter", "FileWriterCache", "summary_iterator"]
@@ -23,6 +23,40 @@ def _event(**fields: Any) -> Any:
     from tensorboard.compat.proto.event_pb2 import Event
 
     return Event(wall_time=time.time(), **fields)
+
+
+class _SessionEvents:
+    """The writer of a folder in a session, as a file that records are written to."""
+
+    def __init__(
+        self, session: Any, logdir: str, max_queue: int, flush_secs: float, suffix: str
+    ) -> None:
+        from headrace.core.dtypes import string
+        from headrace.core.scopes import name_scope
+        from headrace.ops.array.basic import constant, placeholder_with_default
+        from headrace.train.summaries.summary_writers import create_file_writer, import_event
+
+        self._session = session
+        os.makedirs(logdir, exist_ok=True)
+        with session.graph.as_default(), name_scope("filewriter"):
+            writer = create_file_writer(logdir, max_queue, int(flush_secs * 1000), suffix)
+            with writer.as_default():
+                self._event = placeholder_with_default(constant("unused", string), shape=[])
+                self._add_op = import_event(self._event)
+            self._init_op, self._flush_op = writer.init(), writer.flush()
+            self._close_op = writer.close()
+
+    def open(self) -> None:
+        self._session.run(self._init_op)
+
+    def write(self, record: bytes) -> None:
+        self._session.run(self._add_op, feed_dict={self._event: record})
+
+    def flush(self) -> None:
+        self._session.run(self._flush_op)
+
+    def close(self) -> None:
+        self._session.run(self._close_op)
 
 
 class FileWriter:
@@ -35,8 +69,12 @@ class FileWriter:
       flush_secs: after how many seconds waiting events are flushed with the next one.
       graph_def: the old form of ``graph``.
       filename_suffix: the end of the file's name.
-      session: refused unless None: summaries as ops of TF 2's kind are not there.
+      session: events go through this session's writer of the folder, which summary ops of
+        ``tf.contrib.summary`` and TF 2's ``tf.summary`` share; the operations that do it are added
+        to the session's graph.
     """
+
+    _shared: _SessionEvents | None = None
 
     def __init__(
         self,
@@ -48,31 +86,28 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        if session is not None:
-            raise NotImplementedError(
-                "FileWriter(session=...) is for summary ops of TF 2's kind, which "
-                "Headrace does not have; leave it out"
-            )
         self._logdir = os.fspath(logdir)
         self._max_queue, self._flush_secs = max_queue, flush_secs
         self._suffix = filename_suffix or ""
         self._seen: set[str] = set()
         self._lock = threading.Lock()
-        self._file: TFRecordWriter | None = None
+        self._file: TFRecordWriter | _SessionEvents | None = None
+        self._session = session
         self._waiting, self._flushed = 0, time.time()
         self._open()
         if graph is not None or graph_def is not None:
             self.add_graph(graph=graph, graph_def=graph_def)
 
     def _open(self) -> None:
-        os.makedirs(self._logdir, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}{self._suffix}"
-        path = os.path.join(self._logdir, name)
-        number = 0
-        while os.path.exists(path):
-            number += 1
-            path = os.path.join(self._logdir, f"{name}.{number}")
-        self._file = TFRecordWriter(path)
+        if self._session is not None:
+            if not isinstance(self._shared, _SessionEvents):
+                self._shared = _SessionEvents(
+                    self._session, self._logdir, self._max_queue, self._flush_secs, self._suffix
+                )
+            self._shared.open()
+            self._file = self._shared
+            return
+        self._file = TFRecordWriter(event_path(self._logdir, self._suffix))
         self._file.write(_event(file_version="brain.Event:2").SerializeToString())
         self._file.flush()
 

@@ -30,6 +30,7 @@ _soft_placement = [True]
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices of a type: one CPU, and none of any other type."""
     return [_PROCESSOR] if device_type in (None, "CPU") else []
 
 
@@ -37,6 +38,7 @@ list_logical_devices = list_physical_devices
 
 
 def get_soft_device_placement() -> bool:
+    """What ``set_soft_device_placement`` set: may operations on absent devices run here?"""
     return _soft_placement[0]
 
 
@@ -53,6 +55,7 @@ def run_functions_eagerly(run_eagerly: Any) -> None:
 
 
 def functions_run_eagerly() -> bool:
+    """True after ``run_functions_eagerly(True)``: functions run as plain Python."""
     from headrace.functions.function import functions_run_eagerly
 
     return functions_run_eagerly()

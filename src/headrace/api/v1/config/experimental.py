@@ -13,6 +13,7 @@ __all__ = [
 
 
 def list_physical_devices(device_type: str | None = None) -> list[Any]:
+    """The devices of a type: one CPU, and none of any other type."""
     from headrace.api.v1 import config
 
     return list(config.list_physical_devices(device_type))
@@ -27,6 +28,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 
 
 def get_memory_growth(device: Any) -> bool:
+    """True: memory is allocated as it is needed."""
     return True
 
 

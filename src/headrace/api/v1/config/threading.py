@@ -19,12 +19,17 @@ def get_intra_op_parallelism_threads() -> int:
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """How many threads one operation may use; 0 means as many as there are cores.
+
+    It holds from the next run on, for the whole process.
+    """
     _settings["intra"] = num_threads
     pool.set_threads(num_threads, "tf.config.threading")
     accel.tell_threads()
 
 
 def get_inter_op_parallelism_threads() -> int:
+    """The number given to ``set_inter_op_parallelism_threads``, 0 if none was."""
     return _settings["inter"]
 
 

@@ -1,0 +1,66 @@
+"""``tf.contrib.distributions``."""
+
+from headrace.api.missing import late, module_getattr
+from headrace.api.v1.distributions import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    DirichletMultinomial,
+    Distribution,
+    Exponential,
+    Gamma,
+    Laplace,
+    Multinomial,
+    Normal,
+    RegisterKL,
+    ReparameterizationType,
+    StudentT,
+    Uniform,
+    kl_divergence,
+)
+
+__all__ = [
+    "Bernoulli", "Beta", "Categorical", "Dirichlet", "DirichletMultinomial", "Distribution",
+    "Exponential", "FULLY_REPARAMETERIZED", "Gamma", "Laplace", "Multinomial",
+    "NOT_REPARAMETERIZED", "Normal", "RegisterKL", "ReparameterizationType", "StudentT", "Uniform",
+    "kl_divergence",
+]  # fmt: skip
+
+_ROOM = "headrace.layers.distributions"
+_NAMES = late(
+    {
+        f"{_ROOM}.bijectors": "softplus_inverse",
+        f"{_ROOM}.combined": (
+            "Deterministic ExpRelaxedOneHotCategorical Independent Mixture MixtureSameFamily "
+            "RelaxedBernoulli RelaxedOneHotCategorical TransformedDistribution"
+        ),
+        f"{_ROOM}.discrete": "Binomial Geometric OneHotCategorical",
+        f"{_ROOM}.gamma_family": (
+            "BetaWithSoftplusConcentration Chi2 Chi2WithAbsDf ExponentialWithSoftplusRate "
+            "GammaWithSoftplusConcentrationRate InverseGamma "
+            "InverseGammaWithSoftplusConcentrationRate Poisson"
+        ),
+        f"{_ROOM}.location_scale": (
+            "Cauchy HalfNormal LaplaceWithSoftplusScale Logistic NormalWithSoftplusScale "
+            "StudentTWithAbsDfSoftplusScale"
+        ),
+        f"{_ROOM}.multivariate_normal": (
+            "MultivariateNormalDiag MultivariateNormalDiagWithSoftplusScale "
+            "MultivariateNormalFullCovariance MultivariateNormalTriL"
+        ),
+    }
+)
+
+__getattr__ = module_getattr(
+    "contrib.distributions",
+    __name__,
+    modules={"bijectors": "headrace.layers.distributions.bijectors"},
+    names=_NAMES,
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES, "bijectors"})

@@ -1,0 +1,20 @@
+"""``tf.contrib.training``: HParams, placement strategies; training and evaluation are tf_slim's
+(see ``headrace.api.hosting``).
+"""
+
+from headrace.api.hosting import hosted_getattr
+from headrace.train.hparams import HParams, parse_values
+from headrace.train.placement_strategies import (
+    GreedyLoadBalancingStrategy,
+    RandomStrategy,
+    byte_size_load_fn,
+)
+
+__all__ = [
+    "GreedyLoadBalancingStrategy", "HParams", "RandomStrategy", "byte_size_load_fn",
+    "parse_values",
+]  # fmt: skip
+
+__getattr__ = hosted_getattr(
+    "contrib.training", __name__, ["tf_slim.training.training", "tf_slim.training.evaluation"]
+)

@@ -1,0 +1,27 @@
+"""``tf.distributions``."""
+
+from headrace.api.missing import module_getattr
+from headrace.layers.distributions.discrete import (
+    Bernoulli,
+    Categorical,
+    DirichletMultinomial,
+    Multinomial,
+)
+from headrace.layers.distributions.distribution import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    ReparameterizationType,
+)
+from headrace.layers.distributions.divergences import RegisterKL, kl_divergence
+from headrace.layers.distributions.gamma_family import Beta, Dirichlet, Exponential, Gamma
+from headrace.layers.distributions.location_scale import Laplace, Normal, StudentT, Uniform
+
+__all__ = [
+    "Bernoulli", "Beta", "Categorical", "Dirichlet", "DirichletMultinomial", "Distribution",
+    "Exponential", "FULLY_REPARAMETERIZED", "Gamma", "Laplace", "Multinomial",
+    "NOT_REPARAMETERIZED", "Normal", "RegisterKL", "ReparameterizationType", "StudentT", "Uniform",
+    "kl_divergence",
+]  # fmt: skip
+
+__getattr__ = module_getattr("distributions", __name__)

@@ -1,0 +1,182 @@
+"""Names that NumPy and Python's library had when TensorFlow 1 was current and have no more.
+
+A TensorFlow-1 program says ``np.float`` or ``collections.Mapping``. From :func:`install` on such a
+program finds them, with one warning for each name. Installed packages do not: they ask for these
+names to find out which version they run with. :func:`uninstall` takes the names back.
+
+    >>> import numpy as np
+    >>> np.float            # in the program, with a FutureWarning
+    <class 'float'>
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import inspect
+import math
+import sys
+import sysconfig
+import time
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+__all__ = ["install", "uninstall"]
+
+#: What to use instead, by name: an expression, evaluated when the name is used.
+_NUMPY = {
+    "float": "builtins.float",
+    "int": "builtins.int",
+    "bool": "builtins.bool",
+    "object": "builtins.object",
+    "complex": "builtins.complex",
+    "str": "builtins.str",
+    "float_": "numpy.float64",
+    "complex_": "numpy.complex128",
+    "string_": "numpy.bytes_",
+    "unicode_": "numpy.str_",
+    "Inf": "numpy.inf",
+    "Infinity": "numpy.inf",
+    "infty": "numpy.inf",
+    "PINF": "numpy.inf",
+    "NINF": "-numpy.inf",
+    "NaN": "numpy.nan",
+    "NAN": "numpy.nan",
+    "alltrue": "numpy.all",
+    "sometrue": "numpy.any",
+    "product": "numpy.prod",
+    "cumproduct": "numpy.cumprod",
+    "round_": "numpy.round",
+    "in1d": "numpy.isin",
+    "row_stack": "numpy.vstack",
+    "trapz": "numpy.trapezoid",
+    "asfarray": "lambda a, dtype=float: numpy.asarray(a, dtype)",
+    "asscalar": "lambda a: a.item()",
+    "rank": "numpy.ndim",
+    "mat": "numpy.asmatrix",
+    "cast": "Casts(numpy)",
+    "find_common_type": "lambda a, s: numpy.result_type(*a, *s)",
+    "msort": "lambda a: numpy.sort(a, axis=0)",
+}
+_COLLECTIONS = {
+    name: f"collections.abc.{name}"
+    for name in [
+        "Callable",
+        "Container",
+        "Hashable",
+        "ItemsView",
+        "Iterable",
+        "Iterator",
+        "KeysView",
+        "Mapping",
+        "MappingView",
+        "MutableMapping",
+        "MutableSequence",
+        "MutableSet",
+        "Sequence",
+        "Set",
+        "Sized",
+        "ValuesView",
+        "Generator",
+    ]
+}
+_TABLES = {
+    "numpy": _NUMPY,
+    "collections": _COLLECTIONS,
+    "time": {"clock": "time.perf_counter"},
+    "fractions": {"gcd": "math.gcd"},
+    "inspect": {"getargspec": "getargspec"},
+}
+_PACKAGES = tuple({sysconfig.get_path(p) for p in ("purelib", "platlib", "stdlib", "platstdlib")})
+
+
+class Casts:
+    """``np.cast[dtype](x)``."""
+
+    def __init__(self, numpy: ModuleType) -> None:
+        self._asarray = numpy.asarray
+
+    def __getitem__(self, dtype: Any) -> Callable[[Any], Any]:
+        return lambda x: self._asarray(x, dtype)
+
+
+class ArgSpec(NamedTuple):
+    """What :func:`getargspec` returns."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple[Any, ...] | None
+
+
+def getargspec(function: Callable[..., Any]) -> ArgSpec:
+    """``inspect.getargspec``: names, varargs, keywords and defaults."""
+    full = inspect.getfullargspec(function)
+    return ArgSpec(full.args, full.varargs, full.varkw, full.defaults)
+
+
+#: What the tables' expressions use.
+_KNOWN = {
+    "Casts": Casts,
+    "builtins": builtins,
+    "collections": collections,
+    "getargspec": getargspec,
+    "math": math,
+    "time": time,
+}
+#: Names that a warning was given for.
+_told: set[tuple[str, str]] = set()
+#: The modules' own ``__getattr__`` (None: it had none), while ours stands in.
+_replaced: dict[str, Any] = {}
+
+
+def install() -> None:
+    """Give programs the names back. numpy must be importable; nothing else is imported."""
+    import importlib
+
+    for name, table in _TABLES.items():
+        if name not in _replaced:
+            module = importlib.import_module(name)
+            own = module.__dict__.get("__getattr__")
+            _replaced[name] = own
+            module.__getattr__ = _finder(module, table, own)  # type: ignore[method-assign]
+
+
+def uninstall() -> None:
+    """Undo :func:`install`."""
+    _told.clear()
+    for name, own in _replaced.items():
+        if own is None:
+            del sys.modules[name].__getattr__
+        else:
+            sys.modules[name].__getattr__ = own  # type: ignore[method-assign]
+    _replaced.clear()
+
+
+def _finder(module: ModuleType, table: dict[str, str], own: Any) -> Callable[[str], Any]:
+    def __getattr__(name: str) -> Any:
+        if name in table and not _is_package(sys._getframe(1).f_code.co_filename):
+            return _find(module, name, table[name])
+        if own is not None:
+            return own(name)
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name)
+
+    return __getattr__
+
+
+def _is_package(file: str) -> bool:
+    return file.startswith(_PACKAGES) or file.startswith("<frozen")
+
+
+def _find(module: ModuleType, name: str, expression: str) -> Any:
+    if (module.__name__, name) not in _told:
+        _told.add((module.__name__, name))
+        warnings.warn(
+            f"{module.__name__}.{name} is not in this version of {module.__name__}. `headrace run` "
+            f"and headrace.dropin give the program {expression.removeprefix('builtins.')}",
+            FutureWarning,
+            stacklevel=3,
+        )
+    return eval(expression, {**_KNOWN, "numpy": sys.modules["numpy"]})

@@ -1,0 +1,113 @@
+"""Fused element-wise groups as kernels.
+
+A :class:`Group` is the structure of a fused step, without graph or arrays: the element types of its
+inputs and its members in order. Groups of the same structure share a kernel, whatever graph or
+session they belong to; numbers that stand in a graph as constants are operands, not part of the
+code. ``refuses`` says why a group has none.
+
+    >>> group = Group(("f32", "f32"), (Member("Mul", (0, 1), "f32"), Member("Tanh", (2,), "f32")))
+    >>> kernel = group_kernel(group, ("full", "row"))
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from headrace.kernels.native.element_loops import Access, element_loop, lanes_for
+from headrace.kernels.native.element_rules import RULES, refusal
+from headrace.kernels.native.ir_builder import Function, Value
+from headrace.kernels.native.kernel import Kernel
+
+__all__ = [
+    "Group",
+    "Member",
+    "body_cost",
+    "group_kernel",
+    "group_source",
+    "refuses",
+    "write_members",
+]
+
+_HALF = ("f16", "bf16")
+#: Members that a group may have: a longer one takes too long to compile.
+MAX_MEMBERS = 64
+
+
+class Member(NamedTuple):
+    """An op of a group.
+
+    ``inputs`` count the group's inputs first, then the members before this one. ``attributes`` are
+    pairs of name and value, as far as the op's rule reads them.
+    """
+
+    op: str
+    inputs: tuple[int, ...]
+    element: str
+    attributes: tuple[tuple[str, Any], ...] = ()
+
+
+class Group(NamedTuple):
+    """The structure of a fused step; its result is the last member's."""
+
+    inputs: tuple[str, ...]
+    members: tuple[Member, ...]
+
+    @property
+    def element(self) -> str:
+        return self.members[-1].element
+
+
+def refuses(group: Group) -> str:
+    """Why there is no kernel for a group; empty if there is one."""
+    if len(group.members) > MAX_MEMBERS:
+        return f"more than {MAX_MEMBERS} operations"
+    elements = [*group.inputs, *(m.element for m in group.members)]
+    for member in group.members:
+        why = refusal(member.op, [elements[i] for i in member.inputs], dict(member.attributes))
+        if why:
+            return why
+    return ""
+
+
+def body_cost(group: Group) -> int:
+    """Elementary operations for an element."""
+    return sum(RULES[m.op].cost for m in group.members)
+
+
+def write_members(f: Function, inputs: Sequence[Value], members: Sequence[Member]) -> list[Value]:
+    """Instructions of all members for one vector; the members' values.
+
+    Numbers of 16 bits are kept as float32 that were rounded to their type.
+    """
+    values = [f.convert(v, "f32") if v.type.element in _HALF else v for v in inputs]
+    for member in members:
+        made = RULES[member.op].write(
+            f, [values[i] for i in member.inputs], dict(member.attributes)
+        )
+        if member.element in _HALF:
+            made = f.convert(f.convert(made, member.element), "f32")
+        values.append(made)
+    return values
+
+
+def group_source(group: Group, extents: Sequence[str]) -> str:
+    """The module of a group's kernel ``group``."""
+    inputs = [Access(e, x) for e, x in zip(group.inputs, extents)]
+
+    def body(f: Function, values: list[Value]) -> list[Value]:
+        result = write_members(f, values, group.members)[-1]
+        return [f.convert(result, group.element)]
+
+    lanes = lanes_for([*group.inputs, *(m.element for m in group.members)])
+    interleave = 2 if body_cost(group) < 200 else 1
+    return element_loop(
+        "group", inputs, [Access(group.element)], body, interleave=interleave, lanes=lanes
+    )
+
+
+@functools.lru_cache(1024)
+def group_kernel(group: Group, extents: tuple[str, ...]) -> Kernel:
+    """The kernel of a group whose inputs have these extents (element_loops.py)."""
+    return Kernel(group_source(group, extents), "group")

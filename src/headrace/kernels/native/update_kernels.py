@@ -1,0 +1,170 @@
+"""Optimizer updates compiled from their formulas (ops/training/update_rules.py): in place, in one
+pass over memory.
+
+A rule is written once, as a function of an array library ``xp``. Here it is called with values of
+a loop under construction instead of arrays, so that the compiled update rounds exactly where the
+formula does. ``dense`` updates whole variables, over threads; ``sparse`` updates the rows that
+``indices`` names, one after the other as TensorFlow does, so that a repeated row is updated
+repeatedly.
+
+    update = Update(rule, "f32", (("use_nesterov", False),))
+    update.dense([var, accum], [lr, grad, momentum])
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from headrace.kernels.native.element_loops import (
+    GRAIN,
+    Access,
+    element_loop,
+    lanes_for,
+    load_operands,
+)
+from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE, Function, Operand, Value, module
+from headrace.kernels.native.kernel import Kernel
+
+__all__ = ["Update", "find_update", "why_not_native"]
+
+
+class RuleLike(Protocol):
+    """What is needed of a rule: names of variables and other inputs, and the formula."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def variables(self) -> tuple[str, ...]: ...
+    @property
+    def rest(self) -> tuple[str, ...]: ...
+    @property
+    def gradient(self) -> str: ...
+    @property
+    def update(self) -> Any: ...
+
+
+class _Library:
+    """The array functions that rules call, on values of a loop."""
+
+    name = "native"
+
+    def __init__(self, f: Function) -> None:
+        self.f = f
+        self.sqrt, self.abs = f.sqrt, f.abs
+        self.maximum, self.minimum = f.maximum, f.minimum
+
+    def sign(self, x: Value) -> Value:
+        """-1, 0 or 1; NaN of NaN."""
+        one = self.f.copysign(1.0, x)
+        is_signed = (x < 0.0) | (x > 0.0)
+        return self.f.select(is_signed, one, x)
+
+    def power(self, x: Value, exponent: Operand) -> Value:
+        """Rules take powers of -lr_power alone; the caller has seen that it is one half."""
+        return self.f.sqrt(x)
+
+    def asarray(self, x: Value) -> Value:
+        return x
+
+
+def why_not_native(rule: RuleLike, dtype: Any, rest: Sequence[Any]) -> str:
+    """Why an update is left to NumPy; empty if it can be compiled (with ``rest`` not known yet:
+    if it can be for the usual numbers).
+    """
+    if rule.name in _NEEDS_EXP:
+        return "its formula has an exponential"
+    if ELEMENT_OF_DTYPE.get(dtype.name) not in ("f32", "f64"):
+        return f"variables of {dtype.name}"
+    if rest and "lr_power" in rule.rest and rest[rule.rest.index("lr_power")] != -0.5:
+        return "a learning-rate power other than -0.5"
+    return ""
+
+
+_NEEDS_EXP = frozenset(["PowerSign"])
+
+
+class Update:
+    """The kernels of one rule for one element type and one set of attributes."""
+
+    def __init__(self, rule: RuleLike, element: str, attrs: tuple[tuple[str, Any], ...]) -> None:
+        self.rule, self.element, self.attrs = rule, element, dict(attrs)
+        self.at = rule.rest.index(rule.gradient)
+
+    def _body(self, f: Function, values: Sequence[Value]) -> Sequence[Value]:
+        """Values of the variables, the gradient and the numbers to the variables' new ones."""
+        count = len(self.rule.variables)
+        variables, gradient, numbers = values[:count], values[count], values[count + 1 :]
+        rest = [*numbers[: self.at], gradient, *numbers[self.at :]]
+        made = self.rule.update(_Library(f), *variables, *rest, **self.attrs)
+        return made if isinstance(made, tuple) else (made,)
+
+    @functools.cached_property
+    def _dense(self) -> Kernel:
+        array, number = Access(self.element), Access(self.element, "scalar")
+        arrays = [array] * len(self.rule.variables)
+        inputs = [*arrays, array, *[number] * (len(self.rule.rest) - 1)]
+        return Kernel(element_loop("update", inputs, arrays, self._body), "update")
+
+    def dense(self, variables: Sequence[Any], rest: Sequence[Any]) -> None:
+        """Overwrite the variables, which are contiguous."""
+        dtype = variables[0].dtype
+        gradient = np.ascontiguousarray(rest[self.at], dtype)
+        operands = [*variables, gradient, *self._numbers(rest, dtype), *variables]
+        self._dense.run(operands, [], gradient.size, GRAIN)
+
+    def _numbers(self, rest: Sequence[Any], dtype: Any) -> list[Any]:
+        numbers = np.array([x for i, x in enumerate(rest) if i != self.at], dtype)
+        return [numbers[i : i + 1] for i in range(numbers.size)]
+
+    @functools.cached_property
+    def _sparse(self) -> Kernel:
+        return Kernel(self._rows(), "rows")
+
+    def _rows(self) -> str:
+        """Items are indices; sizes are (a row's length,)."""
+        names = [("operands", "ptr"), ("sizes", "ptr"), ("first", "i64"), ("end", "i64")]
+        f = Function("rows", names)
+        operands, sizes, first, end = f.arguments
+        count, numbers = len(self.rule.variables), len(self.rule.rest) - 1
+        pointers = load_operands(f, operands, count + 2 + numbers)
+        variables, gradient, indices = pointers[:count], pointers[count], pointers[count + 1]
+        scalars = [f.load(p, self.element) for p in pointers[count + 2 :]]
+        width, lanes = f.load(sizes, "i64"), lanes_for([self.element])
+        with f.loop(first, end) as row:
+            start = f.load(indices, "i64", row.index) * width
+            with f.loop(0, width, lanes) as column:
+                mask = f.lanes_below(width - column.index, lanes)
+                at = start + column.index
+                values = [f.load(p, self.element, at, lanes, mask) for p in variables]
+                values.append(
+                    f.load(gradient, self.element, row.index * width + column.index, lanes, mask)
+                )
+                values += [f.splat(s, lanes) for s in scalars]
+                for pointer, new in zip(variables, self._body(f, values)):
+                    f.store(new, pointer, at, mask)
+        return module(f)
+
+    def sparse(self, variables: Sequence[Any], rest: Sequence[Any], indices: Any) -> None:
+        """Overwrite rows of the variables; ``rest`` is without the indices, which are rows."""
+        dtype = variables[0].dtype
+        gradient = np.ascontiguousarray(rest[self.at], dtype)
+        at = np.ascontiguousarray(indices, np.int64)
+        numbers = self._numbers(rest, dtype)
+        width = int(np.prod(variables[0].shape[1:], dtype=np.int64))
+        self._sparse.run([*variables, gradient, at, *numbers], [width], at.size, at.size + 1)
+
+
+_updates: dict[Any, Update] = {}
+
+
+def find_update(rule: RuleLike, dtype: Any, attrs: dict[str, Any]) -> Update:
+    """The update of a rule for variables of a dtype, made once."""
+    key = (rule.name, dtype.name, tuple(sorted(attrs.items())))
+    found = _updates.get(key)
+    if found is None:
+        found = _updates[key] = Update(rule, ELEMENT_OF_DTYPE[dtype.name], key[2])
+    return found

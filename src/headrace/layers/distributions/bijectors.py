@@ -1,0 +1,554 @@
+"""``contrib.distributions.bijectors``: invertible functions with the logarithm of their
+derivative's determinant, for TransformedDistribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core.convert import convert_to_tensor
+from headrace.core.scopes import name_scope
+from headrace.core.shapes import TensorShape
+from headrace.ops.array.basic import constant, identity
+from headrace.ops.array.filling import ones_like, zeros_like
+from headrace.ops.array.gathering import gather
+from headrace.ops.array.selecting import where_v2
+from headrace.ops.linalg.decompositions import matrix_triangular_solve
+from headrace.ops.linalg.diagonals import matrix_band_part, matrix_diag_part
+from headrace.ops.linalg.matmul import matmul
+from headrace.ops.math.comparison import greater, less, logical_or
+from headrace.ops.math.reductions import reduce_sum
+from headrace.ops.math.unary import abs as abs_of
+from headrace.ops.math.unary import atanh, exp, expm1, log, log1p, sigmoid, tanh
+from headrace.ops.nn.activations import softplus
+
+__all__ = [
+    "Affine",
+    "AffineScalar",
+    "Bijector",
+    "Chain",
+    "Exp",
+    "Identity",
+    "Inline",
+    "Invert",
+    "Permute",
+    "Sigmoid",
+    "Softplus",
+    "Tanh",
+    "softplus_inverse",
+]
+
+
+def softplus_inverse(x: Any, name: str | None = None) -> Any:
+    """``log(exp(x) - 1)``, without overflow."""
+    with name_scope(name, "softplus_inverse", values=[x]):
+        x = convert_to_tensor(x, name="x")
+        threshold = np.log(np.finfo(x.dtype.as_numpy_dtype).eps) + 2.0
+        too_small, too_large = less(x, np.exp(threshold)), greater(x, -threshold)
+        safe = where_v2(logical_or(too_small, too_large), ones_like(x), x)
+        inner = safe + log(-expm1(-safe))
+        return where_v2(too_small, log(x), where_v2(too_large, x, inner))
+
+
+class Bijector:
+    """An invertible function.
+
+    Subclasses define ``_forward``, ``_inverse`` and one of ``_forward_log_det_jacobian`` and
+    ``_inverse_log_det_jacobian``, over the last ``forward_min_event_ndims`` axes.
+    """
+
+    def __init__(
+        self,
+        graph_parents: Sequence[Any] | None = None,
+        is_constant_jacobian: bool = False,
+        validate_args: bool = False,
+        dtype: Any = None,
+        forward_min_event_ndims: int | None = None,
+        inverse_min_event_ndims: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        if forward_min_event_ndims is None and inverse_min_event_ndims is None:
+            raise ValueError(
+                "Must specify at least one of `forward_min_event_ndims` and "
+                "`inverse_min_event_ndims`."
+            )
+        first = forward_min_event_ndims
+        second = inverse_min_event_ndims
+        self._forward_min: int = first if first is not None else second  # type: ignore[assignment]
+        self._inverse_min: int = second if second is not None else first  # type: ignore[assignment]
+        self._graph_parents = list(graph_parents or [])
+        self._is_constant_jacobian = is_constant_jacobian
+        self._validate_args = validate_args
+        self._dtype = dtype
+        self._name = name or _snake(type(self).__name__)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
+
+    @property
+    def graph_parents(self) -> list[Any]:
+        return self._graph_parents
+
+    @property
+    def forward_min_event_ndims(self) -> int:
+        """How many of the last axes the function works on."""
+        return self._forward_min
+
+    @property
+    def inverse_min_event_ndims(self) -> int:
+        return self._inverse_min
+
+    @property
+    def is_constant_jacobian(self) -> bool:
+        """Whether the derivative is the same everywhere."""
+        return self._is_constant_jacobian
+
+    @property
+    def validate_args(self) -> bool:
+        return self._validate_args
+
+    def forward(self, x: Any, name: str = "forward") -> Any:
+        """The function."""
+        with self._scope(name, x):
+            return self._forward(convert_to_tensor(x, name="x", preferred_dtype=self.dtype))
+
+    def inverse(self, y: Any, name: str = "inverse") -> Any:
+        """The inverse."""
+        with self._scope(name, y):
+            return self._inverse(convert_to_tensor(y, name="y", preferred_dtype=self.dtype))
+
+    def forward_log_det_jacobian(
+        self, x: Any, event_ndims: Any, name: str = "forward_log_det_jacobian"
+    ) -> Any:
+        """The logarithm of the determinant of the derivative, summed over the last
+        ``event_ndims`` axes.
+        """
+        with self._scope(name, x):
+            x = convert_to_tensor(x, name="x", preferred_dtype=self.dtype)
+            try:
+                found = self._forward_log_det_jacobian(x)
+            except NotImplementedError:
+                found = -self._inverse_log_det_jacobian(self._forward(x))
+            return self._reduced(found, x, int(event_ndims) - self._forward_min)
+
+    def inverse_log_det_jacobian(
+        self, y: Any, event_ndims: Any, name: str = "inverse_log_det_jacobian"
+    ) -> Any:
+        """The same of the inverse."""
+        with self._scope(name, y):
+            y = convert_to_tensor(y, name="y", preferred_dtype=self.dtype)
+            try:
+                found = self._inverse_log_det_jacobian(y)
+            except NotImplementedError:
+                found = -self._forward_log_det_jacobian(self._inverse(y))
+            return self._reduced(found, y, int(event_ndims) - self._inverse_min)
+
+    def _reduced(self, found: Any, x: Any, axes: int) -> Any:
+        if axes < 0:
+            raise ValueError(
+                f"event_ndims is smaller than what {type(self).__name__} works on: "
+                f"{self._forward_min}"
+            )
+        if axes == 0:
+            return found
+        if self._is_constant_jacobian:  # one number for each event
+            inner = x
+            for _ in range(self._forward_min):
+                inner = inner[..., 0]
+            found = found * ones_like(inner)
+        return reduce_sum(found, list(range(-axes, 0)))
+
+    def forward_event_shape(self, input_shape: Any) -> TensorShape:
+        """The event shape after the function."""
+        return TensorShape(input_shape)
+
+    def inverse_event_shape(self, output_shape: Any) -> TensorShape:
+        return TensorShape(output_shape)
+
+    def _scope(self, name: str, value: Any) -> Any:
+        return name_scope(f"{self.name}/{name}", values=[value, *self._graph_parents])
+
+    def _forward(self, x: Any) -> Any:
+        raise NotImplementedError(f"forward not implemented: {type(self).__name__}")
+
+    def _inverse(self, y: Any) -> Any:
+        raise NotImplementedError(f"inverse not implemented: {type(self).__name__}")
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        raise NotImplementedError(f"forward_log_det_jacobian: {type(self).__name__}")
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        raise NotImplementedError(f"inverse_log_det_jacobian: {type(self).__name__}")
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+class Identity(Bijector):
+    """x."""
+
+    def __init__(self, validate_args: bool = False, name: str = "identity") -> None:
+        super().__init__(
+            is_constant_jacobian=True,
+            validate_args=validate_args,
+            forward_min_event_ndims=0,
+            name=name,
+        )
+
+    def _forward(self, x: Any) -> Any:
+        return x
+
+    def _inverse(self, y: Any) -> Any:
+        return y
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return constant(0.0, dtype=x.dtype)
+
+
+class Exp(Bijector):
+    """exp(x)."""
+
+    def __init__(self, validate_args: bool = False, name: str = "exp") -> None:
+        super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
+
+    def _forward(self, x: Any) -> Any:
+        return exp(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return log(y)
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return identity(x)
+
+
+class Sigmoid(Bijector):
+    """sigmoid(x)."""
+
+    def __init__(self, validate_args: bool = False, name: str = "sigmoid") -> None:
+        super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
+
+    def _forward(self, x: Any) -> Any:
+        return sigmoid(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return log(y) - log1p(-y)
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return -softplus(-x) - softplus(x)
+
+
+class Tanh(Bijector):
+    """tanh(x)."""
+
+    def __init__(self, validate_args: bool = False, name: str = "tanh") -> None:
+        super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
+
+    def _forward(self, x: Any) -> Any:
+        return tanh(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return atanh(y)
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return 2.0 * (np.log(2.0) - x - softplus(-2.0 * x))
+
+
+class Softplus(Bijector):
+    """hinge_softness * softplus(x / hinge_softness)."""
+
+    def __init__(
+        self, hinge_softness: Any = None, validate_args: bool = False, name: str = "softplus"
+    ) -> None:
+        with name_scope(name, values=[hinge_softness]):
+            self._hinge_softness = (
+                None
+                if hinge_softness is None
+                else convert_to_tensor(hinge_softness, name="hinge_softness")
+            )
+        super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
+
+    @property
+    def hinge_softness(self) -> Any:
+        return self._hinge_softness
+
+    def _scaled(self, x: Any) -> Any:
+        return x if self._hinge_softness is None else x / self._hinge_softness
+
+    def _back(self, x: Any) -> Any:
+        return x if self._hinge_softness is None else x * self._hinge_softness
+
+    def _forward(self, x: Any) -> Any:
+        return self._back(softplus(self._scaled(x)))
+
+    def _inverse(self, y: Any) -> Any:
+        return self._back(softplus_inverse(self._scaled(y)))
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        return -log(-expm1(-self._scaled(y)))
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return -softplus(-self._scaled(x))
+
+
+class AffineScalar(Bijector):
+    """scale * x + shift, with numbers."""
+
+    def __init__(
+        self,
+        shift: Any = None,
+        scale: Any = None,
+        validate_args: bool = False,
+        name: str = "affine_scalar",
+    ) -> None:
+        with name_scope(name, values=[scale, shift]):
+            self._shift = None if shift is None else convert_to_tensor(shift, name="shift")
+            self._scale = None if scale is None else convert_to_tensor(scale, name="scale")
+        super().__init__(
+            is_constant_jacobian=True,
+            validate_args=validate_args,
+            forward_min_event_ndims=0,
+            name=name,
+        )
+
+    @property
+    def shift(self) -> Any:
+        return self._shift
+
+    @property
+    def scale(self) -> Any:
+        return self._scale
+
+    def _forward(self, x: Any) -> Any:
+        y = x if self._scale is None else x * self._scale
+        return y if self._shift is None else y + self._shift
+
+    def _inverse(self, y: Any) -> Any:
+        x = y if self._shift is None else y - self._shift
+        return x if self._scale is None else x / self._scale
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        if self._scale is None:
+            return constant(0.0, dtype=x.dtype)
+        return log(abs_of(self._scale))
+
+
+class Affine(Bijector):
+    """scale @ x + shift; the scale is the sum of a multiple of one, a diagonal and a lower
+    triangular matrix, as far as given.
+    """
+
+    def __init__(
+        self,
+        shift: Any = None,
+        scale_identity_multiplier: Any = None,
+        scale_diag: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool = False,
+        name: str = "affine",
+    ) -> None:
+        with name_scope(name, values=[shift, scale_identity_multiplier, scale_diag, scale_tril]):
+            self._shift = None if shift is None else convert_to_tensor(shift, name="shift")
+            kind = None if self._shift is None else self._shift.dtype
+            multiplier, diag, tril = (
+                None if v is None else convert_to_tensor(v, kind)
+                for v in (scale_identity_multiplier, scale_diag, scale_tril)
+            )
+            self._tril: Any = None
+            self._diag: Any = diag
+            if multiplier is not None:
+                self._diag = multiplier[..., None] + (0.0 if diag is None else diag)
+            if tril is not None:
+                self._tril = matrix_band_part(tril, -1, 0)
+                if self._diag is not None:
+                    from headrace.ops.linalg.diagonals import matrix_diag
+
+                    self._tril += matrix_diag(self._diag + zeros_like(matrix_diag_part(tril)))
+        super().__init__(
+            is_constant_jacobian=True,
+            validate_args=validate_args,
+            forward_min_event_ndims=1,
+            name=name,
+        )
+
+    @property
+    def shift(self) -> Any:
+        return self._shift
+
+    def _forward(self, x: Any) -> Any:
+        y = x
+        if self._tril is not None:
+            y = matmul(self._tril * ones_like(x[..., None]), x[..., None])[..., 0]
+        elif self._diag is not None:
+            y = x * self._diag
+        return y if self._shift is None else y + self._shift
+
+    def _inverse(self, y: Any) -> Any:
+        x = y if self._shift is None else y - self._shift
+        if self._tril is not None:
+            wide = self._tril * ones_like(x[..., None])
+            return matrix_triangular_solve(wide, x[..., None])[..., 0]
+        return x if self._diag is None else x / self._diag
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        if self._tril is not None:
+            return reduce_sum(log(abs_of(matrix_diag_part(self._tril))), -1)
+        if self._diag is None:
+            return constant(0.0, dtype=x.dtype)
+        return reduce_sum(log(abs_of(self._diag * ones_like(x))), -1)
+
+
+class Permute(Bijector):
+    """The elements of vectors in another order."""
+
+    def __init__(
+        self, permutation: Any, validate_args: bool = False, name: str | None = None
+    ) -> None:
+        with name_scope(name, "permute", values=[permutation]):
+            self._permutation = convert_to_tensor(permutation, name="permutation")
+        super().__init__(
+            is_constant_jacobian=True,
+            validate_args=validate_args,
+            forward_min_event_ndims=1,
+            name=name or "permute",
+        )
+
+    @property
+    def permutation(self) -> Any:
+        return self._permutation
+
+    def _forward(self, x: Any) -> Any:
+        return gather(x, self._permutation, axis=-1)
+
+    def _inverse(self, y: Any) -> Any:
+        from headrace.ops.array.gathering import invert_permutation
+
+        return gather(y, invert_permutation(self._permutation), axis=-1)
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return constant(0.0, dtype=x.dtype)
+
+
+class Invert(Bijector):
+    """The inverse of another bijector."""
+
+    def __init__(
+        self, bijector: Bijector, validate_args: bool = False, name: str | None = None
+    ) -> None:
+        self._bijector = bijector
+        super().__init__(
+            graph_parents=bijector.graph_parents,
+            is_constant_jacobian=bijector.is_constant_jacobian,
+            validate_args=validate_args,
+            dtype=bijector.dtype,
+            forward_min_event_ndims=bijector.inverse_min_event_ndims,
+            inverse_min_event_ndims=bijector.forward_min_event_ndims,
+            name=name or f"invert_{bijector.name}",
+        )
+
+    @property
+    def bijector(self) -> Bijector:
+        return self._bijector
+
+    def _forward(self, x: Any) -> Any:
+        return self._bijector._inverse(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return self._bijector._forward(y)
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return self._bijector.inverse_log_det_jacobian(x, self._bijector.inverse_min_event_ndims)
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        return self._bijector.forward_log_det_jacobian(y, self._bijector.forward_min_event_ndims)
+
+
+class Chain(Bijector):
+    """``bijectors[0](bijectors[1](… x))``."""
+
+    def __init__(
+        self,
+        bijectors: Sequence[Bijector] | None = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self._bijectors = list(bijectors or ())
+        names = "_of_".join(b.name for b in self._bijectors)
+        super().__init__(
+            graph_parents=[p for b in self._bijectors for p in b.graph_parents],
+            is_constant_jacobian=all(b.is_constant_jacobian for b in self._bijectors),
+            validate_args=validate_args,
+            forward_min_event_ndims=max(
+                (b.forward_min_event_ndims for b in self._bijectors), default=0
+            ),
+            name=name or (f"chain_of_{names}" if names else "identity"),
+        )
+
+    @property
+    def bijectors(self) -> list[Bijector]:
+        return self._bijectors
+
+    def _forward(self, x: Any) -> Any:
+        for bijector in reversed(self._bijectors):
+            x = bijector.forward(x)
+        return x
+
+    def _inverse(self, y: Any) -> Any:
+        for bijector in self._bijectors:
+            y = bijector.inverse(y)
+        return y
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        total = constant(0.0, dtype=x.dtype, name="fldj")
+        for bijector in reversed(self._bijectors):
+            total += bijector.forward_log_det_jacobian(x, self._forward_min)
+            x = bijector.forward(x)
+        return total
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        total = constant(0.0, dtype=y.dtype, name="ildj")
+        for bijector in self._bijectors:
+            total += bijector.inverse_log_det_jacobian(y, self._inverse_min)
+            y = bijector.inverse(y)
+        return total
+
+
+class Inline(Bijector):
+    """A bijector of functions."""
+
+    def __init__(
+        self,
+        forward_fn: Callable[[Any], Any] | None = None,
+        inverse_fn: Callable[[Any], Any] | None = None,
+        inverse_log_det_jacobian_fn: Callable[[Any], Any] | None = None,
+        forward_log_det_jacobian_fn: Callable[[Any], Any] | None = None,
+        is_constant_jacobian: bool = False,
+        validate_args: bool = False,
+        forward_min_event_ndims: int | None = None,
+        inverse_min_event_ndims: int | None = None,
+        name: str = "inline",
+    ) -> None:
+        super().__init__(
+            is_constant_jacobian=is_constant_jacobian,
+            validate_args=validate_args,
+            forward_min_event_ndims=forward_min_event_ndims,
+            inverse_min_event_ndims=inverse_min_event_ndims,
+            name=name,
+        )
+        given = {
+            "_forward": forward_fn,
+            "_inverse": inverse_fn,
+            "_inverse_log_det_jacobian": inverse_log_det_jacobian_fn,
+            "_forward_log_det_jacobian": forward_log_det_jacobian_fn,
+        }
+        for method, function in given.items():
+            if function is not None:
+                setattr(self, method, function)

@@ -1,0 +1,676 @@
+"""Distributions made of other distributions: transformed, independent, mixed; relaxed outcomes,
+and constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.convert import convert_to_tensor
+from headrace.core.infer import static_value
+from headrace.core.scopes import name_scope
+from headrace.layers.distributions import bijectors as bijectors_module
+from headrace.layers.distributions.discrete import Categorical, _OverClasses
+from headrace.layers.distributions.distribution import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    ScalarDistribution,
+    gen_new_seed,
+)
+from headrace.layers.distributions.divergences import RegisterKL, kl_divergence
+from headrace.layers.distributions.location_scale import Logistic
+from headrace.layers.distributions.logits import get_logits_and_probs
+from headrace.ops.array.array_shape import reshape
+from headrace.ops.array.array_shape import shape as shape_of
+from headrace.ops.array.casting import cast
+from headrace.ops.array.filling import ones, ones_like
+from headrace.ops.array.joining import concat, stack
+from headrace.ops.array.one_hot import one_hot
+from headrace.ops.math.comparison import less_equal
+from headrace.ops.math.reductions import reduce_logsumexp, reduce_sum
+from headrace.ops.math.special import lgamma
+from headrace.ops.math.unary import abs as abs_of
+from headrace.ops.math.unary import exp, log, square
+from headrace.ops.nn.activations import log_softmax
+from headrace.ops.random.random_ops import random_uniform
+
+__all__ = [
+    "Deterministic",
+    "ExpRelaxedOneHotCategorical",
+    "Independent",
+    "Mixture",
+    "MixtureSameFamily",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+    "TransformedDistribution",
+]
+
+
+def _vector(shape: Any) -> list[int]:
+    if shape is None:
+        return []
+    known = static_value(convert_to_tensor(shape, dtypes.int32))
+    if known is None:
+        raise ValueError("batch_shape and event_shape must be known when the graph is built")
+    return [int(n) for n in known]
+
+
+class TransformedDistribution(Distribution):
+    """``bijector(x)`` for x of ``distribution``.
+
+    ``batch_shape`` and ``event_shape`` (known numbers) replace those of a scalar distribution.
+    """
+
+    def __init__(
+        self,
+        distribution: Distribution,
+        bijector: Any = None,
+        batch_shape: Any = None,
+        event_shape: Any = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> None:
+        given = dict(locals())
+        prefix = "" if bijector is None else bijector.name
+        name = name or prefix + (distribution.name or "")
+        with name_scope(name, values=[event_shape, batch_shape]) as name:
+            if bijector is None:
+                bijector = bijectors_module.Identity(validate_args=validate_args)
+            self._override_batch, self._override_event = _vector(batch_shape), _vector(event_shape)
+        if self._override_event and distribution.event_shape.ndims != 0:
+            raise ValueError("base distribution not scalar")
+        if self._override_batch and distribution.batch_shape.ndims != 0:
+            raise ValueError("base distribution not scalar")
+        self._distribution, self._bijector = distribution, bijector
+        super().__init__(
+            distribution.dtype,
+            distribution.reparameterization_type,
+            validate_args,
+            distribution.allow_nan_stats,
+            given,
+            [*distribution._graph_parents, *bijector.graph_parents],
+            name,
+        )
+
+    @property
+    def distribution(self) -> Distribution:
+        return self._distribution
+
+    @property
+    def bijector(self) -> Any:
+        return self._bijector
+
+    def _event_shape(self) -> Any:
+        inner = self._override_event or self._distribution.event_shape
+        return self._bijector.forward_event_shape(inner)
+
+    def _event_shape_tensor(self) -> Any:
+        return self._distribution.event_shape_tensor()
+
+    def _batch_shape(self) -> Any:
+        return self._override_batch or self._distribution.batch_shape
+
+    def _batch_shape_tensor(self) -> Any:
+        return self._distribution.batch_shape_tensor()
+
+    @property
+    def _moves_event(self) -> bool:
+        """Whether overriding events stand before the batch of the scalar distribution."""
+        batch = self._distribution.batch_shape.ndims
+        return bool(self._override_event) and not self._override_batch and batch != 0
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        if self._moves_event:
+            drawn = self._distribution.sample([*self._override_event, n], seed=seed)
+            return self._moved(drawn, len(self._override_event))
+        inner = [*self._override_batch, *self._override_event]
+        shape = concat([[n], inner], 0) if inner else [n]
+        return self._distribution.sample(shape, seed=seed)
+
+    @staticmethod
+    def _moved(x: Any, axes: int) -> Any:
+        """The first ``axes`` axes at the end."""
+        from headrace.ops.array.array_shape import transpose
+
+        rank = x.shape.ndims
+        return transpose(x, [*range(axes, rank), *range(axes)])
+
+    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str) -> Any:
+        with self._name_scope(name, [sample_shape]):
+            shape = convert_to_tensor(sample_shape, dtypes.int32, "sample_shape")
+            shape, number = self._expand_sample_shape_to_vector(shape, "sample_shape")
+            x = self._sample_n(number, seed)
+            x = reshape(x, concat([shape, shape_of(x)[1:]], 0))
+            y = self._bijector.forward(x)
+            return self._set_sample_static_shape(y, shape)
+
+    def _base(self, y: Any) -> tuple[Any, Any]:
+        """What the distribution is asked for, and the logarithm of the inverse's derivative."""
+        x = self._bijector.inverse(y)
+        ndims = self.event_shape.ndims or 0
+        jacobian = self._bijector.inverse_log_det_jacobian(y, event_ndims=ndims)
+        if self._moves_event:
+            rank = x.shape.ndims
+            x = self._moved(x, rank - len(self._override_event))
+        return x, jacobian
+
+    def _log_prob(self, y: Any) -> Any:
+        x, jacobian = self._base(y)
+        found = self._distribution.log_prob(x)
+        if self._override_event:
+            count = len(self._override_event)
+            axes = range(count) if self._moves_event else range(-count, 0)
+            found = reduce_sum(found, list(axes))
+        return found + cast(jacobian, found.dtype)
+
+    def _prob(self, y: Any) -> Any:
+        return exp(self._log_prob(y))
+
+    def _plain(self, what: str) -> None:
+        if self._override_event:
+            raise NotImplementedError(f"{what} is not implemented when overriding event_shape")
+
+    def _log_cdf(self, y: Any) -> Any:
+        self._plain("log_cdf")
+        return self._distribution.log_cdf(self._bijector.inverse(y))
+
+    def _cdf(self, y: Any) -> Any:
+        self._plain("cdf")
+        return self._distribution.cdf(self._bijector.inverse(y))
+
+    def _survival_function(self, y: Any) -> Any:
+        self._plain("survival_function")
+        return self._distribution.survival_function(self._bijector.inverse(y))
+
+    def _quantile(self, value: Any) -> Any:
+        self._plain("quantile")
+        return self._bijector.forward(self._distribution.quantile(value))
+
+    def _entropy(self) -> Any:
+        if not self._bijector.is_constant_jacobian:
+            raise NotImplementedError("entropy is not implemented")
+        found = self._distribution.entropy()
+        if self._override_event:
+            found *= float(np.prod(self._override_event))
+        if self._override_batch:
+            found += 0.0 * ones(self._override_batch, self.dtype)
+        shape = concat([self.batch_shape_tensor(), self.event_shape_tensor()], 0)
+        point = 0.0 * ones(shape, self.dtype)
+        ndims = self.event_shape.ndims or 0
+        return found - self._bijector.inverse_log_det_jacobian(point, event_ndims=ndims)
+
+
+class Independent(Distribution):
+    """The last ``reinterpreted_batch_ndims`` batch axes (by default all but the first) as parts of
+    the event.
+    """
+
+    def __init__(
+        self,
+        distribution: Distribution,
+        reinterpreted_batch_ndims: int | None = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> None:
+        given = dict(locals())
+        name = name or f"Independent{distribution.name}"
+        self._distribution = distribution
+        batch = distribution.batch_shape.ndims
+        if reinterpreted_batch_ndims is None:
+            if batch is None:
+                raise ValueError("reinterpreted_batch_ndims must be given for an unknown batch")
+            reinterpreted_batch_ndims = max(0, batch - 1)
+        if batch is not None and reinterpreted_batch_ndims > batch:
+            raise ValueError(
+                f"reinterpreted_batch_ndims({reinterpreted_batch_ndims}) cannot exceed "
+                f"distribution.batch_ndims({batch})"
+            )
+        self._axes = int(reinterpreted_batch_ndims)
+        with name_scope(name) as name:
+            pass
+        super().__init__(
+            distribution.dtype,
+            distribution.reparameterization_type,
+            validate_args,
+            distribution.allow_nan_stats,
+            given,
+            distribution._graph_parents,
+            name,
+        )
+
+    @property
+    def distribution(self) -> Distribution:
+        return self._distribution
+
+    @property
+    def reinterpreted_batch_ndims(self) -> int:
+        return self._axes
+
+    def _batch_shape(self) -> Any:
+        whole = self._distribution.batch_shape
+        return whole if whole.ndims is None else whole[: whole.ndims - self._axes]
+
+    def _batch_shape_tensor(self) -> Any:
+        whole = self._distribution.batch_shape_tensor()
+        return whole[: shape_of(whole)[0] - self._axes]
+
+    def _event_shape(self) -> Any:
+        whole = self._distribution.batch_shape
+        if whole.ndims is None:
+            return None
+        return whole[whole.ndims - self._axes :].concatenate(self._distribution.event_shape)
+
+    def _event_shape_tensor(self) -> Any:
+        whole = self._distribution.batch_shape_tensor()
+        inner = whole[shape_of(whole)[0] - self._axes :]
+        return concat([inner, self._distribution.event_shape_tensor()], 0)
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        return self._distribution.sample([n], seed=seed)
+
+    def _summed(self, value: Any) -> Any:
+        return reduce_sum(value, list(range(-self._axes, 0))) if self._axes else value
+
+    def _log_prob(self, x: Any) -> Any:
+        return self._summed(self._distribution.log_prob(x))
+
+    def _entropy(self) -> Any:
+        return self._summed(self._distribution.entropy())
+
+    def _mean(self) -> Any:
+        return self._distribution.mean()
+
+    def _variance(self) -> Any:
+        return self._distribution.variance()
+
+    def _stddev(self) -> Any:
+        return self._distribution.stddev()
+
+    def _mode(self) -> Any:
+        return self._distribution.mode()
+
+
+@RegisterKL(Independent, Independent)
+def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> Any:
+    if a._axes != b._axes or a.distribution.event_shape.ndims != b.distribution.event_shape.ndims:
+        raise ValueError("Event shapes do not match.")
+    return a._summed(kl_divergence(a.distribution, b.distribution, name=name))
+
+
+class MixtureSameFamily(Distribution):
+    """A mixture of the distributions in the last batch axis of ``components_distribution``."""
+
+    def __init__(
+        self,
+        mixture_distribution: Categorical,
+        components_distribution: Distribution,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MixtureSameFamily",
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name) as name:
+            self._mixture_distribution = mixture_distribution
+            self._components_distribution = components_distribution
+        super().__init__(
+            components_distribution.dtype,
+            NOT_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            [*mixture_distribution._graph_parents, *components_distribution._graph_parents],
+            name,
+        )
+
+    @property
+    def mixture_distribution(self) -> Categorical:
+        return self._mixture_distribution
+
+    @property
+    def components_distribution(self) -> Distribution:
+        return self._components_distribution
+
+    @property
+    def _event_axes(self) -> int:
+        return self._components_distribution.event_shape.ndims or 0
+
+    def _batch_shape(self) -> Any:
+        return self._components_distribution.batch_shape[:-1]
+
+    def _batch_shape_tensor(self) -> Any:
+        return self._components_distribution.batch_shape_tensor()[:-1]
+
+    def _event_shape(self) -> Any:
+        return self._components_distribution.event_shape
+
+    def _event_shape_tensor(self) -> Any:
+        return self._components_distribution.event_shape_tensor()
+
+    def _with_axis(self, x: Any) -> Any:
+        """``x`` with an axis for the components before the event's."""
+        from headrace.ops.array.array_shape import expand_dims
+
+        return expand_dims(x, -1 - self._event_axes)
+
+    def _mask_axes(self, mask: Any) -> Any:
+        for _ in range(self._event_axes):
+            mask = mask[..., None]
+        return mask
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        drawn = self._components_distribution.sample([n], seed=gen_new_seed(seed, "components"))
+        classes = self._mixture_distribution.sample([n], seed=seed)
+        depth = self._mixture_distribution.event_size
+        mask: Any = one_hot(classes, depth, dtype=drawn.dtype)
+        axis = -1 - self._event_axes
+        return reduce_sum(drawn * self._mask_axes(mask), axis)
+
+    def _log_prob(self, x: Any) -> Any:
+        each = self._components_distribution.log_prob(self._with_axis(x))
+        return reduce_logsumexp(each + log_softmax(self._mixture_distribution.logits), axis=-1)
+
+    def _cdf(self, x: Any) -> Any:
+        each = self._components_distribution.cdf(self._with_axis(x))
+        return reduce_sum(each * self._mixture_distribution.probs, axis=-1)
+
+    def _averaged(self, value: Any) -> Any:
+        weights = self._mask_axes(self._mixture_distribution.probs)
+        return reduce_sum(weights * value, -1 - self._event_axes)
+
+    def _mean(self) -> Any:
+        return self._averaged(self._components_distribution.mean())
+
+    def _variance(self) -> Any:
+        components = self._components_distribution
+        distance = square(components.mean() - self._with_axis(self._mean()))
+        return self._averaged(components.variance()) + self._averaged(distance)
+
+
+class Mixture(Distribution):
+    """A mixture of any distributions with equal shapes: ``cat`` chooses among ``components``."""
+
+    def __init__(
+        self,
+        cat: Categorical,
+        components: Sequence[Distribution],
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Mixture",
+    ) -> None:
+        given = dict(locals())
+        if not isinstance(cat, Categorical):
+            raise TypeError(f"cat must be a Categorical distribution, but saw: {cat}")
+        if not components:
+            raise ValueError("components must be a non-empty list or tuple")
+        for component in components:
+            if not isinstance(component, Distribution):
+                raise TypeError(f"all entries in components must be Distribution: {component}")
+        if len({c.dtype for c in components}) > 1:
+            raise TypeError("All components must have the same dtype")
+        self._cat, self._components = cat, list(components)
+        with name_scope(name) as name:
+            pass
+        parents = [*cat._graph_parents, *(p for c in components for p in c._graph_parents)]
+        super().__init__(
+            components[0].dtype,
+            NOT_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            parents,
+            name,
+        )
+
+    @property
+    def cat(self) -> Categorical:
+        return self._cat
+
+    @property
+    def components(self) -> list[Distribution]:
+        return self._components
+
+    @property
+    def num_components(self) -> int:
+        return len(self._components)
+
+    def _batch_shape(self) -> Any:
+        return self._cat.batch_shape
+
+    def _batch_shape_tensor(self) -> Any:
+        return self._cat.batch_shape_tensor()
+
+    def _event_shape(self) -> Any:
+        return self._components[0].event_shape
+
+    def _event_shape_tensor(self) -> Any:
+        return self._components[0].event_shape_tensor()
+
+    def _weights(self) -> list[Any]:
+        probs = self._cat.probs
+        found = [probs[..., i] for i in range(self.num_components)]
+        for _ in range(self.event_shape.ndims or 0):
+            found = [f[..., None] for f in found]
+        return found
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        classes = self._cat.sample([n], seed=gen_new_seed(seed, "mixture"))
+        drawn = []
+        for component in self._components:
+            seed = gen_new_seed(seed, "mixture")
+            drawn.append(component.sample([n], seed=seed))
+        axes = self.event_shape.ndims or 0
+        mask: Any = one_hot(classes, self.num_components, axis=0, dtype=self.dtype)
+        for _ in range(axes):
+            mask = mask[..., None]
+        return reduce_sum(stack(drawn, 0) * mask, 0)
+
+    def _log_prob(self, x: Any) -> Any:
+        x = convert_to_tensor(x, name="x")
+        weights = log_softmax(self._cat.logits)
+        each = [c.log_prob(x) + weights[..., i] for i, c in enumerate(self._components)]
+        return reduce_logsumexp(stack(each, 0), axis=0)
+
+    def _prob(self, x: Any) -> Any:
+        return exp(self._log_prob(x))
+
+    def _mean(self) -> Any:
+        pairs = zip(self._weights(), self._components, strict=True)
+        return sum(w * c.mean() for w, c in pairs)
+
+    def _variance(self) -> Any:
+        mean = self._mean()
+        pairs = zip(self._weights(), self._components, strict=True)
+        return sum(w * (c.variance() + square(c.mean() - mean)) for w, c in pairs)
+
+
+class Deterministic(ScalarDistribution):
+    """Always ``loc``; values within ``atol + rtol * |loc|`` of it count as equal."""
+
+    _parameter_names = ("loc",)
+
+    def __init__(
+        self,
+        loc: Any,
+        atol: Any = None,
+        rtol: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Deterministic",
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[loc, atol, rtol]) as name:
+            self._loc = convert_to_tensor(loc, name="loc")
+            kind = self._loc.dtype
+            self._atol, self._rtol = (
+                convert_to_tensor(0 if v is None else v, kind, n)
+                for v, n in ((atol, "atol"), (rtol, "rtol"))
+            )
+        super().__init__(
+            kind,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            [self._loc, self._atol, self._rtol],
+            name,
+        )
+
+    @property
+    def loc(self) -> Any:
+        return self._loc
+
+    @property
+    def atol(self) -> Any:
+        return self._atol
+
+    @property
+    def rtol(self) -> Any:
+        return self._rtol
+
+    def _slack(self) -> Any:
+        return self.atol + self.rtol * abs_of(self.loc)
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        shape = concat([[n], self.batch_shape_tensor(), self.event_shape_tensor()], 0)
+        return self.loc * ones(shape, dtype=self.dtype)
+
+    def _prob(self, x: Any) -> Any:
+        return cast(less_equal(abs_of(x - self.loc), self._slack()), self.dtype)
+
+    def _cdf(self, x: Any) -> Any:
+        return cast(x >= self.loc - self._slack(), self.dtype)
+
+    def _entropy(self) -> Any:
+        return 0.0 * ones(self.batch_shape_tensor(), dtype=self.dtype)
+
+    def _mean(self) -> Any:
+        return self.loc * 1
+
+    def _variance(self) -> Any:
+        return self.loc * 0
+
+    def _mode(self) -> Any:
+        return self._mean()
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Numbers between 0 and 1 that approach a Bernoulli variable as the temperature falls."""
+
+    def __init__(
+        self,
+        temperature: Any,
+        logits: Any = None,
+        probs: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedBernoulli",
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[logits, probs, temperature]) as scope:
+            self._temperature = convert_to_tensor(temperature, name="temperature")
+            self._logits, self._probs = get_logits_and_probs(
+                logits, probs, validate_args=validate_args
+            )
+            base = Logistic(
+                self._logits / self._temperature,
+                1.0 / self._temperature,
+                validate_args=validate_args,
+                allow_nan_stats=allow_nan_stats,
+                name=f"{name}/Logistic",
+            )
+        super().__init__(base, bijectors_module.Sigmoid(validate_args=validate_args), name=scope)
+        self._parameters = {k: v for k, v in given.items() if k not in ("self", "__class__")}
+
+    @property
+    def temperature(self) -> Any:
+        return self._temperature
+
+    @property
+    def logits(self) -> Any:
+        return self._logits
+
+    @property
+    def probs(self) -> Any:
+        return self._probs
+
+
+class ExpRelaxedOneHotCategorical(_OverClasses):
+    """Logarithms of :class:`RelaxedOneHotCategorical`."""
+
+    def __init__(
+        self,
+        temperature: Any,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "ExpRelaxedOneHotCategorical",
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[logits, probs, temperature]) as name:
+            self._keep_classes(logits, probs, validate_args, name)
+            self._temperature = convert_to_tensor(temperature, self._logits.dtype, "temperature")
+        super().__init__(
+            dtype or self._logits.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            [self._logits, self._probs, self._temperature],
+            name,
+        )
+
+    @property
+    def temperature(self) -> Any:
+        return self._temperature
+
+    def _event_shape(self) -> Any:
+        return self.logits.shape.with_rank_at_least(1)[-1:]
+
+    def _event_shape_tensor(self) -> Any:
+        return shape_of(self.logits)[-1:]
+
+    def _entropy(self) -> Any:
+        raise self._lacks("entropy")
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        shape = concat([[n], shape_of(self.logits)], 0)
+        logits = reshape(self.logits * ones(shape, dtype=self.dtype), [-1, self.event_size])
+        least = np.finfo(self.dtype.as_numpy_dtype).tiny
+        drawn = random_uniform(shape_of(logits), least, 1.0, self.dtype, seed)
+        gumbel = -log(-log(drawn))
+        return reshape(log_softmax((gumbel + logits) / self._temperature), shape)
+
+    def _log_prob(self, x: Any) -> Any:
+        logits = ones_like(x, dtype=self.logits.dtype) * self.logits
+        x = ones_like(logits, dtype=x.dtype) * x
+        k = cast(self.event_size, x.dtype)
+        normal = lgamma(k) + (k - 1.0) * log(self._temperature)
+        return normal + reduce_sum(log_softmax(logits - x * self._temperature), -1)
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Vectors of positive numbers that sum to one and approach one-hot vectors as the temperature
+    falls (Concrete, Gumbel-softmax).
+    """
+
+    def __init__(
+        self,
+        temperature: Any,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedOneHotCategorical",
+    ) -> None:
+        base = ExpRelaxedOneHotCategorical(
+            temperature, logits, probs, dtype, validate_args, allow_nan_stats
+        )
+        super().__init__(base, bijectors_module.Exp(), name=name)

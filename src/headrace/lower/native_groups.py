@@ -1,0 +1,360 @@
+"""From fused steps of a plan to native kernels: structure, hotness, and how shapes are bound.
+
+A fused step is run by NumPy until it has proved hot: the work of its runs, counted in elements and
+operations for each session and structure, has passed ``HOT``. Then its kernel is compiled, or taken
+from those that another plan, or another process, has compiled (kernels/native/group_kernels.py).
+Which run switches is a function of the program: no clock is asked, and another session begins to
+count anew.
+
+From then on a run takes a kernel for the shapes of its inputs: the step's inputs have the result's
+shape, or are numbers, rows or columns of it. Other shapes, arrays that are not contiguous, and
+everything else that is unusual stay with NumPy; ``why_not`` says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.core.dtypes import DType
+from headrace.env import native_setting
+from headrace.lower.fusion import Fused
+from headrace.program.nodes import Program
+from headrace.runtime import buffers
+
+__all__ = ["HOT", "NativeStep", "compiler_status", "extents_of", "group_of", "native_state"]
+__all__ += ["reason_alone", "reason_fused"]
+
+#: Work after which a step is compiled: elementary operations on elements, about 25 ms of NumPy.
+HOT = 50_000_000
+#: What an operation costs beside its elements.
+CALL = 1000
+#: Shapes that a step is bound to at once.
+MAX_SHAPES = 64
+#: Steps that a session counts the work of.
+MAX_COUNTED = 4096
+#: Elementary operations that a thread does at least.
+GRAIN_WORK = 1 << 19
+#: Attributes that rules read, by op; a type is given as an element type.
+_ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    "Cast": ("DstT", "Truncate"),
+    "LeakyRelu": ("alpha",),
+    "LeakyReluGrad": ("alpha",),
+}
+#: Ops that do not broadcast.
+_STRICT = frozenset(["AddN", "AccumulateNV2", "ClipByValue"])
+
+#: Structures that have a number.
+MAX_KNOWN = 1 << 16
+
+_BITS = np.dtype(np.uint16)
+_numbers = itertools.count()
+
+
+def native_state() -> str:
+    """Why no step is native; empty if steps may be."""
+    if native_setting() == "off":
+        return "switched off by HEADRACE_NATIVE"
+    from headrace.kernels.native.llvm_library import why_not
+
+    return why_not()
+
+
+def compiler_status() -> str:
+    """The compiler's name, or why there is none."""
+    if native_setting() == "off":
+        return "switched off by HEADRACE_NATIVE"
+    from headrace.kernels.native.llvm_library import status
+
+    return status()
+
+
+def reason_alone(op: str) -> str:
+    """Why an op that is a step of its own is not native."""
+    from headrace.kernels.native.element_rules import RULES
+
+    if op in RULES:
+        return "it is alone, or too small to be in a group"
+    return f"{op} has no native code"
+
+
+def reason_fused(step: Fused, program: Program, counts: dict[int, Any]) -> str:
+    """Why a session with these counts does not run a step natively; empty if it does."""
+    described = describe(step, program)
+    done = counts.get(_number_of(described), 0)
+    if done is True:
+        return ""
+    group = native_state() or group_of(described)
+    if isinstance(group, str):
+        return group
+    return f"it has not proved hot yet ({min(99, 100 * done // HOT)} %)"
+
+
+class Description(NamedTuple):
+    """A fused step without its graph: what its code depends on, and nothing else.
+
+    ``members`` are (op, places of its inputs, dtype, attributes), places as in ``Group``.
+    """
+
+    inputs: tuple[str, ...]
+    members: tuple[tuple[str, tuple[int, ...], str, tuple[tuple[str, Any], ...]], ...]
+    rank: int
+
+
+def describe(step: Fused, program: Program) -> Description:
+    """The description of a step; types are NumPy's names."""
+    places = {value: n for n, value in enumerate(step.inputs)}
+    members = []
+    for node in step.nodes:
+        name = node.opdef.name
+        attributes = []
+        for attribute in _ATTRIBUTES.get(name, ()):
+            value = node.attrs[attribute]
+            attributes.append((attribute, value.name if isinstance(value, DType) else value))
+        inputs = tuple(places[i] for i in node.inputs)
+        dtype = program.values[node.outputs[0]].dtype.name
+        members.append((name, inputs, dtype, tuple(attributes)))
+        places[node.outputs[0]] = len(places)
+    rank = len(program.values[step.output].shape or ())
+    types = tuple(program.values[i].dtype.name for i in step.inputs)
+    return Description(types, tuple(members), rank)
+
+
+def group_of(described: Description) -> Any:
+    """The structure of a step (a Group), or why it cannot be compiled (a str)."""
+    from headrace.kernels.native.group_kernels import Group, Member, refuses
+    from headrace.kernels.native.ir_builder import ELEMENT_OF_DTYPE
+
+    types = [*described.inputs, *(dtype for _, _, dtype, _ in described.members)]
+    for dtype in types:
+        if dtype not in ELEMENT_OF_DTYPE:
+            return f"{dtype} has no native code"
+    members = []
+    for op, inputs, dtype, attributes in described.members:
+        named = tuple((n, ELEMENT_OF_DTYPE.get(v, v)) for n, v in attributes)
+        members.append(Member(op, inputs, ELEMENT_OF_DTYPE[dtype], named))
+    group = Group(tuple(ELEMENT_OF_DTYPE[t] for t in described.inputs), tuple(members))
+    return refuses(group) or group
+
+
+_known: dict[Description, int] = {}
+
+
+def _number_of(described: Description) -> int:
+    """The same small number for the same structure."""
+    if len(_known) >= MAX_KNOWN:
+        _known.clear()
+    return _known.setdefault(described, next(_numbers))
+
+
+# shapes -----------------------------------------------------------------------------------------
+
+
+class Extents(NamedTuple):
+    """How inputs lie in the result: ``names`` as in element_loops.py."""
+
+    shape: tuple[int, ...]
+    names: tuple[str, ...]
+    rows: int
+    columns: int  # 0: elements are not cut into rows
+
+
+def extents_of(given: Sequence[tuple[int, ...]]) -> Extents | None:
+    """How inputs of these shapes broadcast; None if not as numbers, rows and columns."""
+    try:
+        shape = np.broadcast_shapes(*given)
+    except ValueError:
+        return None
+    size = int(np.prod(shape, dtype=np.int64))
+    if not size:
+        return None
+    rank = len(shape)
+    full = [(1,) * (rank - len(s)) + tuple(s) for s in given]
+    if all(s == shape or max(s, default=1) == 1 for s in full):
+        names = ["full" if s == shape else "scalar" for s in full]
+        return Extents(shape, tuple(names), size, 0)
+    for cut in range(1, rank):
+        names = [_extent(s, shape, cut) for s in full]
+        if "" not in names:
+            rows = int(np.prod(shape[:cut], dtype=np.int64))
+            return Extents(shape, tuple(names), rows, size // rows)
+    return None
+
+
+def _extent(given: tuple[int, ...], shape: tuple[int, ...], cut: int) -> str:
+    if given == shape:
+        return "full"
+    above, below = given[:cut], given[cut:]
+    if max(given) == 1:
+        return "scalar"
+    if max(above) == 1 and below == shape[cut:]:
+        return "row"
+    if max(below) == 1 and above == shape[:cut]:
+        return "column"
+    return ""
+
+
+# runs -------------------------------------------------------------------------------------------
+
+
+class _Bound(NamedTuple):
+    """A kernel for arrays of known shapes."""
+
+    kernel: Any
+    shape: tuple[int, ...]
+    sizes: Any
+    items: int
+    grain: int
+    threaded: bool
+
+
+#: For shapes that are left to NumPy.
+REFUSED = _Bound(None, (), None, 0, 0, False)
+
+
+class NativeStep:
+    """A fused step of a plan. ``numpy(*inputs)`` computes it otherwise.
+
+    Called with the session's state and the inputs. ``own`` is the input whose buffer may be
+    overwritten.
+    """
+
+    __slots__ = (
+        "_bound",
+        "_dtypes",
+        "_group",
+        "_views",
+        "cost",
+        "described",
+        "dtype",
+        "number",
+        "numpy",
+        "own",
+        "why_not",
+    )
+
+    def __init__(
+        self, step: Fused, program: Program, own: int | None, numpy: Callable[..., Any]
+    ) -> None:
+        self.described = describe(step, program)
+        self.number = _number_of(self.described)
+        self.own, self.numpy = own, numpy
+        self.cost = max(1, len(step.nodes))
+        self.dtype = program.values[step.output].dtype.np_dtype
+        self._dtypes = [program.values[i].dtype.np_dtype for i in step.inputs]
+        views = [d.kind == "V" for d in (*self._dtypes, self.dtype)]
+        self._views = views if True in views else []
+        self._group: Any = None
+        self._bound: dict[Any, _Bound] = {}
+        self.why_not = "it has not proved hot yet"
+
+    def __call__(self, state: Any, *inputs: Any) -> Any:
+        if self.is_hot(state.hot, inputs):
+            found = self.run(inputs, self.own)
+            if found is not None:
+                return found
+        return self.numpy(*inputs)
+
+    def is_hot(self, counts: dict[int, Any], inputs: tuple[Any, ...]) -> bool:
+        """Whether this run is native; a run before that is counted in ``counts``."""
+        hot = counts.get(self.number, 0)
+        return hot if type(hot) is bool else self._count(counts, inputs)
+
+    def _count(self, counts: dict[int, Any], inputs: tuple[Any, ...]) -> bool:
+        """Count a run; True if it is the one from which on the kernel is used."""
+        elements = max((getattr(x, "size", 1) for x in inputs), default=1)
+        done = counts.get(self.number, 0) + self.cost * (elements + CALL)
+        setting = native_setting()
+        if setting == "hot" and done < HOT:
+            if len(counts) >= MAX_COUNTED:
+                counts.clear()
+            counts[self.number] = done
+            return False
+        is_native = setting != "off" and self.group() is not None
+        counts[self.number] = is_native
+        return is_native
+
+    def group(self) -> Any:
+        """The step's structure, looked up once; None if it stays with NumPy."""
+        if self._group is None:
+            self.why_not = native_state()
+            found: Any = self.why_not or group_of(self.described)
+            if isinstance(found, str):
+                self.why_not, self._group = found, False
+            else:
+                self.why_not, self._group = "", found
+        return self._group or None
+
+    def run(self, inputs: Sequence[Any], own: int | None = None, out: Any = None) -> Any:
+        """The native result, in ``out`` if that is given; None if this run is NumPy's."""
+        signature = tuple([getattr(x, "shape", ()) for x in inputs])
+        bound = self._bound.get(signature)
+        if bound is None:
+            bound = self._bind(signature)
+        if bound is REFUSED:
+            return None
+        for x, dtype in zip(inputs, self._dtypes):
+            if x.dtype != dtype:
+                return None
+        if out is None:
+            out = None if own is None else inputs[own]
+            if out is None or out.shape != bound.shape or not out.flags.writeable:
+                out = buffers.empty(bound.shape, self.dtype)
+        if bound.threaded:
+            _hold()
+        arrays = [*inputs, out]
+        if self._views:  # bfloat16 has no buffers
+            arrays = [np.asarray(x).view(_BITS) if v else x for x, v in zip(arrays, self._views)]
+        try:
+            operands = bound.kernel.operands(arrays)
+        except ValueError:  # an array that is not contiguous
+            return None
+        bound.kernel.run_bound(operands, bound.sizes, bound.items, bound.grain)
+        return out
+
+    def _bind(self, signature: tuple[tuple[int, ...], ...]) -> _Bound:
+        """The kernel for inputs of these shapes."""
+        if len(self._bound) >= MAX_SHAPES:
+            self._bound.clear()
+        made = self._bound[signature] = self._kernel(extents_of(signature), signature)
+        return made
+
+    def _kernel(self, extents: Extents | None, given: Sequence[tuple[int, ...]]) -> _Bound:
+        from headrace.kernels.native.group_kernels import body_cost, group_kernel
+
+        group = self.group()
+        if group is None or extents is None or not self._fits(extents, given):
+            if group is not None:
+                self.why_not = f"inputs of shapes {', '.join(map(str, given))}"
+            return REFUSED
+        try:
+            kernel = group_kernel(group, extents.names)
+        except RuntimeError as error:
+            self.why_not = f"LLVM refused it: {error}"
+            return REFUSED
+        columns = extents.columns or 1
+        grain = max(1, GRAIN_WORK // (body_cost(group) * columns))
+        grain = -(-grain // 64) * 64 if not extents.columns else grain
+        threaded = extents.rows >= 2 * grain
+        return _Bound(kernel, extents.shape, kernel.sizes([columns]), extents.rows, grain, threaded)
+
+    def _fits(self, extents: Extents, given: Sequence[tuple[int, ...]]) -> bool:
+        """The result has the rank that the plan expects, and no op that does not broadcast does."""
+        if len(extents.shape) != self.described.rank:
+            return False
+        for op, inputs, _, _ in self.described.members:
+            for k in inputs if op in _STRICT else ():
+                is_number = op == "ClipByValue" and k < len(given) and given[k] == ()
+                if k < len(given) and extents.names[k] != "full" and not is_number:
+                    return False
+        return True
+
+
+def _hold() -> None:
+    """A run with large arrays takes denormals for zero, on this thread as on the others."""
+    from headrace.kernels.numpy.openblas import hold_blas
+
+    hold_blas()

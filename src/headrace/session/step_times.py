@@ -1,0 +1,158 @@
+"""How long each step of a run takes: ``sess.explain(fetches, feed_dict, times=True)``.
+
+A plan is a Python function with a line or more for every step (lower/codegen.py, and
+lower/settling.py for runs that are bound to shapes). While runs are measured, the interpreter tells
+when each of those lines begins; nothing is added to the code itself, so what is measured is what
+runs. Being told takes about half a microsecond a line, which small steps show.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+from headrace.core import trace
+from headrace.lower.executable import Executable
+from headrace.lower.fusion import Fused
+from headrace.lower.session_state import State
+from headrace.lower.settled import SettledRuns
+from headrace.lower.update_groups import Grouped
+
+__all__ = ["StepTime", "StepTimes", "measure"]
+
+#: Runs before the measured ones: shapes settle and weights are packed in them.
+WARM = 5
+#: Steps that the text shows.
+SHOWN = 40
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """One step, as the median of all runs."""
+
+    name: str
+    op_type: str
+    seconds: float
+    share: float  # of the whole run
+    line: str  # the user's
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """The steps of a run in their order, and the run itself (medians)."""
+
+    runs: int
+    seconds: float
+    steps: list[StepTime]
+
+    @property
+    def around(self) -> float:
+        """What no step accounts for: looking up the plan, feeds, results."""
+        return max(0.0, self.seconds - sum(s.seconds for s in self.steps))
+
+    def lines(self) -> list[str]:
+        """As text, the longest first."""
+        out = [
+            f"  times      median of {self.runs} runs: {_show(self.seconds)}, of which "
+            f"{_show(self.around)} around the steps"
+        ]
+        ordered = sorted(self.steps, key=lambda s: -s.seconds)
+        for s in ordered[:SHOWN]:
+            out.append(
+                f"      {_show(s.seconds):>9} {100 * s.share:5.1f} %  {s.op_type[:40]}  {s.name}"
+                + (f"   <- {s.line}" if s.line else "")
+            )
+        if len(ordered) > SHOWN:
+            rest = sum(s.seconds for s in ordered[SHOWN:])
+            out.append(f"      {_show(rest):>9}          {len(ordered) - SHOWN} further steps")
+        return out
+
+
+def _show(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} us"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def measure(
+    run: Callable[[], Any], executable: Executable, state: State, runs: int = 20
+) -> StepTimes:
+    """The times of the steps of ``executable``, which ``run`` runs."""
+    if runs < 1:
+        raise ValueError(f"runs must be at least 1, not {runs}.")
+    for _ in range(WARM):
+        run()
+    codes = dict(_codes(executable, state))
+    wholes: list[float] = []
+    steps: dict[int, Any] = {}
+    spent: dict[int, list[float]] = {}
+    for _ in range(runs):
+        start = time.perf_counter()
+        found = _timed(run, codes)
+        wholes.append(time.perf_counter() - start)
+        for key, (step, seconds) in found.items():
+            steps[key] = step
+            spent.setdefault(key, []).append(seconds)
+    whole = _median(wholes)
+    made = [_step_time(steps[key], _median(times), whole) for key, times in spent.items()]
+    return StepTimes(runs, whole, made)
+
+
+def _codes(executable: Executable, state: State) -> list[tuple[CodeType, Mapping[int, Any]]]:
+    codes = list(executable.details.codes)
+    if executable.details.kept is not None:
+        codes += executable.details.kept.details.codes
+    if isinstance(executable.run, SettledRuns):
+        codes += executable.run.codes(state)
+    return codes
+
+
+def _timed(
+    run: Callable[[], Any], codes: Mapping[CodeType, Mapping[int, Any]]
+) -> dict[int, tuple[Any, float]]:
+    """One run: the seconds of each step, by the step's identity."""
+    spent: dict[int, tuple[Any, float]] = {}
+    clock = time.perf_counter
+    current: list[Any] = [None, 0.0]
+
+    def close(now: float) -> None:
+        step = current[0]
+        if step is not None:
+            before = spent.get(id(step), (step, 0.0))[1]
+            spent[id(step)] = step, before + now - current[1]
+
+    def local(frame: FrameType, event: str, _: Any) -> Any:
+        now = clock()
+        close(now)
+        current[0] = codes[frame.f_code].get(frame.f_lineno) if event == "line" else None
+        current[1] = clock()
+        return local
+
+    def begins(frame: FrameType, event: str, _: Any) -> Any:
+        return local if frame.f_code in codes else None
+
+    before = sys.gettrace()
+    sys.settrace(begins)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return spent
+
+
+def _step_time(step: Any, seconds: float, whole: float) -> StepTime:
+    nodes = step.nodes if isinstance(step, (Fused, Grouped)) else (step,)
+    kinds = " + ".join(n.opdef.name for n in nodes)
+    if isinstance(step, Grouped):
+        kinds = f"{nodes[0].opdef.name} x {len(nodes)}"
+    last = nodes[-1]
+    line = trace.user_line(last.op._frames)
+    return StepTime(last.op.name, kinds, seconds, seconds / whole if whole else 0.0, line)
+
+
+def _median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]

@@ -1,0 +1,123 @@
+"""Data that public programs expect to find, made up: MNIST's and CIFAR's file formats, texts."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import random
+import struct
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["MAKERS", "make_data"]
+
+_TRAIN, _TEST = 6000, 1000  # read_data_sets keeps 5000 images for validation
+_WORDS = [
+    "the",
+    "river",
+    "runs",
+    "down",
+    "a",
+    "long",
+    "hill",
+    "and",
+    "every",
+    "wheel",
+    "turns",
+    "slowly",
+    "while",
+    "old",
+    "mills",
+    "grind",
+    "corn",
+]
+
+
+def make_data(kind: str, where: Path) -> None:
+    """Write data of `kind` (a key of :data:`MAKERS`) to the folder or file `where`, whole or not at
+    all.
+    """
+    where.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=where.parent) as made:
+        target = Path(made, where.name)
+        MAKERS[kind](target)
+        target.rename(where)
+
+
+def _digits(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images of ten fixed patterns with noise: a program can learn them."""
+    patterns = np.random.RandomState(0).rand(10, 28, 28) > 0.7
+    rng = np.random.RandomState(seed)
+    labels = rng.randint(0, 10, count).astype(np.uint8)
+    noise = rng.rand(count, 28, 28)
+    images = np.where(patterns[labels], 120 + 120 * noise, 40 * (noise > 0.9) * noise)
+    return images.astype(np.uint8), labels
+
+
+def _mnist(where: Path, train: int = _TRAIN, test: int = _TEST) -> None:
+    """MNIST's four files, in idx format, compressed."""
+    where.mkdir(parents=True, exist_ok=True)
+    for name, count, seed in (("train", train, 1), ("t10k", test, 2)):
+        images, labels = _digits(count, seed)
+        head = struct.pack(">IIII", 2051, count, 28, 28)
+        for part, data in (
+            ("images-idx3", head + images.tobytes()),
+            ("labels-idx1", struct.pack(">II", 2049, count) + labels.tobytes()),
+        ):
+            with gzip.GzipFile(where / f"{name}-{part}-ubyte.gz", "wb", mtime=0) as f:
+                f.write(data)
+
+
+def _mnist_full(where: Path) -> None:
+    """As many images as MNIST has, for programs that know the number."""
+    _mnist(where, 60000, 10000)
+
+
+def _mnist_plain(where: Path) -> None:
+    """MNIST's files uncompressed, as many images as MNIST has."""
+    _mnist_full(where)
+    for file in where.glob("*-ubyte.gz"):
+        file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
+
+
+def _cifar_python(where: Path) -> None:
+    """CIFAR-10's python version: six pickled batches of 1,000 images, and the names."""
+    where.mkdir(parents=True, exist_ok=True)
+    rng = np.random.RandomState(3)
+    for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+        data = rng.randint(0, 256, (1000, 3072), dtype=np.uint8)
+        batch = {"data": data, "labels": rng.randint(0, 10, 1000).tolist()}
+        (where / name).write_bytes(pickle.dumps(batch, protocol=2))
+    meta = {"label_names": [f"kind{i}" for i in range(10)]}
+    (where / "batches.meta").write_bytes(pickle.dumps(meta, protocol=2))
+
+
+def _text(where: Path) -> None:
+    """A small English-looking text."""
+    rng = random.Random(4)
+    where.parent.mkdir(parents=True, exist_ok=True)
+    lines = (" ".join(rng.choice(_WORDS) for _ in range(9)) + "." for _ in range(1200))
+    where.write_text("\n".join(lines) + "\n")
+
+
+def _image(where: Path) -> None:
+    """A photograph-like JPEG or PNG of 128 by 128."""
+    from PIL import Image
+
+    where.parent.mkdir(parents=True, exist_ok=True)
+    y, x = np.mgrid[0:128, 0:128]
+    waves = [127 + 120 * np.sin(x / a + y / b) for a, b in ((9, 17), (23, 5), (31, 11))]
+    Image.fromarray(np.stack(waves, -1).astype(np.uint8)).save(where)
+
+
+#: What a list entry's `data` may ask for.
+MAKERS = {
+    "mnist": _mnist,
+    "mnist_full": _mnist_full,
+    "mnist_plain": _mnist_plain,
+    "cifar_python": _cifar_python,
+    "text": _text,
+    "image": _image,
+}

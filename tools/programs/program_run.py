@@ -1,0 +1,164 @@
+"""One public program, run by one engine in its own copy of the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.programs.program_data import make_data
+
+__all__ = ["Engine", "Outcome", "Program", "Repository", "copy_repository", "run_program"]
+
+HOOKS = Path(__file__).parent / "hooks"
+_LARGEST_FILE = 20_000_000
+
+
+@dataclass(frozen=True)
+class Program:
+    """One entry of the list.
+
+    `edits` are regular expressions and replacements, made in files of both engines' copies to
+    shorten a program that would run for hours. `data` are pairs of kind and path; a relative path
+    starts at the folder in which the program runs.
+    """
+
+    path: str
+    args: tuple[str, ...] = ()
+    folder: str | None = None
+    edits: tuple[tuple[str, str, str], ...] = ()
+    data: tuple[tuple[str, str], ...] = ()
+    python_path: tuple[str, ...] = ()
+    stdin: str = ""
+    note: str = ""
+
+    def run_folder(self) -> str:
+        return str(Path(self.path).parent) if self.folder is None else self.folder
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A public repository at one commit, and the programs of it that are run."""
+
+    name: str
+    commit: str
+    programs: tuple[Program, ...]
+    data: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What runs a program: the command before the script's path, and extra import folders."""
+
+    name: str
+    command: tuple[str, ...]
+    python_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run ended."""
+
+    exit_code: int | None  # None: the time limit
+    seconds: float
+    run_seconds: float
+    runs: int
+    cpu_seconds: float
+    stdout: str = field(repr=False)
+    stderr: str = field(repr=False)
+
+    def result(self) -> str:
+        if self.exit_code is None:
+            return "time limit"
+        return "ok" if self.exit_code == 0 else "fails"
+
+    def reason(self) -> str:
+        """The last line of the traceback, if there is one."""
+        lines = [
+            x for x in self.stderr.strip().splitlines() if re.match(r"[\w.]+(Error|Exit|Exc)", x)
+        ]
+        return lines[-1][:160] if lines else (self.stderr.strip().splitlines() or [""])[-1][:160]
+
+
+def copy_repository(clone: Path, target: Path) -> None:
+    """A work tree's files without `.git` and large files."""
+
+    def unwanted(folder: str, names: list[str]) -> list[str]:
+        large = [
+            n
+            for n in names
+            if os.path.isfile(p := os.path.join(folder, n)) and os.path.getsize(p) > _LARGEST_FILE
+        ]
+        return [*large, *(n for n in names if n in (".git", "__pycache__"))]
+
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(clone, target, ignore=unwanted, ignore_dangling_symlinks=True)
+
+
+def run_program(
+    program: Program, repository: Repository, copy: Path, engine: Engine, limit: float
+) -> Outcome:
+    """Make the data, edit, run, and measure."""
+    folder = copy / program.run_folder()
+    for kind, path in (*repository.data, *program.data):
+        where = folder / path  # an absolute path stays as it is
+        if not where.exists():
+            make_data(kind, where)
+    for file, pattern, replacement in program.edits:
+        _edit(copy / file, pattern, replacement)
+    times = copy / ".program_times.json"
+    times.unlink(missing_ok=True)
+    paths = [str(HOOKS), *(str(copy / p) for p in program.python_path), *engine.python_path]
+    environment = dict(
+        os.environ,
+        PYTHONPATH=os.pathsep.join(paths),
+        PROGRAM_TIMES=str(times),
+        MPLBACKEND="template",
+        TF_CPP_MIN_LOG_LEVEL="2",
+        PYTHONHASHSEED="0",
+        PYTHONWARNINGS="ignore",
+    )
+    began, cpu = time.perf_counter(), _children_cpu()
+    process = subprocess.Popen(
+        [*engine.command, str(copy / program.path), *program.args],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(program.stdin, timeout=limit)
+        code: int | None = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        code = None
+    seconds = time.perf_counter() - began
+    in_run = json.loads(times.read_text()) if times.exists() else {"seconds": 0.0, "runs": 0}
+    cpu = _children_cpu() - cpu
+    return Outcome(code, seconds, in_run["seconds"], in_run["runs"], cpu, out, err)
+
+
+def _children_cpu() -> float:
+    """Processor time of the finished child processes: what a busy machine does not change much."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _edit(file: Path, pattern: str, replacement: str) -> None:
+    text = file.read_text(errors="surrogateescape")
+    changed = re.sub(pattern, replacement, text, flags=re.MULTILINE)
+    if changed == text and replacement not in text:
+        raise SystemExit(f"{file}: the edit {pattern!r} changes nothing")
+    file.write_text(changed, errors="surrogateescape")
