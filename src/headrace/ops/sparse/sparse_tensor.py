@@ -19,6 +19,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType
 from headrace.core.indexed_slices import IndexedSlices, SparseTensorValue
 from headrace.core.infer import partial_shape, static_value
+from headrace.core.opdef import lookup
 from headrace.core.scopes import control_dependencies, name_scope
 from headrace.core.specs import SparseTensorSpec, register_type_spec
 from headrace.core.stacks import session_for
@@ -488,7 +489,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """IndexedSlices without the rows in ``mask_indices``."""
     with name_scope(name, "sparse_mask", [a.values, mask_indices]) as scope:
-        _, places = apply_op("ListDiff", a.indices, mask_indices)
+        _, places = apply_many(lookup("ListDiff"), a.indices, mask_indices)
         values = apply_op("GatherV2", a.values, places, const(0), name=scope)
         return IndexedSlices(
             values, apply_op("GatherV2", a.indices, places, const(0)), a.dense_shape
