@@ -94,6 +94,8 @@ class _ControlDependencies:
 class Graph:
     """A dataflow graph that operations are appended to."""
 
+    #: Holds operations of a GraphDef that a TensorFlow after 1.15 wrote: its ops take more types.
+    _has_later_types = False
     _is_function = False  # the body of a function (core/func_graph.py)
     _effects: Any = None  # the order of its effects (core/effects.py)
     _backward_passes: Any = None  # what tf.gradients recorded (autodiff/backward_record.py)

@@ -81,6 +81,8 @@ def import_graph_def(
             "tf.Graph().as_default():` or tf.compat.v1.wrap_function"
         )
     _check_versions(graph_def.versions)
+    if graph_def.versions.producer > GRAPH_DEF_VERSION:
+        graph._has_later_types = True
     prefix, scope = "", None
     if name != "":
         with graph.name_scope("import" if name is None else name) as scope:

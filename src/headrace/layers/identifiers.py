@@ -93,7 +93,9 @@ def get_activation(identifier: Any) -> Any:
         return linear
     if callable(identifier):
         return identifier
-    if isinstance(identifier, str) and identifier in ACTIVATIONS:
+    if isinstance(identifier, str):
+        if identifier not in ACTIVATIONS:
+            raise ValueError(f"Unknown activation function:{identifier}")
         return ACTIVATIONS[identifier]
     raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
 

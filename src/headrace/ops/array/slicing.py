@@ -225,6 +225,8 @@ def _index_error(index: tuple[Any, ...], dims: Sequence[int]) -> Exception:
 
 
 def _strided_shape(c: Inference) -> list[Shape]:
+    for i in (1, 2, 3):
+        c.require_rank(i, 1)
     begin, end, strides = (known_elements(t) for t in c.op._inputs[1:4])
     count = next((len(v) for v in (begin, end, strides) if v is not None), None)
     source = c.shape(0)

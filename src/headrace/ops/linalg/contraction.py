@@ -417,7 +417,8 @@ def _matrix_when_run(x: Tensor, axes: Any, summed_last: bool) -> tuple[Any, Any]
     """
     rank, dims = apply_op("Rank", x), apply_op("Shape", x)
     axes = convert.convert(axes, int32)
-    axes = apply_op("FloorMod", axes, rank)
+    # (a scalar has no axes to count from its end)
+    axes = apply_op("FloorMod", axes, apply_op("Maximum", rank, 1))
     free = apply_many(lookup("ListDiff"), apply_op("Range", 0, rank, 1), axes)[0]
     outer, summed = apply_op("GatherV2", dims, free, 0), apply_op("GatherV2", dims, axes, 0)
     sides = [(free, outer), (axes, summed)]

@@ -497,7 +497,7 @@ def expm(input: Any, name: str | None = None) -> Any:
     with name_scope(name or "matrix_exponential"):
         input = convert.convert(input)
         kind = input.dtype.base_dtype
-        if not (kind.is_floating or kind.is_complex):
+        if kind is bfloat16 or not (kind.is_floating or kind.is_complex):
             raise ValueError(f"tf.linalg.expm does not support matrices of type {kind!r}")
         return apply(MATRIX_EXPONENTIAL, input, name="Reshape_1")
 

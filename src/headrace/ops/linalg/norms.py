@@ -52,6 +52,8 @@ def _norm_axes(axis: Any) -> Any:
     """None, an int, or a pair for a matrix norm."""
     if isinstance(axis, np.ndarray):
         axis = axis.tolist()
+    if isinstance(axis, float):
+        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
     if not isinstance(axis, (list, tuple)):
         return axis
     axis = tuple(int(a) for a in axis)

@@ -63,6 +63,7 @@ def _reduced(c: Inference) -> list[Shape]:
 
 
 def _without_axis(c: Inference) -> list[Shape]:
+    c.require_rank(1, 0)
     shape, axis = c.shape(0), c.value(1)
     if shape is None:
         return [None]

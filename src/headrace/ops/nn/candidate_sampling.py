@@ -203,6 +203,14 @@ def _distinct(sampler: Any, words: _Words, count: int) -> tuple[Array, int]:
     """Draws until there are ``count`` different classes; returns them and the number of draws."""
     found: dict[int, None] = {}
     tries = 0
+    possible = int((sampler.weights > 0).sum()) if isinstance(sampler, _Fixed) else sampler.n
+    if possible < count:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"num_sampled = {count} different classes are to be drawn, but only {possible} have a "
+            "probability above 0",
+        )
     while True:
         for value in sampler.draw(words, count).tolist():
             tries += 1

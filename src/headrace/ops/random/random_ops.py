@@ -35,6 +35,7 @@ from headrace.core.tensor import Tensor
 from headrace.kernels.numpy import philox
 from headrace.ops.array.array_shape import shape as shape_op
 from headrace.ops.array.basic import constant
+from headrace.runtime.memory import physical_memory
 
 __all__ = [
     "categorical",
@@ -132,6 +133,16 @@ def _shuffle_kernel(xp: Any, value: Any, *, rt: Runtime, node: KernelNode) -> An
     return value[np.array(order)]
 
 
+def check_memory(nbytes: int, shape: tuple[int, ...]) -> None:
+    """Refuse at once what no memory of this machine can hold."""
+    if nbytes > physical_memory():
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"OOM when allocating tensor with shape{shapes.show(shape)}: it needs {nbytes:,} bytes",
+        )
+
+
 def check_draw(logits: Any, num_samples: Any) -> int:
     """The number of draws, after TensorFlow's checks of the inputs."""
     if np.ndim(logits) != 2:
@@ -151,6 +162,7 @@ def check_draw(logits: Any, num_samples: Any) -> int:
         )
     if logits.shape[1] == 0:
         raise errors.InvalidArgumentError(None, None, "num_classes should be positive, got 0")
+    check_memory(logits.shape[0] * count * 16, (logits.shape[0], count))
     return count
 
 
