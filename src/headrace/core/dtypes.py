@@ -325,7 +325,7 @@ def as_dtype(value: Any) -> DType:
         return found
     try:
         dtype = np.dtype(value)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses text such as "2i4, f8"
         raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.") from None
     if dtype.kind in "SU":
         return string

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.formats.freezing import freeze_graph_def, variable_nodes
 from headrace.formats.graph_files import read_graph_def, write_bytes
-from headrace.formats.metagraph import read_meta_graph
+from headrace.formats.meta_graph import read_meta_graph
 from headrace.formats.model_files import freeze_model
 from headrace.formats.subgraphs import extract_sub_graph
 from headrace.wire.tensor_bundle import BundleReader

@@ -35,7 +35,7 @@ __all__ = [
     "export_scoped_meta_graph",
     "import_scoped_meta_graph",
     "import_scoped_meta_graph_with_return_elements",
-    "read_meta_graph_file",
+    "read_meta_graph",
     "strip_name_scope",
     "prepend_name_scope",
 ]
@@ -324,12 +324,14 @@ def _foreign_savers(graph_def: Any, saver_def: Any) -> set[str]:
 # reading ------------------------------------------------------------------------------------------
 
 
-def read_meta_graph_file(filename: Any) -> Any:
-    """The MetaGraphDef in a file, binary or text."""
+def read_meta_graph(source: Any) -> Any:
+    """The MetaGraphDef in a file, binary or text; a message as it is."""
+    if getattr(getattr(source, "DESCRIPTOR", None), "name", "") == "MetaGraphDef":
+        return source
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
-    path = os.fsdecode(filename)
+    path = os.fsdecode(source)
     if not os.path.exists(path):
         raise OSError(f"File {path} does not exist.")
     with open(path, "rb") as file:
@@ -344,10 +346,6 @@ def read_meta_graph_file(filename: Any) -> Any:
         return text_format.Parse(data.decode("utf-8"), _messages().MetaGraphDef())
     except (UnicodeDecodeError, text_format.ParseError, RecursionError) as error:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
-
-
-def is_meta_graph(value: Any) -> bool:
-    return getattr(getattr(value, "DESCRIPTOR", None), "name", "") == "MetaGraphDef"
 
 
 def import_scoped_meta_graph(*args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -369,8 +367,7 @@ def import_scoped_meta_graph_with_return_elements(
 
     Its nodes below ``import_scope``, its collections. Returns variables by name and elements.
     """
-    found = meta_graph_or_file
-    message = found if is_meta_graph(found) else read_meta_graph_file(found)
+    message = read_meta_graph(meta_graph_or_file)
     if unbound_inputs_col_name and unbound_inputs_col_name in message.collection_def:
         _check_bound(message.collection_def[unbound_inputs_col_name], input_map)
     graph = graph or get_default_graph()

@@ -32,8 +32,10 @@ from headrace.lower.kept_part import KeptPart, is_within_bounds
 from headrace.lower.plan import Plan, make_plan
 from headrace.lower.session_state import State
 from headrace.lower.settling import Binding, Unsettled, settle, why_unbound
+from headrace.program.nodes import Node, walk
 from headrace.program.verify import checked
 from headrace.runtime.thread_pool import thread_count
+from headrace.runtime.turns import TURNS
 
 __all__ = ["SettledRuns", "settled_runs", "settled_training"]
 
@@ -190,15 +192,30 @@ class SettledRuns:
     step.
     """
 
-    __slots__ = ("__weakref__", "counts", "evicted", "general", "kept", "plan", "rest")
+    __slots__ = (
+        "__weakref__",
+        "counts",
+        "evicted",
+        "general",
+        "kept",
+        "plan",
+        "rest",
+        "takes_turns",
+    )
 
     def __init__(
-        self, plan: Plan, general: Run, kept: KeptPart | None, rest: Run | None = None
+        self,
+        plan: Plan,
+        general: Run,
+        kept: KeptPart | None,
+        rest: Run | None = None,
+        takes_turns: bool = False,
     ) -> None:
         self.plan = plan
         self.general = general
         self.kept = kept
         self.rest = rest
+        self.takes_turns = takes_turns  # with large steps of other threads
         self.counts: dict[Any, int] = {}
         self.evicted = 0
 
@@ -248,6 +265,10 @@ class SettledRuns:
                 return made
             return made if rest is None else rest(state, values, *feeds, *made)
 
+        def run_in_turn(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+            with TURNS:
+                return run(state, values, *feeds)
+
         # the commonest case, and the one in which microseconds count
         def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:
             found = table.get((_here.ident, thread_count(), feed.shape))
@@ -264,7 +285,9 @@ class SettledRuns:
                 return run(state, values, feed)
 
         one = rest is None and len(self.plan.program.feeds) - self.plan.kept == 1
-        return run_one if one else run
+        if one:
+            return run_one
+        return run_in_turn if self.takes_turns else run
 
     def _first(
         self,
@@ -355,4 +378,11 @@ def settled_training(plan: Plan, general: Run) -> tuple[SettledRuns, Compiled, P
         return why_not
     last = make_plan(parts[1])
     rest = compile_plan(last)
-    return SettledRuns(first, general, None, rest.run), rest, last
+    waits = any(_may_wait(n) for n in walk(plan.program.body))
+    return SettledRuns(first, general, None, rest.run, not waits), rest, last
+
+
+def _may_wait(node: Node) -> bool:
+    """Whether an operation may wait for another thread, or call the user's code."""
+    traits = node.opdef.traits
+    return traits.blocking or traits.calls_user or traits.host_only

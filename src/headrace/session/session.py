@@ -231,7 +231,8 @@ class BaseSession:
         """Compute ``fetches`` with the values in ``feed_dict``.
 
         Of ``options``, a ``tf.RunOptions``, ``timeout_in_ms`` counts: a run that takes longer
-        raises DeadlineExceededError. ``run_metadata``, a ``tf.RunMetadata``, stays empty.
+        raises DeadlineExceededError. ``run_metadata``, a ``tf.RunMetadata``, gets the times of the
+        steps if the options have a ``trace_level``.
         """
         kind = type(fetches)
         try:
@@ -259,6 +260,8 @@ class BaseSession:
     ) -> Any:
         timeout = timeout_of(options)
         check_metadata(run_metadata)
+        if run_metadata is not None and options is not None:
+            call = self._recording(call, feed_dict, options, run_metadata)
         start = time.perf_counter()
         try:
             return run_within(timeout, call, feed_dict) if timeout else call(feed_dict)
@@ -266,6 +269,27 @@ class BaseSession:
             seconds = time.perf_counter() - start
             EVENTS.run_seconds += seconds
             EVENTS.emit("run", session=self, seconds=seconds)
+
+    def _recording(
+        self, call: Callable[[Any], Any], feed_dict: Any, options: Any, run_metadata: Any
+    ) -> Callable[[Any], Any]:
+        """``call``, or the same that fills in the metadata that the options ask for."""
+        from headrace.session import run_metadata as metadata
+
+        if not metadata.wants_trace(options) and not metadata.wants_graphs(options):
+            return call
+        fetches, feed_dict = call.fetches, self._plain_feeds(feed_dict)  # type: ignore[attr-defined]
+        elements, _ = plan_fetches(self._graph, fetches)
+        feeds = [t for t, _ in expand_feeds(self._graph, feed_dict)]
+        if metadata.wants_graphs(options):
+            metadata.add_partition_graph(run_metadata, elements, feeds)
+        if not metadata.wants_trace(options):
+            return call
+        executable = self._executable(elements, feeds, shared=False)
+        made = self._prepare(fetches, feed_dict, executable)
+        return lambda _: metadata.run_traced(
+            lambda: made(feed_dict), executable, self._state, run_metadata
+        )
 
     def _run_any(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         """Structures of any kind."""
@@ -346,7 +370,9 @@ class BaseSession:
             rebuild = list
         direct = len(feeds) == len(feed_dict) and all(k is t for k, (t, _) in zip(feed_dict, feeds))
         picks = None if direct else [pick for _, pick in feeds]
-        return make_call(self, executable, converters, picks, rebuild)
+        made = make_call(self, executable, converters, picks, rebuild)
+        made.fetches = fetches  # type: ignore[attr-defined]  # for runs that are traced
+        return made
 
     def _executable(
         self, elements: list[Any], feeds: list[Tensor], shared: bool = True

@@ -37,7 +37,6 @@ __all__ = ["Saver", "export_meta_graph", "import_meta_graph"]
 
 _log = logging.getLogger("tensorflow")
 _V2 = 2
-_OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def _all_saveable_objects(scope: str | None = None) -> list[Any]:
@@ -448,15 +447,12 @@ def _object_graph_keys(path: str) -> dict[str, str] | None:
 
     None for any other checkpoint.
     """
-    from headrace.ops.io.checkpoint_ops import open_checkpoint
+    from headrace.train.object_checkpoints import object_graph_key_mapping
 
-    reader = open_checkpoint(path)
-    if _OBJECT_GRAPH_KEY not in reader:
+    try:
+        return object_graph_key_mapping(path)
+    except errors.NotFoundError:
         return None
-    from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
-
-    graph = TrackableObjectGraph.FromString(reader.read(_OBJECT_GRAPH_KEY).item())
-    return {a.full_name: a.checkpoint_key for node in graph.nodes for a in node.attributes}
 
 
 def _explained(error: errors.OpError, reason: str) -> errors.OpError:
@@ -529,8 +525,7 @@ def import_meta_graph(
     """
     from headrace.formats.meta_graph import (
         import_scoped_meta_graph_with_return_elements,
-        is_meta_graph,
-        read_meta_graph_file,
+        read_meta_graph,
     )
 
     if get_default_graph()._is_eager:
@@ -539,8 +534,7 @@ def import_meta_graph(
             "enabled. No graph exists when eager "
             "execution is enabled."
         )
-    found = meta_graph_or_file
-    message = found if is_meta_graph(found) else read_meta_graph_file(found)
+    message = read_meta_graph(meta_graph_or_file)
     variables, _ = import_scoped_meta_graph_with_return_elements(
         message, clear_devices=clear_devices, import_scope=import_scope, **kwargs
     )

@@ -116,6 +116,11 @@ class SliceFileReader:
     def names(self) -> list[str]:
         return sorted(self._known)
 
+    def entries(self) -> list[tuple[bytes, int, tuple[int, ...], int]]:
+        """(name, type number, shape, number of parts) of all tensors."""
+        known = sorted(self._known.items())
+        return [(n.encode(), k.dtype, k.shape, len(k.parts)) for n, k in known]
+
     def __contains__(self, name: str) -> bool:
         return name in self._known
 

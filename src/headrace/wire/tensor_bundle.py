@@ -501,6 +501,11 @@ class BundleReader:
         """The entries as they are stored, parts of partitioned tensors included."""
         return sorted(self._raw.items())
 
+    def entries(self) -> list[tuple[bytes, int, tuple[int, ...], int]]:
+        """(key, type number, shape, 1) of all tensors; of partitioned ones their parts."""
+        found = [(key, decode_entry(data)) for key, data in self.items()]
+        return [(key, entry.dtype, entry.shape, 1) for key, entry in found if not entry.slices]
+
     def bytes_of(self, entry: Entry) -> bytes:
         """The stored bytes of an entry, unchecked."""
         with open(self._path(entry.shard), "rb") as file:
@@ -564,7 +569,12 @@ class BundleReader:
             for part in entry.slices
         ]
         if sum(sizes) < math.prod(entry.shape):
-            raise _damaged(f"parts of '{name}' are missing")
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Does not have sufficient slices for partitioned tensor {name} to restore in "
+                f"slice_spec: {':'.join('-' for _ in entry.shape)}",
+            )
 
     def _check_size(self, entry: Entry, name: str) -> None:
         """A tensor in parts cannot be larger than all the data there is."""

@@ -48,8 +48,10 @@ class FileIO:
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         if mode.replace("b", "") not in _MODES:
-            raise ValueError(
-                f"mode is not 'r', 'w', 'a', 'r+', 'w+' or 'a+' (with or without 'b'): {mode!r}"
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"mode is not 'r', 'w', 'a', 'r+', 'w+' or 'a+' (with or without 'b'): {mode!r}",
             )
         self._name = name
         self._mode = mode
@@ -68,6 +70,8 @@ class FileIO:
             with _translated(self._name):
                 # bytes underneath: positions and sizes are bytes, as in TensorFlow
                 self._file = open(_path(self._name), self._mode.replace("b", "") + "b")  # noqa: SIM115
+                if self._mode.replace("b", "") == "a+":
+                    self._file.seek(0)  # reading starts at the beginning, writing appends
         if writing and not self._file.writable():
             raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
         if not writing and not self._file.readable():
@@ -197,8 +201,8 @@ def delete_recursively(dirname: Any) -> None:
 
 
 def create_dir(dirname: Any) -> None:
-    """Make one directory, whose parent must exist; see ``recursive_create_dir``."""
-    with _translated(dirname):
+    """Make one directory, whose parent must exist; one that exists already is no error."""
+    with _translated(dirname), contextlib.suppress(FileExistsError):
         os.mkdir(_path(dirname))
 
 
@@ -217,8 +221,16 @@ def list_directory(dirname: Any) -> list[str]:
 
 
 def get_matching_files(filename: Any) -> list[str]:
-    """Paths that match a pattern, or any of a list of patterns, sorted."""
+    """Paths that match a pattern, or any of a list of patterns, sorted.
+
+    NotFoundError where the folder before the first wildcard is not there.
+    """
     patterns = filename if isinstance(filename, (list, tuple)) else [filename]
+    for pattern in map(_path, patterns):
+        fixed = pattern[: min((pattern.find(c) for c in "*?[" if c in pattern), default=None)]
+        folder = os.path.dirname(fixed)
+        if folder and not os.path.isdir(folder):
+            raise errors.NotFoundError(None, None, f"{folder}; No such file or directory")
     return sorted({path for p in patterns for path in glob.glob(_path(p))})
 
 

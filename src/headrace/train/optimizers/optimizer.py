@@ -29,6 +29,7 @@ from headrace.core.scopes import (
     name_scope,
 )
 from headrace.core.tensor import Operation, Tensor
+from headrace.eager.module import restore_later
 from headrace.ops.control import dependencies as control
 from headrace.ops.state.ref_state import assign_add
 from headrace.train.optimizers import slots
@@ -171,6 +172,7 @@ class Optimizer:
             )
         with init_scope():
             self._create_slots(used)
+            restore_later(self)
         with name_scope(name, self._name) as scope:
             self._prepare()
             update_ops = []

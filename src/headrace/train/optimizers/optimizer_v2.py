@@ -20,6 +20,7 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import get_default_graph
 from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.scopes import control_dependencies, init_scope, name_scope
+from headrace.eager.module import restore_later
 from headrace.ops.array.casting import cast
 from headrace.ops.control import dependencies as control
 from headrace.ops.math import clip
@@ -272,6 +273,7 @@ class OptimizerV2:
                 )
             named[slot_name] = found
             self._slot_list.append(found)
+            restore_later(self)
         return found
 
     @staticmethod
