@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
@@ -145,34 +145,10 @@ class AveragePooling1D(_ScopedPooling, _AverageCore):
     rank = 1
 
 
-def average_pooling1d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The mean of each window of sequences (batch, length, channels)."""
-    return AveragePooling1D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
-
-
 class AveragePooling2D(_ScopedPooling, _AverageCore):
     """The mean of each window of images (batch, height, width, channels)."""
 
     rank = 2
-
-
-def average_pooling2d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The mean of each window of images (batch, height, width, channels)."""
-    return AveragePooling2D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
 
 
 class AveragePooling3D(_ScopedPooling, _AverageCore):
@@ -181,34 +157,10 @@ class AveragePooling3D(_ScopedPooling, _AverageCore):
     rank = 3
 
 
-def average_pooling3d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The mean of each window of volumes (batch, depth, height, width, channels)."""
-    return AveragePooling3D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
-
-
 class MaxPooling1D(_ScopedPooling, _MaxCore):
     """The largest element of each window of sequences (batch, length, channels)."""
 
     rank = 1
-
-
-def max_pooling1d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The largest element of each window of sequences (batch, length, channels)."""
-    return MaxPooling1D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
 
 
 class MaxPooling2D(_ScopedPooling, _MaxCore):
@@ -217,31 +169,48 @@ class MaxPooling2D(_ScopedPooling, _MaxCore):
     rank = 2
 
 
-def max_pooling2d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The largest element of each window of images (batch, height, width, channels)."""
-    return MaxPooling2D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
-
-
 class MaxPooling3D(_ScopedPooling, _MaxCore):
     """The largest element of each window of volumes (batch, depth, height, width, channels)."""
 
     rank = 3
 
 
-def max_pooling3d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The largest element of each window of volumes (batch, depth, height, width, channels)."""
-    return MaxPooling3D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
+class _Function(Protocol):
+    """The signature of the functions."""
+
+    def __call__(
+        self,
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: Any = None,
+    ) -> Tensor: ...
+
+
+def _function(layer: type[_ScopedPooling], function_name: str) -> _Function:
+    """The functional form of a layer class."""
+
+    def pooling(
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: Any = None,
+    ) -> Tensor:
+        found: Tensor = layer(pool_size, strides, padding, data_format, name).apply(inputs)
+        return found
+
+    pooling.__name__ = pooling.__qualname__ = function_name
+    pooling.__doc__ = layer.__doc__
+    return pooling
+
+
+average_pooling1d = _function(AveragePooling1D, "average_pooling1d")
+average_pooling2d = _function(AveragePooling2D, "average_pooling2d")
+average_pooling3d = _function(AveragePooling3D, "average_pooling3d")
+max_pooling1d = _function(MaxPooling1D, "max_pooling1d")
+max_pooling2d = _function(MaxPooling2D, "max_pooling2d")
+max_pooling3d = _function(MaxPooling3D, "max_pooling3d")

@@ -32,6 +32,7 @@ from headrace.kernels.numpy.openblas import hold_blas
 from headrace.lower.fused_code import make_fused
 from headrace.lower.fusion import Fused
 from headrace.lower.kept_part import KeptPart
+from headrace.lower.native_groups import native_step
 from headrace.lower.plan import Plan
 from headrace.lower.session_state import State
 from headrace.program.nodes import Node, Program, VariableInfo
@@ -592,7 +593,8 @@ class Settling:
     def function(self, step: Node | Fused) -> Callable[..., Any]:
         """A step as a function of its inputs."""
         if isinstance(step, Fused):
-            return make_fused(step, self.program, None)
+            plain = make_fused(step, self.program, None)
+            return native_step(step, self.program, None, plain).alone()
         node = KernelNode(step.op.name, step.op.type, step.attrs, step.op)
         return bind_kernel(step.opdef, node, numpy_xp)
 

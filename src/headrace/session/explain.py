@@ -210,7 +210,7 @@ def _steps(
         elif isinstance(s, Fused):
             last = s.nodes[-1]
             kinds = " + ".join(n.opdef.name for n in s.nodes)
-            why = NO_NATIVE_REDUCTION if s.reduces else reason_fused(s, program, hot)
+            why = reason_fused(s, program, hot)
             by = OTHERWISE if why else "native"
             shape = _shape(program, s.output)
             out.append(Step("fused", last.op.name, kinds, shape, _line(last), depth, by, why))
@@ -290,5 +290,4 @@ def _text(e: Explanation) -> list[str]:
 
 _MISSES_SHOWN = 10
 OTHERWISE = "NumPy or library"
-NO_NATIVE_REDUCTION = "groups that end in a reduction have no native code"
 _NAMED = frozenset(["constant folding", "known shape", "common subexpression"])

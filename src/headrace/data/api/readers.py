@@ -70,7 +70,11 @@ class _Reader:
         self._base.__init__(self, made._variant_tensor, STRING)
 
 
-class _TFRecord(_Reader):
+class _Records(_Reader):
+    """Records or lines of files that may be compressed, by the operation ``_op``."""
+
+    _op: str
+
     def __init__(
         self,
         filenames: Any,
@@ -81,25 +85,15 @@ class _TFRecord(_Reader):
     ) -> None:
         kind = _text(compression_type, "")
         size = BUFFER if buffer_size is None else buffer_size
-        self._init(
-            filenames, lambda f: apply_op("TFRecordDataset", f, kind, size), num_parallel_reads
-        )
+        self._init(filenames, lambda f: apply_op(self._op, f, kind, size), num_parallel_reads)
 
 
-class _TextLine(_Reader):
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        kind = _text(compression_type, "")
-        size = BUFFER if buffer_size is None else buffer_size
-        self._init(
-            filenames, lambda f: apply_op("TextLineDataset", f, kind, size), num_parallel_reads
-        )
+class _TFRecord(_Records):
+    _op = "TFRecordDataset"
+
+
+class _TextLine(_Records):
+    _op = "TextLineDataset"
 
 
 class _FixedLength(_Reader):
