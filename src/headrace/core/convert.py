@@ -475,7 +475,7 @@ def require_tensor(value: object, function: str) -> None:
 
 
 def convert_n_to_tensor(
-    values: Sequence[float | Tensor], dtype: object = None, name: str | None = None
+    values: Sequence[Any], dtype: object = None, name: str | None = None
 ) -> list[Tensor]:
     return [
         convert_to_tensor(v, dtype, None if name is None else f"{name}_{i}")

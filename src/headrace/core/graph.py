@@ -11,9 +11,9 @@ import functools
 import logging
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.core import stacks, trace
 from headrace.core.contexts import frame_of
@@ -21,9 +21,6 @@ from headrace.core.device_spec import DeviceSpec
 from headrace.core.infer import infer_shapes
 from headrace.core.opdef import OpDef
 from headrace.core.tensor import Operation, Tensor
-
-if TYPE_CHECKING:
-    from headrace.core.annotations import DTypeLike
 
 __all__ = ["Graph", "GraphKeys", "get_default_graph", "has_default_graph", "reset_default_graph"]
 
@@ -207,7 +204,7 @@ class Graph:
     ) -> Any:
         raise NotImplementedError
 
-    def _constant(self, array: object, dtype: DTypeLike) -> Tensor:
+    def _constant(self, array: object, dtype: Any) -> Tensor:
         raise NotImplementedError
 
     def _variable(self, kwargs: dict[str, Any]) -> Any:
@@ -362,9 +359,7 @@ class Graph:
         return stacks.default_graphs.entered(self)
 
     @contextmanager
-    def control_dependencies(
-        self, control_inputs: Sequence[Any] | Mapping[Operation, Any] | None
-    ) -> Iterator[None]:
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
         if control_inputs is None:
             entry = _ControlDependencies((), True)
         else:
@@ -625,7 +620,7 @@ class Graph:
     def collections(self) -> list[Any]:
         return list(self._collections)
 
-    def add_to_collection(self, name: str, value: object) -> None:
+    def add_to_collection(self, name: object, value: object) -> None:
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
@@ -646,7 +641,7 @@ class Graph:
     def get_all_collection_keys(self) -> list[Any]:
         return [k for k in self._collections if isinstance(k, str)]
 
-    def clear_collection(self, name: str) -> None:
+    def clear_collection(self, name: object) -> None:
         self._collections.pop(name, None)
 
     # the rest -----------------------------------------------------------------------------------

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.core import stacks
 from headrace.core.build import _graph_of
 from headrace.core.graph import Graph, get_default_graph, root_graph
-
-if TYPE_CHECKING:
-    from headrace.core.tensor import Tensor
 
 __all__ = [
     "add_to_collection",
@@ -93,7 +90,7 @@ def op_scope(values: object, name: str | None, default_name: str | None = None) 
         yield scope
 
 
-def control_dependencies(control_inputs: Sequence[Any] | None) -> Any:
+def control_dependencies(control_inputs: Any) -> Any:
     """Operations made inside the ``with`` block run after the given ones.
 
         with tf.control_dependencies([update]):
@@ -129,12 +126,12 @@ def container(container_name: str) -> Any:
     return get_default_graph().container(container_name)
 
 
-def add_to_collection(name: str, value: object) -> None:
+def add_to_collection(name: object, value: object) -> None:
     """Append a value to a collection of the default graph, such as ``tf.GraphKeys.LOSSES``."""
     get_default_graph().add_to_collection(name, value)
 
 
-def add_to_collections(names: Any, value: Tensor) -> None:
+def add_to_collections(names: Any, value: object) -> None:
     """Append a value to several collections of the default graph (each once)."""
     get_default_graph().add_to_collections(names, value)
 

@@ -325,7 +325,7 @@ class TensorShape:
     def is_compatible_with(self, other: object) -> bool:
         return compatible(self._plain, to_plain(other))
 
-    def assert_is_compatible_with(self, other: TensorShape) -> None:
+    def assert_is_compatible_with(self, other: object) -> None:
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 

@@ -11,7 +11,7 @@ through code that knows tensors only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -401,7 +401,7 @@ def leaf_spec(value: object) -> Any:
     return value if found is None else found
 
 
-def component_specs(specs: Mapping[str, Any]) -> list[TensorSpec]:
+def component_specs(specs: object) -> list[TensorSpec]:
     """The TensorSpecs of all parts of a structure of specs; leaves that are no specs have none."""
     return [
         part
@@ -420,14 +420,14 @@ def components(specs: Any, values: Any) -> list[Any]:
     return out
 
 
-def from_components(specs: Mapping[str, Any], tensors: Sequence[Any]) -> Any:
+def from_components(specs: object, tensors: Sequence[Any]) -> Any:
     """The structure of values back from its plain tensors."""
     rest = iter(tensors)
     return nest.pack_sequence_as(specs, [_rebuilt(s, rest) for s in nest.flatten(specs)])
 
 
 def packer(
-    specs: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec] | None] | Mapping[str, Any] | None,
+    specs: Any,
 ) -> Callable[[Sequence[Any]], Any]:
     """``from_components`` for one structure, compiled: what a function does at every return."""
     names: dict[str, Any] = {"like": nest._like}
