@@ -75,10 +75,15 @@ class Signature:
             elif default is not _EMPTY:
                 out.append(default)
             else:
-                raise self.misfit(f"missing a required argument: '{name}'", args, kwargs)
+                why = f"missing a required argument: '{name}'"
+                if self.input_signature is not None:
+                    why += ". Structure of Python function inputs does not match input_signature"
+                raise self.misfit(why, args, kwargs)
         if len(args) > n:
             if self.varargs is None:
-                raise self.misfit("too many positional arguments", args, kwargs)
+                raise self.misfit(
+                    f"too many positional arguments: Received {len(args)} argument(s)", args, kwargs
+                )
             out += args[n:]
         return tuple(out), self._keywords(rest, args, kwargs)
 
@@ -130,6 +135,7 @@ class Signature:
         wrong = [s for s in nest.flatten(list(given)) if not isinstance(s, TypeSpec)]
         if wrong:
             raise TypeError(
+                f"Invalid input_signature {given}; "
                 "input_signature must be a possibly nested sequence of TensorSpec "
                 "objects, got invalid args "
                 f"{wrong} with types {[type(w) for w in wrong]}."
@@ -154,14 +160,18 @@ class Signature:
         assert wanted is not None
         if len(args) < len(wanted):
             raise self.misfit(
-                f"missing a required argument: '{self.names[len(args)]}'", args, kwargs
+                f"missing a required argument: '{self.names[len(args)]}'. Structure of Python "
+                "function inputs does not match input_signature",
+                args,
+                kwargs,
             )
         try:
             out = [cast_structure(spec, value) for spec, value in zip(wanted, args)]
         except (TypeError, ValueError) as error:
             found = self.misfit(error, args, kwargs)
             raise SignatureMismatch(
-                f"{found} (Python inputs incompatible with input_signature.)"
+                f"{found} (Python inputs incompatible with input_signature, or Structure of "
+                "Python function inputs does not match it.)"
             ) from None
         return (*out, *args[len(wanted) :]), kwargs
 
@@ -226,7 +236,7 @@ def as_tensor(value: Any, spec: TensorSpec) -> Any:
         return convert_to_tensor(value)
     dtype = spec.dtype.base_dtype
     try:
-        array = make_ndarray(value, None if isinstance(value, (np.ndarray, np.generic)) else dtype)
+        array = make_ndarray(value, dtype)
     except (TypeError, ValueError):
         raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}") from None
     return eager(array)

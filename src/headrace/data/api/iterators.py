@@ -25,6 +25,7 @@ from headrace.core.scopes import control_dependencies
 from headrace.core.specs import SparseTensorSpec, TensorSpec, TypeSpec, register_type_spec
 from headrace.data.api import structure
 from headrace.data.api.optional import Optional
+from headrace.data.functions.user_functions import restart_random_ops
 from headrace.data.runtime.iteration import MEASURE, IteratorResource
 from headrace.data.runtime.stages import Context
 from headrace.eager.eager_tensor import Handle, wrap
@@ -226,7 +227,9 @@ class OwnedIterator(IteratorBase):
         if get_default_graph()._is_eager:
             types, shapes = structure.component_types(spec), structure.component_shapes(spec)
             running = IteratorResource("iterator", types, shapes)
-            running.make(dataset._stage(), Context(dataset._own_seeds, MEASURE[0]))
+            stage = dataset._stage()
+            restart_random_ops(stage)
+            running.make(stage, Context(dataset._own_seeds, MEASURE[0]))
             self._iterator_resource = Handle(running)
             return
         handle, _ = apply_many(lookup("AnonymousIteratorV2"), **described(spec))

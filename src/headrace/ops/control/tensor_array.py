@@ -94,6 +94,15 @@ class TensorArray:
         return shapes.from_plain(self._element_shape[0])
 
     @property
+    def _type_spec(self) -> Any:
+        """How it travels in a dataset."""
+        from headrace.ops.control.tensor_array_spec import TensorArraySpec
+
+        return TensorArraySpec(
+            self.element_shape, self._dtype, self._dynamic_size, self._infer_shape
+        )
+
+    @property
     def _graph_anchor(self) -> Tensor:
         return self._flow
 

@@ -85,7 +85,7 @@ class QueueBase:
         self._shapes = [TensorShape(s) for s in known]
         self._names = names
         self._queue_ref = queue_ref
-        self._name = queue_ref.op.name.split("/")[-1]
+        self._name = self.name.split("/")[-1]
 
     @staticmethod
     def from_list(index: TensorLike, queues: list[QueueBase]) -> QueueBase:
@@ -111,6 +111,8 @@ class QueueBase:
 
     @property
     def name(self) -> str:
+        if self._queue_ref._op.graph._is_eager:
+            return self._queue_ref._op.graph.get_name_scope() or type(self).__name__
         return self._queue_ref.op.name
 
     @property
@@ -199,7 +201,7 @@ class QueueBase:
             component_types=self._dtypes,
             name=name or f"{self._name}_DequeueMany",
         )
-        known = static_value(found[0].op.inputs[1])
+        known = static_value(n) if isinstance(n, Tensor) else n
         return self._dequeued(found, [None if known is None else int(known)])
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:

@@ -22,7 +22,7 @@ from headrace.core.opdef import NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
 from headrace.kernels.numpy import numpy_xp
 from headrace.ops.training.apply_ops import not_a_scalar, signature, variable_shape
-from headrace.ops.training.native_updates import native_sparse
+from headrace.ops.training.native_updates import SparseUpdate
 from headrace.ops.training.update_rules import RULES, Rule
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def define_sparse(rule: Rule, prefix: str, variable: str) -> OpDef:
         shape=sparse_shape(rule, resource=variable == "resource"),
         kernel=sparse_kernel(rule),
         inplace=sparse_inplace(rule),
-        native=native_sparse(rule, check_rows),
+        native=SparseUpdate(rule, check_rows),
         grad=NOT_DIFFERENTIABLE,
         stateful=True,
         writes=tuple(range(len(rule.variables))),
