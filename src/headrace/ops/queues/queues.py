@@ -201,7 +201,7 @@ class QueueBase:
             component_types=self._dtypes,
             name=name or f"{self._name}_DequeueMany",
         )
-        known = static_value(n) if isinstance(n, Tensor) else n
+        known: Any = static_value(n) if isinstance(n, Tensor) else n
         return self._dequeued(found, [None if known is None else int(known)])
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
