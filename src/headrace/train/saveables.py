@@ -145,7 +145,7 @@ def _reader(variable: Any) -> Callable[[], Tensor]:
         with device(variable.device):
             value = variable.read_value()
             with device("/device:CPU:0"):
-                return identity(value)  # type: ignore[no-any-return]
+                return identity(value)
 
     return read
 

@@ -127,7 +127,7 @@ class BaseSaverBuilder:
         with control_dependencies([s.op for s in saves]), device(_on_cpu(per_device[-1][0])):
             merge = merge_v2_checkpoints(prefixes, checkpoint_prefix, delete_old_dirs=True)
             with control_dependencies([merge]):
-                return identity(checkpoint_prefix)  # type: ignore[no-any-return]
+                return identity(checkpoint_prefix)
 
     # restoring ------------------------------------------------------------------------------------
     def _AddRestoreOps(

@@ -110,14 +110,14 @@ class PartitionedVariable:
     def _concat(self) -> Tensor:
         if len(self._variable_list) == 1:
             with get_default_graph().name_scope(None):
-                return identity(self._variable_list[0], name=self._name)  # type: ignore[no-any-return]
+                return identity(self._variable_list[0], name=self._name)
         axes = self._partition_axes()
         if len(axes) > 1:
             raise NotImplementedError(f"Cannot concatenate along more than one dimension: {axes}.")
         with name_scope(self._name + "/ConcatPartitions/"):
             whole = apply_op("ConcatV2", list(self._variable_list), axes[0], name="concat")
         with get_default_graph().name_scope(None):
-            return identity(whole, name=self._name)  # type: ignore[no-any-return]
+            return identity(whole, name=self._name)
 
     def as_tensor(self) -> Tensor:
         """The whole variable as one tensor."""

@@ -157,7 +157,7 @@ class ResourceVariable(Variable):
     def read_value(self) -> Tensor:
         with name_scope("Read"), self._on_device():
             value = self._read()
-        return identity(value)  # type: ignore[no-any-return]
+        return identity(value)
 
     def _ref(self) -> Tensor:
         return self.value()
@@ -173,7 +173,7 @@ class ResourceVariable(Variable):
         if ACTIVE[0]:
             variable_accessed(self)
         value = ops.resource_gather(self._handle, indices, self._dtype, name=name or "Gather")
-        return identity(value)  # type: ignore[no-any-return]
+        return identity(value)
 
     def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         if ACTIVE[0]:
@@ -185,7 +185,7 @@ class ResourceVariable(Variable):
             dtype=self._dtype,
             name=name or "GatherNd",
         )
-        return identity(value)  # type: ignore[no-any-return]
+        return identity(value)
 
     @property
     def handle(self) -> Tensor:

@@ -60,7 +60,7 @@ def assert_scalar(tensor: object, name: str | None = None) -> Tensor:
         shape = tensor.shape
         if shape.ndims != 0:
             raise ValueError(f"Unexpected shape {shape} for tensor {tensor.name}. Expected scalar.")
-        return tensor  # type: ignore[no-any-return]
+        return tensor
 
 
 def assert_scalar_int(tensor: object, name: str | None = None) -> Tensor:
@@ -80,7 +80,7 @@ def reduce_sum_n(tensors: Any, name: str | None = None) -> Tensor:
         raise ValueError("No tensors provided.")
     with name_scope(name, "reduce_sum_n", tensors) as scope:
         tensors = [reduce_sum(t, name=f"{t.op.name}/sum") for t in tensors]
-        return tensors[0] if len(tensors) == 1 else add_n(tensors, name=scope)  # type: ignore[no-any-return]
+        return tensors[0] if len(tensors) == 1 else add_n(tensors, name=scope)
 
 
 def with_shape(expected_shape: Any, tensor: object) -> Tensor:
@@ -89,11 +89,11 @@ def with_shape(expected_shape: Any, tensor: object) -> Tensor:
     if not isinstance(expected_shape, Tensor):
         if tensor.shape.is_fully_defined():
             tensor.shape.assert_is_compatible_with(expected_shape)
-            return tensor  # type: ignore[no-any-return]
+            return tensor
         if -1 not in list(expected_shape) and None not in list(expected_shape):
             tensor.set_shape(expected_shape)
     with control_dependencies([assert_equal(shape_of(tensor), expected_shape)]):
-        return identity(tensor)  # type: ignore[no-any-return]
+        return identity(tensor)
 
 
 def with_same_shape(expected_tensor: object, tensor: object) -> Tensor:

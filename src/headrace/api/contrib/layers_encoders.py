@@ -54,7 +54,7 @@ def bow_encoder(
         if not sparse_lookup:
             if sparse:
                 raise TypeError("ids are expected to be dense Tensor, got: %s", ids)
-            return reduce_mean(embedding_lookup(embeddings, ids), axis=1)  # type: ignore[no-any-return]
+            return reduce_mean(embedding_lookup(embeddings, ids), axis=1)
         if not sparse:
             ids = module("tf_slim.layers.sparse_ops").dense_to_sparse_tensor(ids)
         return safe_embedding_lookup_sparse([embeddings], ids, combiner="mean", default_id=0)

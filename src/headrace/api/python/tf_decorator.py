@@ -97,4 +97,4 @@ def rewrap(decorator_func: object, previous_target: object, new_target: object) 
 
 def contextmanager(target: Callable[..., Any]) -> Callable[..., Any]:
     """``contextlib.contextmanager``."""
-    return make_decorator(target, contextlib.contextmanager(target), "contextmanager")  # type: ignore[no-any-return]
+    return make_decorator(target, contextlib.contextmanager(target), "contextmanager")

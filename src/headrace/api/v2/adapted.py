@@ -281,12 +281,12 @@ def poisson(
     The result has the shape ``shape + lam.shape``. (``tf.random_poisson`` of v1 takes ``lam``
     first.)
     """
-    return random_rejection.random_poisson(lam, shape, dtype, seed, name)  # type: ignore[no-any-return]
+    return random_rejection.random_poisson(lam, shape, dtype, seed, name)
 
 
 def string_length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
-    return strings.string_length(input, name, unit)  # type: ignore[no-any-return]
+    return strings.string_length(input, name, unit)
 
 
 def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:

@@ -353,7 +353,7 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 def get_next_as_optional(iterator: IteratorBase) -> Optional:
     """The next element as an ``Optional``, empty at the end instead of an error."""
-    return iterator.get_next_as_optional()  # type: ignore[no-any-return]
+    return iterator.get_next_as_optional()
 
 
 def load(

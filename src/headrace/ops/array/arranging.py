@@ -107,7 +107,7 @@ REVERSE_V1 = define(
 
 def reverse(tensor: Any, axis: TensorLike, name: str | None = None) -> Tensor:
     """Reverse the order along the dimensions in ``axis``."""
-    return apply(REVERSE, tensor, axis, name=name)  # type: ignore[no-any-return]
+    return apply(REVERSE, tensor, axis, name=name)
 
 
 reverse_v2 = reverse
@@ -193,7 +193,7 @@ def reverse_sequence(
     if seq is None:
         raise TypeError("reverse_sequence needs seq_axis")
     batch = one_of("batch_axis", batch_axis, "batch_dim", batch_dim) or 0
-    return apply(REVERSE_SEQUENCE, input, seq_lengths, seq_dim=seq, batch_dim=batch, name=name)  # type: ignore[no-any-return]
+    return apply(REVERSE_SEQUENCE, input, seq_lengths, seq_dim=seq, batch_dim=batch, name=name)
 
 
 def reverse_sequence_v2(
@@ -241,7 +241,7 @@ ROLL = define(
 
 def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """Shift along dimensions; what leaves at one end comes in at the other."""
-    return apply(ROLL, input, shift, axis, name=name)  # type: ignore[no-any-return]
+    return apply(ROLL, input, shift, axis, name=name)
 
 
 # space and batch --------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def space_to_batch_nd(
     input: object, block_shape: object, paddings: object, name: str | None = None
 ) -> Tensor:
     """Cut space into blocks; each position in a block becomes a batch entry."""
-    return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
+    return apply(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)
 
 
 def batch_to_space_nd(
@@ -431,7 +431,7 @@ def batch_to_space_nd(
 
     The inverse of ``space_to_batch_nd``: ``block_shape`` has m sizes, ``crops`` is [m, 2].
     """
-    return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)  # type: ignore[no-any-return]
+    return apply(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)
 
 
 def space_to_batch(
@@ -519,7 +519,7 @@ def required_space_to_batch_paddings(
                 np.stack([0 * extra, extra], 1), name="crops"
             )
         begin, end = apply_list(lookup("Unpack"), base, num=2, axis=1)
-        full: Any = sizes + begin + end  # type: ignore[operator]
+        full: Any = sizes + begin + end
         extra_t: Any = (block - full % block) % block
         pads_t = apply_op("Pack", [begin, end + extra_t], axis=1, name="paddings")
         return pads_t, apply_op("Pack", [0 * extra_t, extra_t], axis=1, name="crops")
@@ -621,14 +621,14 @@ def space_to_depth(
 
     ``block_size`` b must divide height and width. ``depth_to_space`` is the inverse.
     """
-    return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return apply(SPACE_TO_DEPTH, input, block_size=block_size, data_format=data_format, name=name)
 
 
 def depth_to_space(
     input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Channels as blocks of space: the inverse of ``space_to_depth``."""
-    return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)  # type: ignore[no-any-return]
+    return apply(DEPTH_TO_SPACE, input, block_size=block_size, data_format=data_format, name=name)
 
 
 def space_to_depth_v2(
@@ -737,7 +737,7 @@ def extract_image_patches(
 ) -> Tensor:
     """Windows of an image, each as one long channel vector."""
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         EXTRACT_IMAGE_PATCHES,
         images,
         ksizes=ksizes,

@@ -125,12 +125,12 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     """The shape of a tensor, as a vector; a constant if it is known already."""
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
-        return apply_op("Cast", sparse, DstT=out_type, name=name)  # type: ignore[no-any-return]
+        return apply_op("Cast", sparse, DstT=out_type, name=name)
     tensor = input if isinstance(input, Tensor) else convert_to_tensor(input)
     known = shapes.known(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Shape")
-    return apply(SHAPE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(SHAPE, tensor, out_type=out_type, name=name)
 
 
 def shape_v2(input: TensorLike, out_type: DType = dtypes.int32, name: str | None = None) -> Tensor:
@@ -142,7 +142,7 @@ def shape_n(
     input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
     """The shapes of several tensors, as a list of vectors."""
-    return apply_list(SHAPE_N, input, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply_list(SHAPE_N, input, out_type=out_type, name=name)
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
@@ -150,12 +150,12 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     sparse = getattr(input, "dense_shape", None)
     if sparse is not None and not isinstance(input, Tensor):
         dims = apply_op("Cast", sparse, DstT=out_type)
-        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)  # type: ignore[no-any-return]
+        return apply_op("Prod", dims, const(0), keep_dims=False, name=name)
     tensor = convert_to_tensor(input)
     known = shapes.num_elements(tensor._shape)
     if known is not None:
         return const(known, as_dtype(out_type), name or "Size")
-    return apply(SIZE, tensor, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(SIZE, tensor, out_type=out_type, name=name)
 
 
 def size_v2(input: TensorLike, out_type: DType = dtypes.int32, name: str | None = None) -> Tensor:
@@ -171,7 +171,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     tensor = convert_to_tensor(input)
     if tensor._shape is not None:
         return const(len(tensor._shape), name=name or "Rank")
-    return apply(RANK, tensor, name=name)  # type: ignore[no-any-return]
+    return apply(RANK, tensor, name=name)
 
 
 # reshaping --------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ RESHAPE = define(
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements in another shape; one dimension may be -1."""
-    return apply(RESHAPE, tensor, shape, name=name)  # type: ignore[no-any-return]
+    return apply(RESHAPE, tensor, shape, name=name)
 
 
 def _expand_shape(c: Inference) -> list[Shape]:
@@ -282,7 +282,7 @@ def expand_dims(
     axis = one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
-    return apply(EXPAND_DIMS, input, axis, name=name)  # type: ignore[no-any-return]
+    return apply(EXPAND_DIMS, input, axis, name=name)
 
 
 def expand_dims_v2(input: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
@@ -354,7 +354,7 @@ def squeeze(
         axis = ()
     elif not isinstance(axis, (list, tuple)):
         axis = (axis,)
-    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)  # type: ignore[no-any-return]
+    return apply(SQUEEZE, input, squeeze_dims=axis, name=name)
 
 
 def squeeze_v2(input: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
@@ -413,7 +413,7 @@ def _inverse_perm(perm: Tensor) -> Tensor:
     value = static_value(perm)
     if value is not None:
         return const(np.argsort(value % value.size) if value.size else value, perm._dtype)
-    return apply_op("InvertPermutation", perm)  # type: ignore[no-any-return]
+    return apply_op("InvertPermutation", perm)
 
 
 TRANSPOSE = define(
@@ -441,14 +441,14 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     a = convert_to_tensor(a)
     opdef = CONJUGATE_TRANSPOSE if conjugate and a.dtype.is_complex else TRANSPOSE
     if perm is not None:
-        return apply(opdef, a, perm, name=name or "transpose")  # type: ignore[no-any-return]
+        return apply(opdef, a, perm, name=name or "transpose")
     if a._shape is not None:
         order = np.arange(len(a._shape) - 1, -1, -1, dtype=np.int32)
-        return apply(opdef, a, order, name=name or "transpose")  # type: ignore[no-any-return]
+        return apply(opdef, a, order, name=name or "transpose")
     with name_scope(name, "transpose", [a]) as scope:
         n = rank(a)
-        descending = (n - 1) - apply_op("Range", const(0), n, const(1))  # type: ignore[operator]
-        return apply(opdef, a, descending, name=scope)  # type: ignore[no-any-return]
+        descending = (n - 1) - apply_op("Range", const(0), n, const(1))
+        return apply(opdef, a, descending, name=scope)
 
 
 def transpose_v2(
@@ -459,7 +459,7 @@ def transpose_v2(
 
 
 def conjugate_transpose(x: TensorLike, perm: TensorLike, name: str | None = None) -> Tensor:
-    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)  # type: ignore[no-any-return]
+    return apply(CONJUGATE_TRANSPOSE, x, perm, name=name)
 
 
 def matrix_transpose(
@@ -516,9 +516,9 @@ GUARANTEE_CONST = define(
 
 def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor itself, checked against ``shape`` now as far as possible and when it runs."""
-    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")  # type: ignore[no-any-return]
+    return apply(ENSURE_SHAPE, x, shape=shapes.to_plain(shape), name=name or "EnsureShape")
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """The tensor, with the promise that it is the same in every run."""
-    return apply(GUARANTEE_CONST, input, name=name)  # type: ignore[no-any-return]
+    return apply(GUARANTEE_CONST, input, name=name)

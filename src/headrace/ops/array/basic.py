@@ -127,7 +127,7 @@ def placeholder(
     """
     if get_default_graph()._is_eager:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
+    return apply(PLACEHOLDER, dtype=dtype, shape=to_plain(shape), name=name)
 
 
 def placeholder_with_default(
@@ -137,7 +137,7 @@ def placeholder_with_default(
 
     ``shape`` may be less specific than the shape of ``input``, e.g. ``[None, 3]``.
     """
-    return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)  # type: ignore[no-any-return]
+    return apply(PLACEHOLDER_WITH_DEFAULT, input, shape=to_plain(shape), name=name)
 
 
 def constant(
@@ -220,18 +220,18 @@ def identity(input: object, name: str | None = None) -> Tensor:
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     """Each tensor of a list unchanged, as one operation."""
-    return apply_list(IDENTITY_N, list(input), name=name)  # type: ignore[no-any-return]
+    return apply_list(IDENTITY_N, list(input), name=name)
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """The tensor unchanged; gradients do not pass through it."""
-    return apply(STOP_GRADIENT, input, name=name)  # type: ignore[no-any-return]
+    return apply(STOP_GRADIENT, input, name=name)
 
 
 def prevent_gradient(input: TensorLike, message: str = "", name: str | None = None) -> Tensor:
-    return apply(PREVENT_GRADIENT, input, message=message, name=name)  # type: ignore[no-any-return]
+    return apply(PREVENT_GRADIENT, input, message=message, name=name)
 
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; useful to hang control dependencies on."""
-    return apply_operation(NO_OP, name=name)  # type: ignore[no-any-return]
+    return apply_operation(NO_OP, name=name)

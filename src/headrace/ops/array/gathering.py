@@ -229,7 +229,7 @@ def gather(
     sparse_read = getattr(params, "sparse_read", None)
     if sparse_read is not None and not batch_dims and type(axis) is int and axis == 0:
         return sparse_read(indices, name=name)  # type: ignore[no-any-return]
-    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+    return apply(GATHER_V2, params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 def gather_v2(
@@ -306,7 +306,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
     nd_read = getattr(params, "gather_nd", None)
     if nd_read is not None:
         return nd_read(indices, name=name)  # type: ignore[no-any-return]
-    return apply(GATHER_ND, params, indices, name=name)  # type: ignore[no-any-return]
+    return apply(GATHER_ND, params, indices, name=name)
 
 
 def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) -> Tensor:
@@ -316,7 +316,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
         rank = indices._rank()
         if rank is None or params._rank() is None:
             raise ValueError("tf.gather_nd with batch_dims needs tensors of known rank")
-        if not 0 <= batch < min(rank, params._rank()):  # type: ignore[type-var]
+        if not 0 <= batch < min(rank, params._rank()):
             raise ValueError(
                 f"batch_dims = {batch} must be less than rank(params) and rank(indices)"
             )
@@ -331,7 +331,7 @@ def _batch_gather_nd(params: Any, indices: Any, batch: int, name: str | None) ->
             )
             parts.append(apply_op("ExpandDims", apply_op("BroadcastTo", line, outer), const(-1)))
         full = apply_op("ConcatV2", [*parts, indices], const(-1))
-        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")  # type: ignore[no-any-return]
+        return apply(GATHER_ND, params, full, name=scope + "Reshape_3/")
 
 
 def gather_nd_v2(
@@ -427,7 +427,7 @@ def scatter_nd(
     indices: TensorLike, updates: TensorLike, shape: ShapeLike, name: str | None = None
 ) -> Tensor:
     """Zeros of ``shape`` with ``updates`` added at ``indices``."""
-    return apply(SCATTER_ND, indices, updates, shape, name=name)  # type: ignore[no-any-return]
+    return apply(SCATTER_ND, indices, updates, shape, name=name)
 
 
 def tensor_scatter_update(
@@ -440,27 +440,27 @@ def tensor_scatter_update(
 
         tf.tensor_scatter_update([0, 0, 0], [[2], [0]], [7, 8])    # [8, 0, 7]
     """
-    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name=name)
 
 
 def tensor_scatter_add(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
     """A copy of ``tensor`` with ``updates`` added at ``indices``; repeated indices add up."""
-    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_ADD, tensor, indices, updates, name=name)
 
 
 def tensor_scatter_sub(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
     """A copy of ``tensor`` with ``updates`` subtracted at ``indices``, repeated ones too."""
-    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(TENSOR_SCATTER_SUB, tensor, indices, updates, name=name)
 
 
 def scatter_nd_non_aliasing_add(
     input: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)  # type: ignore[no-any-return]
+    return apply(SCATTER_ND_NON_ALIASING_ADD, input, indices, updates, name=name)
 
 
 INVERT_PERMUTATION = define(
@@ -474,7 +474,7 @@ INVERT_PERMUTATION = define(
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of a permutation of 0 … n - 1: ``y[x[i]] = i``."""
-    return apply(INVERT_PERMUTATION, x, name=name)  # type: ignore[no-any-return]
+    return apply(INVERT_PERMUTATION, x, name=name)
 
 
 def _unravel_shape(c: Inference) -> list[Shape]:
@@ -496,7 +496,7 @@ UNRAVEL_INDEX = define(
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Flat indices as coordinates, one row per dimension."""
-    return apply(UNRAVEL_INDEX, indices, dims, name=name)  # type: ignore[no-any-return]
+    return apply(UNRAVEL_INDEX, indices, dims, name=name)
 
 
 def boolean_mask(
@@ -584,8 +584,8 @@ def sequence_mask(
             get_default_graph().unique_name("Cast")
         mask = apply_op("Less", row, column)
         if dtype is None or dtypes.as_dtype(dtype) is dtypes.bool:
-            return mask  # type: ignore[no-any-return]
-        return apply_op("Cast", mask, DstT=dtype)  # type: ignore[no-any-return]
+            return mask
+        return apply_op("Cast", mask, DstT=dtype)
 
 
 # IndexedSlices as tensors -----------------------------------------------------------------------

@@ -176,10 +176,10 @@ def concat(values: object, axis: AxisLike, name: str = "concat") -> Tensor:
         if at._rank() not in (0, None):
             raise ValueError(f"Shape {at.shape} must have rank 0")
         with name_scope(name or "concat"):
-            return apply_op("Identity", values[0], name=name or "concat")  # type: ignore[no-any-return]
+            return apply_op("Identity", values[0], name=name or "concat")
     if not values:
         raise ValueError("tf.concat needs at least one tensor")
-    return apply(CONCAT, values, axis, name=name or "concat")  # type: ignore[no-any-return]
+    return apply(CONCAT, values, axis, name=name or "concat")
 
 
 # Pack and Unpack --------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def _pack_kernel(xp: ArrayNamespace, *values: Array, axis: int) -> Array:
 
 
 def _pack_grad(op: Operation, grad: Tensor) -> list[Any]:
-    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])  # type: ignore[no-any-return]
+    return apply_list(UNPACK, grad, num=op._attrs["N"], axis=op._attrs["axis"])
 
 
 PACK = define(
@@ -312,7 +312,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
             raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
     kind = kind or first._dtype._base
     tensors = [v if isinstance(v, Tensor) else convert_to_tensor(v, kind) for v in values]
-    return apply(PACK, tensors, axis=axis, name=name or "stack")  # type: ignore[no-any-return]
+    return apply(PACK, tensors, axis=axis, name=name or "stack")
 
 
 def _mixed(values: Sequence[Any]) -> bool:
@@ -334,7 +334,7 @@ def unstack(
             num = s[axis]
     if num is None:
         raise ValueError(f"Cannot infer num from shape {value.shape}")
-    return apply_list(UNPACK, value, num=num, axis=axis, name=name or "unstack")  # type: ignore[no-any-return]
+    return apply_list(UNPACK, value, num=num, axis=axis, name=name or "unstack")
 
 
 def pack(values: TensorLike, axis: int = 0, name: str = "pack") -> Tensor:
@@ -385,7 +385,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
         known = shapes.known(rows[0]._shape[1:] if rows[0]._shape is not None else None)
         if known is None:
             raise ValueError("tf.parallel_stack needs tensors of known shape")
-        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))  # type: ignore[no-any-return]
+        return apply(PARALLEL_CONCAT, rows, shape=(len(values), *known))
 
 
 # Split ------------------------------------------------------------------------------------------
@@ -526,7 +526,7 @@ def split(
     """Cut into so many equal parts, or into parts of the sizes given (one may be -1)."""
     if isinstance(num_or_size_splits, (int, np.integer, shapes.Dimension)):
         count_more(get_default_graph(), 1)  # TF makes a tensor of the number
-        return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return apply_list(SPLIT, axis, value, num_split=int(num_or_size_splits), name=name)
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes._shape == ():
         raise ValueError(
@@ -536,4 +536,4 @@ def split(
         num = None if sizes._shape is None else sizes._shape[0]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+    return apply_list(SPLIT_V, value, sizes, axis, num_split=num, name=name)

@@ -127,7 +127,7 @@ TILE_GRAD = define(
 
 def tile(input: TensorLike, multiples: object, name: str | None = None) -> Tensor:
     """Repeat the whole tensor so many times along each dimension."""
-    return apply(TILE, input, multiples, name=name)  # type: ignore[no-any-return]
+    return apply(TILE, input, multiples, name=name)
 
 
 def repeat(
@@ -177,7 +177,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     data = apply_op("Reshape", data, shape(data), name="boolean_mask/Reshape")
     repeats = apply_op("Maximum", repeats, const(0, repeats._dtype))
     dims = shape(data, out_type=repeats._dtype)
-    size: Tensor = dims[axis]  # type: ignore[index]
+    size: Tensor = dims[axis]
     each = apply_op("BroadcastTo", repeats, apply_op("Reshape", size, const([1]), name="rows"))
     ends = apply_op("Cumsum", each, const(0), exclusive=False, reverse=False)
     total = apply_op("Sum", each, const(0), keep_dims=False)
@@ -189,7 +189,7 @@ def _repeated(data: Tensor, repeats: Tensor, axis: int) -> Tensor:
     )
     which = apply_op("Squeeze", which, squeeze_dims=(0,))
     name = "Reshape" if axis else "boolean_mask/GatherV2"
-    return apply_op("GatherV2", data, which, const(axis), name=name)  # type: ignore[no-any-return]
+    return apply_op("GatherV2", data, which, const(axis), name=name)
 
 
 # Pad --------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def _inner(op: Operation, grad: Tensor) -> Tensor:
         begin: Any = const(value[:, 0], paddings._dtype)
     else:
         begin = apply_list(lookup("Unpack"), paddings, num=2, axis=1)[0]
-    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))  # type: ignore[no-any-return]
+    return apply_op("Slice", grad, begin, shape(x, out_type=paddings._dtype))
 
 
 def _pad_v2_grad(op: Operation, grad: Tensor) -> list[Any]:
@@ -371,10 +371,10 @@ def pad(
     mode = mode.upper()
     if mode == "CONSTANT":
         if type(constant_values) in (int, float) and constant_values == 0:
-            return apply(PAD, tensor, paddings, name=name)  # type: ignore[no-any-return]
-        return apply(PAD_V2, tensor, paddings, constant_values, name=name)  # type: ignore[no-any-return]
+            return apply(PAD, tensor, paddings, name=name)
+        return apply(PAD_V2, tensor, paddings, constant_values, name=name)
     if mode in ("REFLECT", "SYMMETRIC"):
-        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)  # type: ignore[no-any-return]
+        return apply(MIRROR_PAD, tensor, paddings, mode=mode, name=name)
     raise ValueError(f"Unknown padding mode: {mode}")
 
 
@@ -392,4 +392,4 @@ def pad_v2(
 def mirror_pad(
     input: TensorLike, paddings: TensorLike, mode: str, name: str | None = None
 ) -> Tensor:
-    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)  # type: ignore[no-any-return]
+    return apply(MIRROR_PAD, input, paddings, mode=mode, name=name)

@@ -323,7 +323,7 @@ def _after(flow_grad: Tensor, grad_flow: Tensor) -> Tensor:
     """The flow to read gradients with: all writes that produced ``flow_grad`` come before."""
     from headrace.core.build import apply_op
 
-    return apply_op("AddV2", flow_grad, grad_flow)  # type: ignore[no-any-return]
+    return apply_op("AddV2", flow_grad, grad_flow)
 
 
 def _gather_grad(op: Operation, grad: Tensor) -> list[Any]:

@@ -208,7 +208,7 @@ _LoopVariable = collections.namedtuple(
 
 def _loop_tensor(value: float | Tensor | TensorArray) -> Tensor:
     if hasattr(value, "_as_tensor_for_control_flow"):
-        return value._as_tensor_for_control_flow()  # type: ignore[no-any-return]
+        return value._as_tensor_for_control_flow()
     return convert_to_tensor(value)
 
 

@@ -48,7 +48,7 @@ def convert_image_dtype(
     image = convert_to_tensor(image, name="image")
     want, have = dtypes.as_dtype(dtype), image.dtype.base_dtype
     if want is have:
-        return identity(image, name=name)  # type: ignore[no-any-return]
+        return identity(image, name=name)
     with name_scope(name, "convert_image", [image]) as scope:
         if have.is_integer and want.is_integer:
             return _between_integers(image, have, want, saturate, scope)

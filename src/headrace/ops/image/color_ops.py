@@ -213,9 +213,9 @@ ADJUST_CONTRAST = define(
 
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Red, green, blue in [0, 1] to hue, saturation, value in [0, 1]."""
-    return apply(RGB_TO_HSV, images, name=name)  # type: ignore[no-any-return]
+    return apply(RGB_TO_HSV, images, name=name)
 
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Pictures of hue, saturation and value, all in [0, 1], as RGB in [0, 1]."""
-    return apply(HSV_TO_RGB, images, name=name)  # type: ignore[no-any-return]
+    return apply(HSV_TO_RGB, images, name=name)

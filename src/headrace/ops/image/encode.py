@@ -185,7 +185,7 @@ def encode_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """height x width x 1 or 3 values as a JPEG file."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         ENCODE_JPEG,
         image,
         format=format,
@@ -206,7 +206,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
     tensor = image
     if not isinstance(image, Tensor):
         tensor = convert_to_tensor(image, None if hasattr(image, "dtype") else dtypes.uint8)
-    return apply(ENCODE_PNG, tensor, compression=compression, name=name)  # type: ignore[no-any-return]
+    return apply(ENCODE_PNG, tensor, compression=compression, name=name)
 
 
 # reading ------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def decode_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """A JPEG file (a PNG or still GIF too) as height x width x channels values."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         DECODE_JPEG,
         contents,
         channels=channels or 0,
@@ -248,7 +248,7 @@ def decode_and_crop_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """The window [y, x, height, width] of a JPEG file."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         DECODE_AND_CROP_JPEG,
         contents,
         crop_window,
@@ -272,12 +272,12 @@ def decode_png(
 
     ``channels`` is 1, 3 or 4; 0 means those of the file.
     """
-    return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_PNG, contents, channels=channels or 0, dtype=dtype, name=name)
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """All frames of a GIF file: frames x height x width x 3."""
-    return apply(DECODE_GIF, contents, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_GIF, contents, name=name)
 
 
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
@@ -285,19 +285,19 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
 
     ``channels`` is 3 or 4; 0 means those of the file.
     """
-    return apply(DECODE_BMP, contents, channels=channels or 0, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_BMP, contents, channels=channels or 0, name=name)
 
 
 def extract_jpeg_shape(
     contents: TensorLike, output_type: DTypeLike = dtypes.int32, name: str | None = None
 ) -> Tensor:
     """[height, width, channels] of a JPEG file, from its head alone."""
-    return apply(EXTRACT_JPEG_SHAPE, contents, output_type=output_type, name=name)  # type: ignore[no-any-return]
+    return apply(EXTRACT_JPEG_SHAPE, contents, output_type=output_type, name=name)
 
 
 def _starts_with(contents: TensorLike, text: bytes, name: str | None = None) -> Tensor:
     start = apply_op("Substr", contents, const(0), const(len(text)))
-    return apply_op("Equal", start, const(text, dtypes.string), name=name)  # type: ignore[no-any-return]
+    return apply_op("Equal", start, const(text, dtypes.string), name=name)
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
@@ -355,4 +355,4 @@ def decode_image(
             bmp,
             lambda: cond(_starts_with(contents, b"GIF"), gif, still),
         )
-        return image if want is first else convert_image_dtype(image, want)  # type: ignore[no-any-return]
+        return image if want is first else convert_image_dtype(image, want)

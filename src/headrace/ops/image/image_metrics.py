@@ -56,7 +56,7 @@ def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tens
         error = reduce_mean(apply_op("SquaredDifference", a, b), [-3, -2, -1])
         peak: Any = 20 * log(top) / np.float32(np.log(10.0))
         out: Any = apply_op("Sub", peak, np.float32(10 / np.log(10)) * log(error), name="psnr")
-        return identity(out)  # type: ignore[no-any-return]
+        return identity(out)
 
 
 # structural similarity ----------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def ssim(
     with name_scope(None, "SSIM", [img1, img2]):
         a, b, top = _same_images(img1, img2, max_val)
         found, _ = _ssim_parts(a, b, top, filter_size, filter_sigma, k1, k2)
-        return reduce_mean(found, [-1])  # type: ignore[no-any-return]
+        return reduce_mean(found, [-1])
 
 
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -164,7 +164,7 @@ def ssim_multiscale(
         parts[-1] = apply_op("Relu", found)
         powers = convert_to_tensor(np.array(power_factors, np.float32))
         whole = apply_op("Pow", stack(parts, axis=-1), powers)
-        return reduce_mean(reduce_prod(whole, [-1]), [-1])  # type: ignore[no-any-return]
+        return reduce_mean(reduce_prod(whole, [-1]), [-1])
 
 
 def _halved(x: Any) -> Any:
@@ -201,7 +201,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
             axes = [1, 2, 3]
         else:
             raise ValueError("'images' must be either 3 or 4-dimensional.")
-        return reduce_sum(abs_op(rows), axis=axes) + reduce_sum(abs_op(columns), axis=axes)  # type: ignore[no-any-return]
+        return reduce_sum(abs_op(rows), axis=axes) + reduce_sum(abs_op(columns), axis=axes)
 
 
 def image_gradients(image: object) -> tuple[Tensor, Tensor]:

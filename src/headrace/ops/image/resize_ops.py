@@ -208,14 +208,14 @@ def resize_bilinear(
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Images of a batch to one size, mixing the four nearest pixels; float32."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         RESIZE_BILINEAR,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def resize_bicubic(
@@ -226,14 +226,14 @@ def resize_bicubic(
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Pictures [batch, height, width, channels] resized by bicubic interpolation, float32."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         RESIZE_BICUBIC,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def resize_nearest_neighbor(
@@ -244,18 +244,18 @@ def resize_nearest_neighbor(
     half_pixel_centers: bool = False,
 ) -> Tensor:
     """Pictures [batch, height, width, c] resized by the nearest pixel; the type stays."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         RESIZE_NEAREST_NEIGHBOR,
         images,
         size,
         align_corners=align_corners,
         half_pixel_centers=half_pixel_centers,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def resize_area(
     images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean over the area that an output pixel covers; float32."""
-    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)  # type: ignore[no-any-return]
+    return apply(RESIZE_AREA, images, size, align_corners=align_corners, name=name)

@@ -136,7 +136,7 @@ MATCHING_FILES = define(
 
 def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     """The whole contents of a file, as a string tensor; the file is read in every run."""
-    return apply(READ_FILE, filename, name=name)  # type: ignore[no-any-return]
+    return apply(READ_FILE, filename, name=name)
 
 
 def write_file(filename: TensorLike, contents: str, name: str | None = None) -> Operation:
@@ -146,7 +146,7 @@ def write_file(filename: TensorLike, contents: str, name: str | None = None) -> 
 
 def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The names of the files that fit one or several patterns."""
-    return apply(MATCHING_FILES, pattern, name=name)  # type: ignore[no-any-return]
+    return apply(MATCHING_FILES, pattern, name=name)
 
 
 def match_filenames_once(pattern: str, name: str | None = None) -> Any:

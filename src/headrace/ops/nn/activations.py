@@ -396,17 +396,17 @@ LOG_SOFTMAX = define(
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """``max(features, 0)`` element by element; the gradient at 0 is 0."""
-    return apply(RELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(RELU, features, name=name)
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """``min(max(features, 0), 6)`` element by element."""
-    return apply(RELU6, features, name=name)  # type: ignore[no-any-return]
+    return apply(RELU6, features, name=name)
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """``x`` where positive, otherwise ``exp(x) - 1``."""
-    return apply(ELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(ELU, features, name=name)
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -414,17 +414,17 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Use it with ``tf.initializers.lecun_normal`` weights.
     """
-    return apply(SELU, features, name=name)  # type: ignore[no-any-return]
+    return apply(SELU, features, name=name)
 
 
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """``log(1 + exp(x))``: a smooth ``relu``."""
-    return apply(SOFTPLUS, features, name=name)  # type: ignore[no-any-return]
+    return apply(SOFTPLUS, features, name=name)
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """``x / (1 + |x|)``, between -1 and 1."""
-    return apply(SOFTSIGN, features, name=name)  # type: ignore[no-any-return]
+    return apply(SOFTSIGN, features, name=name)
 
 
 def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
@@ -437,7 +437,7 @@ def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None =
             alpha = alpha.item()
         if isinstance(alpha, (int, float, np.number)):
             alpha = float(np.float32(alpha))
-        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)  # type: ignore[no-any-return]
+        return apply(LEAKY_RELU, features, alpha=alpha, name=scope)
 
 
 def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
@@ -445,7 +445,7 @@ def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tens
     with name_scope(name, "CRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
         both = apply_op("ConcatV2", [features, neg(features)], axis, name=scope)
-        return apply(RELU, both)  # type: ignore[no-any-return]
+        return apply(RELU, both)
 
 
 def crelu_v2(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
@@ -505,7 +505,7 @@ def _along(opdef: OpDef, logits: object, axis: Any, name: str | None) -> Tensor:
         raise TypeError(f"The axis of a softmax must be an integer, not {axis!r}.")
     axis = -1 if axis is None else int(axis)
     if axis == -1 or (logits._shape is not None and axis == len(logits._shape) - 1):
-        return apply(opdef, logits, name=name)  # type: ignore[no-any-return]
+        return apply(opdef, logits, name=name)
     if logits._shape is None:
         raise TypeError(
             f"The rank of {logits} must be known for a softmax over axis {axis}: use set_shape."
@@ -596,7 +596,7 @@ def dropout_v2(
                 f"rate must be a scalar tensor or a float in the range [0, 1), got {float(rate):g}"
             )
         if isinstance(rate, numbers.Real) and rate == 0:
-            return x  # type: ignore[no-any-return]
+            return x
         rate = convert_to_tensor(rate, x._dtype, name="rate")
         rate.shape.assert_has_rank(0)
         if infer.static_value(rate) == 0:

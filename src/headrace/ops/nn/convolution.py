@@ -93,7 +93,7 @@ def conv2d(
     data_format = data_format or "NHWC"
     at = _channel_index(data_format, 2)
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D,
         input,
         filter,
@@ -134,7 +134,7 @@ def conv3d(
     filter = deprecated("filters", filters, "filter", filter)
     data_format = data_format or "NDHWC"
     at = _channel_index(data_format, 3)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV3D,
         input,
         filter,
@@ -225,7 +225,7 @@ def conv2d_backprop_input(
     """The gradient of ``conv2d`` for its input, which has the shape ``input_sizes``."""
     filter = deprecated("filters", filters, "filter", filter)
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D_BACKPROP_INPUT,
         input_sizes,
         filter,
@@ -253,7 +253,7 @@ def conv2d_backprop_filter(
 ) -> Tensor:
     """The gradient of ``conv2d`` for its filter, which has the shape ``filter_sizes``."""
     padding, explicit = _padding(padding)
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV2D_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -279,7 +279,7 @@ def conv3d_backprop_filter_v2(
     name: str | None = None,
 ) -> Tensor:
     """The gradient of ``conv3d`` for its filter, which has the shape ``filter_sizes``."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.CONV3D_BACKPROP_FILTER,
         input,
         filter_sizes,
@@ -375,7 +375,7 @@ def depthwise_conv2d_native(
     name: str | None = None,
 ) -> Tensor:
     """A filter of its own per channel: filters (height, width, in, multiplier)."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE,
         input,
         filter,
@@ -401,7 +401,7 @@ def depthwise_conv2d_native_backprop_input(
 
     ``input_sizes`` is the shape of that input.
     """
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE_BACKPROP_INPUT,
         input_sizes,
         filter,
@@ -428,7 +428,7 @@ def depthwise_conv2d_native_backprop_filter(
 
     ``filter_sizes`` is the shape of that filter.
     """
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         nn_conv.DEPTHWISE_BACKPROP_FILTER,
         input,
         filter_sizes,

@@ -419,11 +419,11 @@ def bias_add(
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         value = convert_to_tensor(value, name="input")
         bias = convert_to_tensor(bias, value.dtype.base_dtype, name="bias")
-        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)  # type: ignore[no-any-return]
+        return apply(BIAS_ADD, value, bias, data_format=data_format, name=scope)
 
 
 def bias_add_v1(value: TensorLike, bias: TensorLike, name: str | None = None) -> Tensor:
-    return apply(BIAS_ADD_V1, value, bias, name=name)  # type: ignore[no-any-return]
+    return apply(BIAS_ADD_V1, value, bias, name=name)
 
 
 def _matmul(x: object, weights: object) -> Any:
@@ -445,12 +445,12 @@ def relu_layer(x: object, weights: object, biases: object, name: str | None = No
     """``relu(matmul(x, weights) + biases)``: [n, k] and [k, m] and [m] give [n, m]."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         biases = convert_to_tensor(biases, name="biases")
-        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)  # type: ignore[no-any-return]
+        return apply_op("Relu", bias_add(_matmul(x, weights), biases), name=scope)
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """``sum(t ** 2) / 2`` as a scalar: the usual weight decay term."""
-    return apply_op("L2Loss", t, name=name)  # type: ignore[no-any-return]
+    return apply_op("L2Loss", t, name=name)
 
 
 # what users call --------------------------------------------------------------------------------
@@ -641,7 +641,7 @@ def sigmoid_cross_entropy_with_logits(
         relu_logits = cond_where(positive, logits, zeros)
         neg_abs = cond_where(positive, neg(logits), logits)
         tail = apply_op("Log1p", apply_op("Exp", neg_abs))
-        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", sub(relu_logits, mul(logits, labels)), tail, name=scope)
 
 
 def sigmoid_cross_entropy_with_logits_v2(
@@ -682,7 +682,7 @@ def weighted_cross_entropy_with_logits_v2(
             count_more(logits._op.graph, -2)  # TF subtracts one from the number
         tail = apply_op("Log1p", apply_op("Exp", neg(apply_op("Abs", logits))))
         both = add(tail, apply_op("Relu", neg(logits)))
-        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", mul(sub(1.0, labels), logits), mul(log_weight, both), name=scope)
 
 
 def _minus_one(value: object, like: Tensor) -> Tensor:
@@ -726,4 +726,4 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
         nonzero = cast(apply_op("NotEqual", value, scalar_const(0, value)), dtypes.int64)
         zeros = sub(size, reduce_sum(nonzero))
         fraction = div(cast(zeros, dtypes.float32), cast(size, dtypes.float32))
-        return apply_op("Identity", fraction, name="fraction")  # type: ignore[no-any-return]
+        return apply_op("Identity", fraction, name="fraction")

@@ -102,7 +102,7 @@ def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
 
         def same_or_one() -> Tensor:
             fits = logical_or(equal(weights_shape, values_shape), equal(weights_shape, 1))
-            return reduce_all(fits)  # type: ignore[no-any-return]
+            return reduce_all(fits)
 
         def checked() -> Tensor:
             same = equal(values_rank, weights_rank, name="is_same_rank")
@@ -130,6 +130,6 @@ def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
         weights = convert_to_tensor(weights, dtype=values.dtype.base_dtype, name="weights")
         shapes = weights.shape, values.shape
         if all(s.is_fully_defined() for s in shapes) and shapes[0].is_compatible_with(shapes[1]):
-            return weights  # type: ignore[no-any-return]
+            return weights
         with control_dependencies((assert_broadcastable(weights, values),)):
-            return multiply(weights, ones_like(values), name=scope)  # type: ignore[no-any-return]
+            return multiply(weights, ones_like(values), name=scope)

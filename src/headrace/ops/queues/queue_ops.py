@@ -127,7 +127,7 @@ SHUFFLE_QUEUE = _define(
 
 def _queue(handle: Array | QueueResource) -> QueueResource:
     """A handle's queue; Gather gives the queue without an array around it."""
-    return handle.item() if isinstance(handle, np.ndarray) else handle  # type: ignore[no-any-return]
+    return handle.item() if isinstance(handle, np.ndarray) else handle
 
 
 def _enqueue(xp: ArrayNamespace, handle: Array | QueueResource, *components: Array) -> tuple[()]:

@@ -371,10 +371,10 @@ def random_uniform(
         high = convert(maxval, dtype, "max")
         seeds = op_seeds(seed)
         if dtype.is_integer:
-            return apply(RANDOM_UNIFORM_INT, shape, low, high, name=scope, **seeds)  # type: ignore[no-any-return]
+            return apply(RANDOM_UNIFORM_INT, shape, low, high, name=scope, **seeds)
         drawn = apply(RANDOM_UNIFORM, shape, dtype=dtype, **seeds)
         scaled = apply_op("Mul", drawn, apply_op("Sub", high, low, name="sub"), name="mul")
-        return apply_op("Add", scaled, low, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Add", scaled, low, name=scope)
 
 
 def random_normal(
@@ -421,12 +421,12 @@ def _scaled(
     mean = convert(mean, dtype, "mean")
     stddev = convert(stddev, dtype, "stddev")
     drawn = apply(opdef, shape, dtype=dtype, **op_seeds(seed))
-    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)  # type: ignore[no-any-return]
+    return apply_op("Add", apply_op("Mul", drawn, stddev, name="mul"), mean, name=scope)
 
 
 def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of ``value`` in a random order, drawn anew in every run."""
-    return apply(RANDOM_SHUFFLE, value, name=name, **op_seeds(seed))  # type: ignore[no-any-return]
+    return apply(RANDOM_SHUFFLE, value, name=name, **op_seeds(seed))
 
 
 def random_crop(
@@ -447,7 +447,7 @@ def random_crop(
             shape_op(shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed
         )
         offset = apply_op("FloorMod", offset, limit, name="mod")
-        return apply_op("Slice", value, offset, size, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Slice", value, offset, size, name=scope)
 
 
 def _assert_fits(fits: Tensor, shape: Tensor, size: Tensor) -> Operation:
@@ -486,4 +486,4 @@ def categorical(
 def _drawn(logits: TensorLike, num_samples: object, dtype: object, seed: object) -> Tensor:
     logits = convert_to_tensor(logits, name="logits")
     dtype = dtypes.int64 if dtype is None else dtype
-    return apply(MULTINOMIAL, logits, num_samples, output_dtype=dtype, **op_seeds(seed))  # type: ignore[no-any-return]
+    return apply(MULTINOMIAL, logits, num_samples, output_dtype=dtype, **op_seeds(seed))

@@ -260,7 +260,7 @@ def sparse_to_dense(
     size = convert_to_tensor(
         output_shape, indices._dtype._base if not isinstance(output_shape, Tensor) else None
     )
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         ops.SPARSE_TO_DENSE,
         indices,
         size,
@@ -345,7 +345,7 @@ def sparse_tensor_dense_matmul(
     sp = _sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp, b]):
         b = convert_to_tensor(b, name="b")
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             ops.SPARSE_MATMUL,
             sp.indices,
             sp.values,
@@ -353,7 +353,7 @@ def sparse_tensor_dense_matmul(
             b,
             adjoint_a=adjoint_a,
             adjoint_b=adjoint_b,
-        )  # type: ignore[no-any-return]
+        )
 
 
 def sparse_eye(
@@ -494,7 +494,7 @@ def _checked_size(have: Tensor, want: Tensor) -> Tensor:
     with control_dependencies([assert_equal(apply_op("Shape", have), apply_op("Shape", want))]):
         want = apply_op("Identity", want)
     with control_dependencies([assert_less_equal(have, want)]):
-        return apply_op("Identity", want)  # type: ignore[no-any-return]
+        return apply_op("Identity", want)
 
 
 def sparse_retain(sp_input: object, to_retain: TensorLike) -> SparseTensor:

@@ -118,7 +118,7 @@ STRING_JOIN = _define(
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """The strings of several tensors joined, element by element."""
-    return apply(STRING_JOIN, list(inputs), separator=separator, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_JOIN, list(inputs), separator=separator, name=name)
 
 
 def _sparse_rows(rows: list[list[bytes]]) -> tuple[Array, Array, Array]:
@@ -305,7 +305,7 @@ def reduce_join(
         tensor = convert_to_tensor(inputs)
         if axes is None:
             axes = _all_axes_reversed(tensor)
-        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)  # type: ignore[no-any-return]
+        return apply(REDUCE_JOIN, tensor, axes, keep_dims=keep, separator=separator)
 
 
 def _all_axes_reversed(tensor: Tensor) -> Tensor:
@@ -313,7 +313,7 @@ def _all_axes_reversed(tensor: Tensor) -> Tensor:
     if rank is not None:
         return const(range(rank - 1, -1, -1))
     n: Any = apply_op("Rank", tensor)
-    return apply_op("Range", n - 1, const(-1), const(-1))  # type: ignore[no-any-return]
+    return apply_op("Range", n - 1, const(-1), const(-1))
 
 
 def reduce_join_v2(
@@ -382,7 +382,7 @@ def as_string(
     name: str | None = None,
 ) -> Tensor:
     """Numbers as strings, in the formats of C's printf."""
-    return apply(  # type: ignore[no-any-return]
+    return apply(
         AS_STRING,
         input,
         precision=precision,
@@ -391,7 +391,7 @@ def as_string(
         width=width,
         fill=fill,
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _to_number_kernel(xp: ArrayNamespace, x: Array, *, out_type: DType) -> Array:
@@ -443,7 +443,7 @@ def string_to_number(
 ) -> Tensor:
     """The numbers that strings spell, as ``out_type``; text that is no number is an error."""
     source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_NUMBER, source, out_type=out_type, name=name)
 
 
 def _decode_raw_kernel(
@@ -486,7 +486,7 @@ def decode_raw(
     source = one_of("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
         raise ValueError("decode_raw needs out_type")
-    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_RAW, source, out_type=out_type, little_endian=little_endian, name=name)
 
 
 # pieces -----------------------------------------------------------------------------------------
@@ -529,7 +529,7 @@ def substr(
     input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
 ) -> Tensor:
     """``len`` bytes or characters from ``pos`` on."""
-    return apply(SUBSTR, input, pos, len, unit=unit, name=name)  # type: ignore[no-any-return]
+    return apply(SUBSTR, input, pos, len, unit=unit, name=name)
 
 
 def substr_v2(
@@ -554,7 +554,7 @@ STRING_LENGTH = _define(
 
 def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
-    return apply(STRING_LENGTH, input, unit=unit, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_LENGTH, input, unit=unit, name=name)
 
 
 def _case_kernel(method: str) -> Callable[..., Any]:
@@ -579,17 +579,17 @@ STRING_STRIP = _define(
 
 def string_lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in lower case; ASCII letters only, unless ``encoding="utf-8"``."""
-    return apply(STRING_LOWER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_LOWER, input, encoding=encoding, name=name)
 
 
 def string_upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in upper case; ASCII letters only, unless ``encoding="utf-8"``."""
-    return apply(STRING_UPPER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_UPPER, input, encoding=encoding, name=name)
 
 
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Strings without whitespace at both ends."""
-    return apply(STRING_STRIP, input, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_STRIP, input, name=name)
 
 
 # regular expressions ----------------------------------------------------------------------------
@@ -641,22 +641,22 @@ def regex_replace(
 ) -> Tensor:
     """Replace what matches a pattern; the rewrite may say \\1 for a group."""
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             STATIC_REGEX_REPLACE,
             input,
             pattern=pattern,
             rewrite=rewrite,
             replace_global=replace_global,
             name=name,
-        )  # type: ignore[no-any-return]
-    return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)  # type: ignore[no-any-return]
+        )
+    return apply(REGEX_REPLACE, input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
 def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """True where the whole string matches an RE2 pattern."""
     if isinstance(pattern, (str, bytes)):
-        return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)  # type: ignore[no-any-return]
-    return apply(REGEX_FULL_MATCH, input, pattern, name=name)  # type: ignore[no-any-return]
+        return apply(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)
+    return apply(REGEX_FULL_MATCH, input, pattern, name=name)
 
 
 # hashes and base64 ------------------------------------------------------------------------------
@@ -689,7 +689,7 @@ def string_to_hash_bucket_fast(
     input: TensorLike, num_buckets: int, name: str | None = None
 ) -> Tensor:
     """A bucket from 0 to ``num_buckets - 1`` for each string (FarmHash; the same everywhere)."""
-    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_strong(
@@ -699,12 +699,12 @@ def string_to_hash_bucket_strong(
 
     Nobody without the key can choose strings that fall into one bucket.
     """
-    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET_STRONG, input, num_buckets=num_buckets, key=key, name=name)
 
 
 def string_to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
     """A bucket from 0 to ``num_buckets - 1`` for each string, equal for equal strings."""
-    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET, input, num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_v1(
@@ -718,7 +718,7 @@ def string_to_hash_bucket_v1(
     ``input`` is the newer name of ``string_tensor``.
     """
     source = one_of("input", input, "string_tensor", string_tensor)
-    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)  # type: ignore[no-any-return]
+    return apply(STRING_TO_HASH_BUCKET, source, num_buckets=num_buckets, name=name)
 
 
 def _encode(s: bytes, pad: bool) -> bytes:
@@ -745,9 +745,9 @@ DECODE_BASE64 = _define(
 
 def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
     """Web-safe base64."""
-    return apply(ENCODE_BASE64, input, pad=pad, name=name)  # type: ignore[no-any-return]
+    return apply(ENCODE_BASE64, input, pad=pad, name=name)
 
 
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """The bytes that web-safe base64 encodes (``-`` and ``_``), padded or not."""
-    return apply(DECODE_BASE64, input, name=name)  # type: ignore[no-any-return]
+    return apply(DECODE_BASE64, input, name=name)
