@@ -260,6 +260,8 @@ class BaseSession:
     ) -> Any:
         timeout = timeout_of(options)
         check_metadata(run_metadata)
+        if run_metadata is not None:
+            run_metadata.Clear()  # of an earlier run
         if run_metadata is not None and options is not None:
             call = self._recording(call, feed_dict, options, run_metadata)
         start = time.perf_counter()
