@@ -286,7 +286,7 @@ PATHS["python.ops.lookup_ops"] = (
     "headrace.ops.state.vocabulary_tables", _V1,
 )  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
-PATHS["python.client.timeline"] = ()
+PATHS["python.client.timeline"] = ("headrace.profiler.timeline",)
 PATHS["python.pywrap_tensorflow"] = ("headrace.api.v1.train", _V1)
 _DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
 _inner(
@@ -384,6 +384,7 @@ _inner(
 )
 #: Namespaces of contrib -> their inner modules, which all lead to the namespace.
 _CONTRIB_INNER = {
+    "image": "python.ops.image_ops",
     "distributions": "",
     "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
     "memory_stats": "python.ops.memory_stats_ops",
