@@ -3,6 +3,7 @@
 Run on TF 1.15 (make_cases.py) and on Headrace.
 """
 
+import json
 import os
 import tempfile
 
@@ -311,3 +312,41 @@ def missing_op_library(tf):
 def mode_keys(tf):
     keys = tf.contrib.learn.ModeKeys
     return [keys.TRAIN, keys.EVAL, keys.INFER]
+
+
+def _timeline(tf):
+    if tf.__name__ == "tensorflow":
+        from tensorflow.python.client import timeline
+    else:
+        from headrace.profiler import timeline
+    return timeline.Timeline
+
+
+def timeline(tf):
+    stats = tf.RunMetadata().step_stats
+    device = stats.dev_stats.add(device="/job:localhost/replica:0/task:0/device:CPU:0")
+    rows = [
+        ("a", 100, 10, "a = Const()", 4),
+        ("b", 105, 20, "b = Add(a, a)", 8),
+        ("c", 111, 5, "c = Mul(a, b:1, none)", 16),
+        ("odd", 200, 3, "no label", 0),
+    ]
+    for name, start, duration, label, size in rows:
+        node = device.node_stats.add(
+            node_name=name,
+            all_start_micros=start,
+            all_end_rel_micros=duration,
+            timeline_label=label,
+        )
+        for slot in range(2):
+            memory = node.output.add(slot=slot).tensor_description.allocation_description
+            memory.requested_bytes = size
+            memory.allocator_name = "cpu"
+    gpu = stats.dev_stats.add(device="/device:GPU:0/stream:all")
+    gpu.node_stats.add(node_name="k:MatMul", all_start_micros=101, all_end_rel_micros=9)
+    plain = _timeline(tf)(stats).generate_chrome_trace_format()
+    full = _timeline(tf)(stats).analyze_step_stats()
+    most = full.allocator_maximums["cpu"]
+    memory = full.chrome_trace.format_to_string()
+    events = [e for e in json.loads(memory)["traceEvents"] if e["ph"] != "O"]
+    return [plain, events, most.timestamp, most.num_bytes, sorted(most.tensors)]

@@ -17,7 +17,14 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-MODULES = ["contrib_cases", "distribution_cases", "metric_cases", "opt_cases", "lookup_cases"]
+MODULES = [
+    "contrib_cases",
+    "contrib_image_cases",
+    "distribution_cases",
+    "metric_cases",
+    "opt_cases",
+    "lookup_cases",
+]
 
 
 def plain(value):

@@ -198,6 +198,47 @@ def test_broadcasts(always, shape, static):
     assert explanation.steps[-1].by == "native", str(explanation)
 
 
+REDUCTIONS = [tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min]
+
+
+@needs_llvm
+@pytest.mark.parametrize("function", REDUCTIONS)
+@pytest.mark.parametrize("axis", [None, -1])
+@pytest.mark.parametrize("keepdims", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bias", [None, (1,), (COLUMNS,), (ROWS, 1)])
+def test_closing_reductions(always, function, axis, keepdims, dtype, bias):
+    x = tf.placeholder(dtype, [ROWS, COLUMNS])
+    b = tf.placeholder(dtype, bias or [])
+    y = function(tf.square(x - b) * 0.5, axis=axis, keepdims=keepdims)
+    rng = np.random.default_rng(0)
+    feeds = {x: rng.normal(size=(ROWS, COLUMNS)), b: rng.normal(size=bias or ())}
+    for row in (5, 77):
+        feeds[x][row, 3] = np.inf
+    feeds[x][9, -1] = np.nan
+    for _ in range(2):  # with infinities and NaN, then without
+        expected, _ = run(y, feeds, "reference")
+        found, explanation = run(y, feeds)
+        assert found.shape == expected.shape and found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, 1e-13 if dtype == np.float64 else 2e-6)
+        if axis is not None or function in REDUCTIONS[:2]:
+            assert explanation.steps[-1].by == "native", str(explanation)
+        feeds[x] = np.nan_to_num(feeds[x], posinf=1, nan=2)
+
+
+@needs_llvm
+@pytest.mark.parametrize("columns", [1, 7, 15, 16, 17, 31, 32, 33, 512, 513, 1000, 20_000])
+def test_rows_of_any_length(always, columns):
+    rows = -(-20_000 // columns)
+    x = tf.placeholder(tf.float32, [rows, columns])
+    value = np.random.default_rng(0).normal(size=(rows, columns)).astype(np.float32)
+    fetches = [tf.reduce_sum(tf.exp(x) * 2.0, -1), tf.reduce_sum(tf.exp(x) * 2.0)]
+    with tf.Session() as session:
+        for n, fetch in enumerate(fetches):
+            exact = np.sum(np.exp(value.astype(np.float64)) * 2, axis=None if n else -1)
+            np.testing.assert_allclose(session.run(fetch, {x: value}), exact, 3e-6)
+
+
 @needs_llvm
 def test_arrays_that_are_not_contiguous(always):
     x = tf.placeholder(tf.float32, [None, None])
@@ -275,14 +316,86 @@ def test_which_run_switches_is_a_function_of_the_session(monkeypatch):
 def test_the_same_bits_with_any_number_of_threads(always):
     x = tf.placeholder(tf.float32, [None, 1000])
     y = tf.tanh(x * 1.1 + 0.1) * tf.sigmoid(x)
+    y = [y, tf.reduce_sum(tf.exp(-tf.square(x))), tf.reduce_mean(tf.square(x) + x, -1)]
     value = np.random.default_rng(0).normal(size=(2000, 1000)).astype(np.float32)
     value[::7] *= np.float32(1e-39)  # denormals count as zero, on every thread
     found = []
     for threads in (1, 2, 5):
         config = tf.ConfigProto(intra_op_parallelism_threads=threads)
         with tf.Session(config=config) as session:
-            found.append(session.run(y, {x: value}).tobytes())
+            found.append(tuple(a.tobytes() for a in session.run(y, {x: value})))
     assert len(set(found)) == 1
+
+
+def random_graph(rng, x, y, row, column):
+    """Values of one shape, many of them used several times; some are fetched or reduced."""
+    flags, pool = [x > y, y >= row], [x, y, x * column, y + row]
+    unary = [tf.tanh, tf.sigmoid, tf.square, tf.nn.relu, tf.negative, tf.abs, tf.exp, tf.zeros_like]
+    binary = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum, tf.squared_difference]
+
+    def pick(values):
+        return values[rng.integers(len(values))]
+
+    for _ in range(rng.integers(5, 25)):
+        kind = rng.integers(6)
+        if kind < 2:
+            pool.append(pick(unary)(tf.minimum(pick(pool), 5.0)))
+        elif kind == 2:
+            pool.append(tf.where(pick(flags), pick(pool), pick(pool)))
+        elif kind == 3:
+            flags.append(pick([tf.less, tf.greater_equal])(pick(pool), pick(pool)))
+        elif kind == 4:
+            pool.append(pick(pool) * tf.fill([ROWS, COLUMNS], np.float64(rng.normal())))
+        else:
+            pool.append(pick(binary)(pick(pool), pick(pool)))
+    last = pool[-1]
+    fetches = [
+        last,
+        pick(pool[4:]),
+        tf.reduce_mean(tf.tanh(last)),
+        tf.reduce_max(pick(pool) + 1, -1),
+    ]
+    gradient = tf.gradients(tf.reduce_mean(tf.tanh(last)), x)[0]
+    return fetches if gradient is None else [*fetches, gradient]
+
+
+@needs_llvm
+@pytest.mark.parametrize("seed", range(25))
+def test_random_graphs_of_large_arrays(always, seed):
+    rng = np.random.default_rng(seed)
+    shapes = [(ROWS, COLUMNS), (ROWS, COLUMNS), (COLUMNS,), (ROWS, 1)]
+    inputs = [tf.placeholder(tf.float64, s) for s in shapes]
+    fetches = random_graph(rng, *inputs)
+    feeds = {i: rng.normal(size=s) for i, s in zip(inputs, shapes)}
+    with tf.Session(executor="reference") as session:
+        expected = session.run(fetches, feeds)
+    with tf.Session() as session:
+        for _ in range(2):
+            found = session.run(fetches, feeds)
+    for a, b in zip(found, expected):
+        assert np.shape(a) == np.shape(b)
+        np.testing.assert_allclose(a, b, 1e-9, 1e-9)
+
+
+@needs_llvm
+@pytest.mark.parametrize("loss", ["sigmoid", "dropout"])
+def test_losses_are_few_steps(always, loss):
+    x, z = (tf.placeholder(tf.float32, [128, 784]) for _ in range(2))
+    if loss == "sigmoid":
+        y = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x))
+    else:
+        y = tf.reduce_sum(tf.nn.dropout(x, 0.5, seed=1) * z)
+    fetches = [y, tf.gradients(y, x)[0]]
+    rng = np.random.default_rng(0)
+    feeds = {x: rng.normal(size=(128, 784)), z: rng.random((128, 784))}
+    with tf.Session(executor="reference") as session:
+        expected = session.run(fetches, feeds)
+    with tf.Session() as session:
+        found = session.run(fetches, feeds)
+        steps = session.explain(fetches, [x, z]).steps
+    for a, b in zip(found, expected):
+        np.testing.assert_allclose(a, b, 3e-6, 3e-6)
+    assert len(steps) <= 5, steps
 
 
 def test_reasons(monkeypatch):

@@ -116,6 +116,7 @@ EXEMPT: dict[str, str] = {
         ["_AddProduct", "_AddRows", "_RowSum", "_SumOfProducts"],
         "made by rewriting only; test_rewrites_loop_sums.py",
     ),
+    "ImageProjectiveTransformV2": "an op of tf.contrib.image; golden/contrib_cases.py",
     **dict.fromkeys(
         ["BytesInUse", "BytesLimit", "MaxBytesInUse"],
         "another value each time; test_memory_stats.py",
@@ -230,6 +231,7 @@ COMPARED_ELSEWHERE: dict[str, str] = {
     ),
     "DisableCopyOnRead": "models saved by TF 2.21: tests/formats",
     "GatherTree": "beam search: tests/layers",
+    "ImageProjectiveTransformV2": "tests/api/test_library_cases.py (projective_images)",
     **dict.fromkeys(
         [
             "AudioSummary",

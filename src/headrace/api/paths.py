@@ -45,13 +45,13 @@ _inner(
     ops=(
         "headrace.core.graph", "headrace.core.tensor", "headrace.core.convert",
         "headrace.core.scopes",
-        "headrace.core.indexed_slices", _V1,
+        "headrace.core.indexed_slices", "headrace.core.collection_protos", _V1,
     ),
     convert_to_constants=("headrace.formats.freezing_v2",),
     graph_util=("headrace.api.v1.graph_util",),
     graph_util_impl=("headrace.api.v1.graph_util",),
     importer=("headrace.formats.graphdef_reader",),
-    meta_graph=("headrace.formats.metagraph",),
+    meta_graph=("headrace.formats.meta_graph",),
     device_spec=("headrace.core.device_spec",),
     random_seed=("headrace.core.seeds",),
     sparse_tensor=_V1,
@@ -193,6 +193,7 @@ _inner("tools", graph_transforms=("headrace.formats.graph_transforms",))
 _inner(
     "python.tools",
     freeze_graph=("headrace.formats.freeze_tool",),
+    inspect_checkpoint=("headrace.cli.inspect_checkpoint",),
     optimize_for_inference_lib=("headrace.formats.graph_transforms",),
     strip_unused_lib=("headrace.formats.subgraphs",),
 )
@@ -285,7 +286,8 @@ PATHS["python.ops.lookup_ops"] = (
     "headrace.ops.state.vocabulary_tables", _V1,
 )  # fmt: skip
 PATHS["python.ops.control_flow_util"] = ("headrace.api.python.control_flow_util",)
-PATHS["python.client.timeline"] = ()
+PATHS["python.client.timeline"] = ("headrace.profiler.timeline",)
+PATHS["python.pywrap_tensorflow"] = ("headrace.api.v1.train", _V1)
 _DISTRIBUTIONS = ("headrace.api.contrib.distributions",)
 _inner(
     "python.ops.distributions",
@@ -382,6 +384,7 @@ _inner(
 )
 #: Namespaces of contrib -> their inner modules, which all lead to the namespace.
 _CONTRIB_INNER = {
+    "image": "python.ops.image_ops",
     "distributions": "",
     "losses": "python.losses.loss_ops python.metric_learning.metric_loss_ops",
     "memory_stats": "python.ops.memory_stats_ops",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import headrace.ops  # noqa: F401 (defines the ops)
-from headrace.core.build import apply
+from headrace.core.build import apply_any
 from headrace.core.opdef import ALL_OPS, LOADERS, OpDef
 from headrace.ops.control.control_flow import note_flat
 
@@ -53,7 +53,7 @@ def _call(opdef: OpDef, given: dict[str, Any], name: str | None) -> Any:
     if missing:
         raise TypeError(f"{opdef.name}() missing the arguments {missing}")
     inputs = [given.pop(i.name) for i in opdef.inputs]
-    out = apply(opdef, *inputs, name=name, **given)
+    out = apply_any(opdef, *inputs, name=name, **given)
     if opdef.name in ("Switch", "Merge"):
         note_flat(out[0])
     return out
@@ -95,7 +95,7 @@ def generated(name: str) -> Callable[..., Any]:
     return op
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any]:
     if name not in ALL_OPS and not name.startswith("_"):
         _load_every_op()
     if name in ALL_OPS:

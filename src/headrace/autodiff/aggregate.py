@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -10,6 +10,9 @@ from headrace.core.indexed_slices import IndexedSlices
 from headrace.core.infer import static_value
 from headrace.core.shapes import known, num_elements
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["as_dense", "is_trainable", "no_dims", "total", "variable_dtype", "zeros_like"]
 
@@ -63,7 +66,7 @@ def _common_index(g: IndexedSlices, grads: list[IndexedSlices]) -> Tensor:
         return g.indices
     if g.indices.dtype is dtypes.int64:
         return g.indices
-    return apply_op("Cast", g.indices, DstT=dtypes.int64)  # type: ignore[no-any-return]
+    return apply_op("Cast", g.indices, DstT=dtypes.int64)
 
 
 def as_dense(grad: Grad) -> Tensor:
@@ -99,18 +102,18 @@ def zeros_like(tensor: Tensor) -> Tensor:
     shape = known(tensor._shape)
     size = num_elements(tensor._shape)
     if shape is not None and size is not None:
-        return apply_op("Fill", list(shape) if shape else no_dims(), _zero(tensor))  # type: ignore[no-any-return]
-    return apply_op("ZerosLike", tensor)  # type: ignore[no-any-return]
+        return apply_op("Fill", list(shape) if shape else no_dims(), _zero(tensor))
+    return apply_op("ZerosLike", tensor)
 
 
-def no_dims() -> Any:
+def no_dims() -> Array:
     """The shape of a scalar, as something an op takes for a shape."""
     import numpy as np
 
     return np.zeros(0, np.int32)
 
 
-def _zero(tensor: Tensor) -> Any:
+def _zero(tensor: Tensor) -> Array:
     import numpy as np
 
     return np.zeros((), tensor._dtype._base.np_dtype)

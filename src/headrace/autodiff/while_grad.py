@@ -8,12 +8,12 @@ popped here, last iteration first. Gradients of loop invariants add up over the 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.autodiff.aggregate import as_dense, is_trainable, variable_dtype, zeros_like
 from headrace.autodiff.gradients import Tape
 from headrace.core import dtypes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op, apply_operation
 from headrace.core.contexts import CondBase, Context, frame_of
 from headrace.core.infer import static_value
 from headrace.core.seeds import count_more
@@ -37,6 +37,9 @@ from headrace.ops.control.control_flow_ops import (
     STACK_PUSH,
     SWITCH,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.graph import Graph
 
 __all__ = ["loop_gradient"]
 
@@ -172,14 +175,14 @@ class _Backward:
         finally:
             graph._control_ops = controls
 
-    def _counted(self, forward: Any, graph: Any) -> Tensor:
+    def _counted(self, forward: Any, graph: Graph) -> Tensor:
         with in_context(graph, forward.outer_context):
             zero = constant(0, name="f_count")
         enter = forward.enter(zero, is_constant=False, name="f_count")
         with in_context(graph, forward):
-            merge = apply(MERGE, [enter, enter], name="Merge")[0]
+            merge = apply_many(MERGE, [enter, enter], name="Merge")[0]
             loop_cond = self.loop_cond()
-            switch = apply(SWITCH, merge, loop_cond, name="Switch")
+            switch = apply_many(SWITCH, merge, loop_cond, name="Switch")
             added = apply_op("AddV2", identity(switch[1]), constant(1, name="y"), name="Add")
             following = apply(NEXT_ITERATION, added, name="NextIteration")
         merge._op._inputs = (enter, following)
@@ -191,7 +194,7 @@ class _Backward:
                 outer.run_in_order()
                 outer = frame_of(outer.outer_context)
         with in_context(graph, forward.outer_context):
-            return apply(EXIT, switch[0], name="f_count")  # type: ignore[no-any-return]
+            return apply(EXIT, switch[0], name="f_count")
 
     def loop_cond(self) -> Tensor:
         return self.variables[0].inside._op._inputs[1]  # type: ignore[no-any-return]
@@ -203,14 +206,14 @@ class _Backward:
         enters = [context.enter(s, is_constant=False) for s in starts]
         context.Enter()
         try:
-            merges = [apply(MERGE, [e, e], name="Merge")[0] for e in enters]
+            merges = [apply_many(MERGE, [e, e], name="Merge")[0] for e in enters]
             context.pivot = merges[0]._op
             test = apply(
                 LOOP_COND,
                 apply_op("GreaterEqual", merges[0], constant(1, name="b_one")),
                 name="b_count",
             )
-            switches = [apply(SWITCH, m, test, name="Switch") for m in merges]
+            switches = [apply_many(SWITCH, m, test, name="Switch") for m in merges]
             inside = [identity(s[1]) for s in switches]
             context.pivot = inside[0]._op
             nexts = [apply_op("Sub", inside[0], constant(1, name="b_one"))]
@@ -265,7 +268,7 @@ class _Backward:
         invariants: dict[Tensor, Tensor] = self.forward.__dict__["invariants"]
         outside = invariants.get(tensor)
         if outside is not None:
-            return outside  # type: ignore[no-any-return]
+            return outside
         found = self.stacks.get(tensor)
         if found is None:
             found = self.stacks[tensor] = self.popped(tensor)
@@ -329,7 +332,7 @@ class _Backward:
 
     def trigger(self, name: str, context: Context, before: Operation) -> Operation:
         with in_context(self.graph, context):
-            made: Operation = apply(CONTROL_TRIGGER, name=name)
+            made: Operation = apply_operation(CONTROL_TRIGGER, name=name)
         made._control_inputs = ()
         before._add_control_input(made)
         count_more(self.graph, -1)

@@ -4,7 +4,7 @@ headrace run [--report] [--executor NAME] script.py [args ...]
 headrace run -m package.module [args ...]
 headrace check PATH...
 headrace coverage --usage FILE
-headrace ops [--family NAME] [--json] [--where OP]
+headrace ops [--family NAME] [--json] [--where NAME]
 headrace inspect FILE | explain FILE | predict FILE --input x=data.npy | freeze FILE -o frozen.pb
 headrace version
 headrace trim

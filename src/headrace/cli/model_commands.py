@@ -1,9 +1,10 @@
-"""``headrace inspect | explain | predict | freeze``: models in files, from the command line.
+"""Models in files, from the command line: ``headrace inspect``, ``explain`` and so on.
 
 headrace inspect FILE
 headrace explain FILE [--outputs NAMES]
 headrace predict FILE --input x=data.npy [--output NAME] [-o results.npz]
 headrace freeze FILE -o frozen.pb [--outputs NAMES]
+headrace convert A B [--progress]
 
 FILE is a GraphDef (binary or text), a SavedModel's folder, a .meta file or a checkpoint's prefix.
 """
@@ -12,13 +13,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.formats.model_files import Model
 
 __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add the four commands to the parser."""
+    """Add the commands to the parser."""
+    _add_convert(commands)
     for name, text, function in (
         (
             "inspect",
@@ -55,7 +61,43 @@ def add_commands(commands: Any) -> None:
             )
 
 
-def _guarded(function: Any) -> Any:
+def _add_convert(commands: Any) -> None:
+    parser = commands.add_parser(
+        "convert",
+        help="copy weights between a checkpoint, .npz and .safetensors",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "source", help="a .npz or .safetensors file, a checkpoint's prefix or folder"
+    )
+    parser.add_argument("target", help="a .npz or .safetensors file, or a checkpoint's prefix")
+    parser.add_argument("--progress", action="store_true", help="show how far it is")
+    parser.set_defaults(function=_guarded(_convert))
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from headrace.formats.weight_files import convert
+
+    if not options.progress:
+        convert(options.source, options.target)
+        return 0
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Bar(*columns, TransferSpeedColumn()) as bar:
+        task = bar.add_task("")
+        convert(
+            options.source,
+            options.target,
+            lambda name, done, total: bar.update(
+                task, description=name, completed=done, total=total
+            ),
+        )
+    return 0
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     """Errors about files and models in one line."""
 
     def run(options: argparse.Namespace) -> int:
@@ -67,6 +109,7 @@ def _guarded(function: Any) -> Any:
             OSError,
             ValueError,
             KeyError,
+            TypeError,
             RuntimeError,
             AssertionError,
             errors.OpError,
@@ -95,7 +138,7 @@ def _inspect(options: argparse.Namespace) -> int:
     return 0
 
 
-def _open(options: argparse.Namespace) -> Any:
+def _open(options: argparse.Namespace) -> Model:
     from headrace.formats.model_files import open_model
 
     return open_model(options.file, _names(options.tags), options.signature)

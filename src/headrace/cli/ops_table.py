@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-import headrace.api.v1  # noqa: F401 (defines the ops)
+import headrace.api.v1
 from headrace.core.opdef import ALL_OPS, LOADERS, OpDef
 
 __all__ = ["add_arguments", "rows", "where"]
@@ -30,7 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--family", help="only the ops of one package of headrace.ops, for example nn"
     )
-    parser.add_argument("--where", metavar="NAME", help="file and line of one op, e.g. MatMul")
+    parser.add_argument(
+        "--where",
+        metavar="NAME",
+        help="file and line of an op (MatMul) or of a function (tf.one_hot)",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON, one object per op")
     parser.set_defaults(function=_print)
 
@@ -97,12 +101,27 @@ def _print_where(name: str) -> int:
     rows()
     opdef = ALL_OPS.get(name)
     if opdef is None:
+        function = _function_named(name)
+        if function is not None:
+            print(f"{inspect.getsourcefile(function)}:{inspect.getsourcelines(function)[1]}")
+            return 0
         near = difflib.get_close_matches(name, ALL_OPS, n=3)
         hint = f"; near: {', '.join(near)}" if near else ""
         print(f"headrace: no op named {name!r}{hint}", file=sys.stderr)
         return 1
     print("{}:{}".format(*where(opdef)))
     return 0
+
+
+def _function_named(name: str) -> Any:
+    """The function or class behind ``tf.nn.conv2d`` or ``one_hot``; None if there is none."""
+    found: Any = headrace.api.v1
+    for part in name.removeprefix("tf.").split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            return None
+    return found if inspect.isfunction(found) or inspect.isclass(found) else None
 
 
 def _print(options: argparse.Namespace) -> int:

@@ -2,8 +2,12 @@
 
 Inputs are converted (a plain number takes the type of the tensors beside it and becomes a constant
 named after the argument, ``Add/y``), type attributes are inferred and checked, defaults filled in.
-Returns a Tensor, a tuple of tensors, a list for a list output, or the Operation if there is no
-output.
+
+What comes back depends on the op's outputs: a Tensor, a tuple of tensors, a list for a list output,
+or the Operation (None in eager mode) if there is no output. A caller knows its op, so it says which
+by the name it calls: ``apply`` for one tensor, ``apply_many``, ``apply_list``, ``apply_operation``,
+and ``apply_any`` where the op is not known in advance. They are one function at run time; a test
+compares every call with the op's definition.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import collections
 import functools
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,11 +28,21 @@ from headrace.core.opdef import Arg, Attr, OpDef, lookup
 from headrace.core.stacks import default_graphs
 from headrace.core.tensor import Operation, Tensor
 
-__all__ = ["apply", "apply_named", "apply_op", "create_op", "named_result"]
+__all__ = [
+    "apply",
+    "apply_any",
+    "apply_list",
+    "apply_many",
+    "apply_named",
+    "apply_op",
+    "apply_operation",
+    "create_op",
+    "named_result",
+]
 
 
-def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
-    """``apply`` by the op's registered name."""
+def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+    """``apply`` by the op's registered name, for an op with one output."""
     return apply(lookup(op_type), *inputs, name=name, **attrs)
 
 
@@ -39,23 +53,23 @@ def named_result(tensor: Tensor, scope: str) -> Tensor:
     if get_default_graph()._is_eager or not scope or tensor._op.name == scope[:-1]:
         return tensor
     tensor._op.graph._uncounted -= 1  # TensorFlow needs no operation more for the name
-    return apply_op("Identity", tensor, name=scope)  # type: ignore[no-any-return]
+    return apply_op("Identity", tensor, name=scope)
 
 
 @functools.cache
 def _result_class(opdef: OpDef) -> type:
-    return collections.namedtuple(opdef.name, [arg.name for arg in opdef.outputs])  # type: ignore[misc]
+    return collections.namedtuple(opdef.name, [arg.name for arg in opdef.outputs])
 
 
-def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
-    """``apply`` for the ops of several outputs that users call themselves.
+def apply_named(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: object) -> Any:
+    """``apply_many`` for the ops of several outputs that users call themselves.
 
-    The outputs by their names, as a tuple.
+    The outputs by their names, as a named tuple of the op's own class.
     """
-    return _result_class(opdef)(*apply(opdef, *inputs, name=name, **attrs))
+    return _result_class(opdef)(*apply_many(opdef, *inputs, name=name, **attrs))
 
 
-def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+def apply_any(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
     """Add one operation to the graph of its inputs (or the default graph) and return its
     outputs.
     """
@@ -78,6 +92,30 @@ def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> 
         with default_graphs.entered(other):
             return outputs_of(_apply(other, opdef, inputs, name, attrs))
     return outputs_of(_apply(graph, opdef, inputs, name, attrs))
+
+
+if TYPE_CHECKING:
+
+    def apply(opdef: OpDef, *inputs: object, name: str | None = None, **attrs: object) -> Tensor:
+        """``apply_any`` of an op with one output."""
+
+    def apply_many(
+        opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any
+    ) -> tuple[Tensor, ...]:
+        """``apply_any`` of an op with several outputs."""
+
+    def apply_list(
+        opdef: OpDef, *inputs: object, name: str | None = None, **attrs: object
+    ) -> list[Tensor]:
+        """``apply_any`` of an op whose output is a list."""
+
+    def apply_operation(
+        opdef: OpDef, *inputs: object, name: str | None = None, **attrs: object
+    ) -> Operation | Any:
+        """``apply_any`` of an op without outputs; None in eager mode, which has no operations."""
+
+else:
+    apply = apply_many = apply_list = apply_operation = apply_any
 
 
 def _apply_to_tensors(
@@ -224,7 +262,7 @@ def _apply(
 
 
 def _convert_one(
-    opdef: OpDef, arg: Arg, value: Any, attrs: dict[str, Any], full_name: str
+    opdef: OpDef, arg: Arg, value: object, attrs: dict[str, Any], full_name: str
 ) -> Tensor:
     want = arg.dtype
     if want is None:
@@ -273,7 +311,7 @@ def _convert_one(
     return tensor
 
 
-def _mismatch(opdef: OpDef, arg: Arg, value: Any, want: DType) -> TypeError:
+def _mismatch(opdef: OpDef, arg: Arg, value: object, want: DType) -> TypeError:
     have = getattr(value, "dtype", None)
     have_name = as_dtype(have).base_dtype.name if have is not None else type(value).__name__
     return TypeError(
@@ -312,7 +350,7 @@ def _check_allowed(attr: Attr, arg: Arg, dtype: DType) -> None:
 
 
 def _convert_list(
-    opdef: OpDef, arg: Arg, values: Any, attrs: dict[str, Any], full_name: str
+    opdef: OpDef, arg: Arg, values: Sequence[Any], attrs: dict[str, Any], full_name: str
 ) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(
@@ -442,7 +480,7 @@ def _check_attr_string(opdef: OpDef, attr: Attr, text: str) -> None:
         )
 
 
-def _make_int(value: Any, name: str) -> int:
+def _make_int(value: int, name: str) -> int:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"Expected int for argument '{name}' not {value!r}.")
     try:
@@ -451,19 +489,19 @@ def _make_int(value: Any, name: str) -> int:
         raise TypeError(f"Expected int for argument '{name}' not {value!r}.") from None
 
 
-def _make_float(value: Any, name: str) -> float:
+def _make_float(value: float, name: str) -> float:
     if not isinstance(value, (numbers.Real, np.integer, np.floating)):
         raise TypeError(f"Expected float for argument '{name}' not {value!r}.")
     return float(value)
 
 
-def _make_bool(value: Any, name: str) -> bool:
+def _make_bool(value: bool, name: str) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"Expected bool for argument '{name}' not {value!r}.")
     return value
 
 
-def _make_str(value: Any, name: str) -> str:
+def _make_str(value: str, name: str) -> str:
     if not isinstance(value, (str, bytes)):
         raise TypeError(f"Expected string for argument '{name}' not {value!r}.")
     return value.decode() if isinstance(value, bytes) else value
@@ -496,7 +534,7 @@ def create_op(
         if arg.number_attr is not None:
             n = known.get(arg.number_attr, len(inputs) - at)
         else:
-            n = len(known[arg.type_list_attr]) if arg.type_list_attr in known else len(inputs) - at  # type: ignore[index]
+            n = len(known[arg.type_list_attr]) if arg.type_list_attr in known else len(inputs) - at
         grouped.append(list(inputs[at : at + n]))
         at += n
     with default_graphs.entered(graph):

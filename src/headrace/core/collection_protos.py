@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from headrace.core.proto_functions import find_proto_function
-
 __all__ = [
     "get_collection_proto_type",
     "get_from_proto_function",
@@ -29,7 +27,10 @@ _registered: dict[str, _Functions] = {}
 
 
 def register_proto_function(
-    collection_name: str, proto_type: Any = None, to_proto: Any = None, from_proto: Any = None
+    collection_name: str,
+    proto_type: Callable[..., Any] | None = None,
+    to_proto: Callable[..., Any] | None = None,
+    from_proto: Callable[..., Any] | None = None,
 ) -> None:
     """Say how members of a collection are written and read.
 
@@ -40,24 +41,13 @@ def register_proto_function(
     if from_proto is not None and not callable(from_proto):
         raise TypeError("from_proto must be callable.")
     if collection_name in _registered:
-        raise KeyError(
-            f"Proto functions of the collection {collection_name!r} are registered already"
-        )
+        raise KeyError(f"Registering two proto functions with name '{collection_name}'!")
     _registered[collection_name] = _Functions(proto_type, to_proto, from_proto)
-
-
-def _find(name: str) -> Any:
-    """What Headrace registered itself, else what a program did (core/proto_functions.py)."""
-    known = _registered.get(name)
-    if known is not None:
-        return known
-    found = find_proto_function(name)
-    return None if found is None else _Functions(found.message, found.to_proto, found.from_proto)
 
 
 def get_collection_proto_type(collection_name: str) -> Any:
     """The message class of a collection, or None."""
-    found = _find(collection_name)
+    found = _registered.get(collection_name)
     if found is None:
         return None
     loaded = found.proto_type
@@ -65,10 +55,10 @@ def get_collection_proto_type(collection_name: str) -> Any:
 
 
 def get_to_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    found = _find(collection_name)
+    found = _registered.get(collection_name)
     return None if found is None else found.to_proto
 
 
 def get_from_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    found = _find(collection_name)
+    found = _registered.get(collection_name)
     return None if found is None else found.from_proto

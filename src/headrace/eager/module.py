@@ -24,7 +24,7 @@ from headrace.core import nest
 from headrace.core.scopes import name_scope
 from headrace.variables.variable import Variable
 
-__all__ = ["Module"]
+__all__ = ["Module", "restore_later"]
 
 _IDENTIFIER = re.compile(r"^[a-zA-Z_]([a-zA-Z0-9_])*$")
 _WORDS = re.compile(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))")
@@ -32,6 +32,12 @@ _WORDS = re.compile(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))")
 
 def _snake(name: str) -> str:
     return _WORDS.sub(r"_\1", name).lower()
+
+
+def restore_later(value: Any) -> None:
+    """Checkpoints that are being restored look at what an object holds by now."""
+    for restoration in tuple(value.__dict__.get("_restorations", ())):
+        restoration.match()
 
 
 class Module:
@@ -43,6 +49,11 @@ class Module:
 
     #: Attributes that are not looked into.
     _TF_MODULE_IGNORED_PROPERTIES = frozenset(["_name", "_scope_name"])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if "_restorations" in self.__dict__:
+            restore_later(self)
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -122,7 +133,7 @@ class Module:
         return named
 
 
-def _is_variable(value: Any) -> bool:
+def _is_variable(value: object) -> bool:
     return isinstance(value, Variable)
 
 

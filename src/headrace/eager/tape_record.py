@@ -37,10 +37,10 @@ class Record(Place):
     def type(self) -> str:  # type: ignore[override]
         return "Custom" if self._opdef is None else self._opdef.name
 
-    name = type  # type: ignore[assignment]
+    name = type
 
     @property
-    def graph(self) -> Any:  # type: ignore[override]
+    def graph(self) -> Any:
         from headrace.eager.eager_context import EAGER
 
         return EAGER

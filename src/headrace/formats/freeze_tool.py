@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.formats.freezing import freeze_graph_def, variable_nodes
 from headrace.formats.graph_files import read_graph_def, write_bytes
-from headrace.formats.metagraph import read_meta_graph
+from headrace.formats.meta_graph import read_meta_graph
 from headrace.formats.model_files import freeze_model
 from headrace.formats.subgraphs import extract_sub_graph
 from headrace.wire.tensor_bundle import BundleReader
@@ -78,7 +78,7 @@ def freeze_graph_with_def_protos(
 
 
 def _from_checkpoint(
-    source: Any, checkpoint: str, outputs: list[str], allowed: list[str], denied: list[str]
+    source: object, checkpoint: str, outputs: list[str], allowed: list[str], denied: list[str]
 ) -> Any:
     if not checkpoint or not os.path.exists(f"{checkpoint}.index"):
         raise ValueError(f"Input checkpoint '{checkpoint}' doesn't exist!")

@@ -373,12 +373,12 @@ def _as_bool(value: Tensor) -> Tensor:
     A number that is not zero, a string or a list that is not empty.
     """
     if value._shape not in (None, ()):
-        return apply_op("Greater", apply_op("Size", value), 0)  # type: ignore[no-any-return]
+        return apply_op("Greater", apply_op("Size", value), 0)
     if value._dtype._base is bool_type:
         return value
     if value._dtype._base is string:
-        return apply_op("NotEqual", value, constant(""))  # type: ignore[no-any-return]
-    return apply_op("NotEqual", value, constant(0, value._dtype._base))  # type: ignore[no-any-return]
+        return apply_op("NotEqual", value, constant(""))
+    return apply_op("NotEqual", value, constant(0, value._dtype._base))
 
 
 class _BodyImporter(NodeImporter):

@@ -20,6 +20,7 @@ from typing import Any
 from headrace import errors
 from headrace.core import shapes
 from headrace.core.convert import CONST
+from headrace.core.dtypes import DType
 from headrace.core.graph import Graph, _merge_devices
 from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, LOADERS, Arg, OpDef, lookup
@@ -51,6 +52,10 @@ def _later_attrs() -> dict[str, dict[str, Any]]:
     """
     text = resources.files(__package__).joinpath("later_attrs.json").read_text()
     return json.loads(text)  # type: ignore[no-any-return]
+
+
+def _is_number(dtype: DType) -> bool:
+    return dtype.is_floating or dtype.is_integer or dtype.is_complex
 
 
 def op_definition(name: str) -> OpDef | None:
@@ -134,7 +139,7 @@ class NodeImporter:
         self.known_shapes: list[tuple[str, Any]] = []  # what _output_shapes attributes say
 
     # to be given by the kind of file --------------------------------------------------------------
-    def sources(self, node: Any) -> list[Any]:
+    def sources(self, node: object) -> list[Any]:
         """The inputs of a node, parsed."""
         raise NotImplementedError
 
@@ -144,6 +149,15 @@ class NodeImporter:
 
     def resolve(self, source: Any, node: Any) -> Tensor | Operation:
         raise NotImplementedError
+
+    def _is_later_type(self, dtype: DType, allowed: frozenset[DType]) -> bool:
+        """Whether a newer TensorFlow than 1.15 may have added the type to an op that takes numbers
+        (``Maximum`` of uint8).
+        """
+        graph = self.graph
+        while not graph._has_later_types and getattr(graph, "outer_graph", None) is not None:
+            graph = graph.outer_graph  # type: ignore[attr-defined]
+        return graph._has_later_types and _is_number(dtype) and any(map(_is_number, allowed))
 
     # building -------------------------------------------------------------------------------------
     def build(self, nodes: Sequence[Any]) -> None:
@@ -187,7 +201,7 @@ class NodeImporter:
             raise ValueError(self._cycle(waiting))
         self._close_loops()
 
-    def quick_inputs(self, node: Any) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
+    def quick_inputs(self, node: object) -> tuple[tuple[Tensor, ...], tuple[Operation, ...]] | None:
         """Inputs and control inputs of a node if all of them are there.
 
         None sends it the long way.
@@ -257,7 +271,7 @@ class NodeImporter:
             self.merges.append((op, node, sources))
         return op
 
-    def _is_there(self, source: Any) -> bool:
+    def _is_there(self, source: Sequence[int | str]) -> bool:
         name = self.source_name(source)
         return name is None or name in self.ops
 
@@ -319,7 +333,7 @@ class NodeImporter:
                 raise ValueError(f"attribute '{name}': {error}") from None
             if spec.allowed is not None:
                 for dtype in value if type(value) is tuple else (value,):
-                    if dtype not in spec.allowed:
+                    if dtype not in spec.allowed and not self._is_later_type(dtype, spec.allowed):
                         raise ValueError(f"attribute '{name}' does not allow the type {dtype.name}")
             attrs[name] = value
         if len(attrs) < len(known) or not is_complete:

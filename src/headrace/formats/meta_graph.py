@@ -35,7 +35,7 @@ __all__ = [
     "export_scoped_meta_graph",
     "import_scoped_meta_graph",
     "import_scoped_meta_graph_with_return_elements",
-    "read_meta_graph_file",
+    "read_meta_graph",
     "strip_name_scope",
     "prepend_name_scope",
 ]
@@ -78,7 +78,7 @@ def strip_name_scope(name: Any, export_scope: str | None) -> Any:
     return out.encode() if isinstance(name, bytes) else out
 
 
-def prepend_name_scope(name: Any, import_scope: str | None) -> Any:
+def prepend_name_scope(name: str, import_scope: str | None) -> str:
     """The opposite of :func:`strip_name_scope`."""
     if not import_scope:
         return name
@@ -162,9 +162,9 @@ def _write_collection(message: Any, key: Any, items: Sequence[Any], scope: str |
 
 
 def create_meta_graph_def(
-    meta_info_def: Any = None,
-    graph_def: Any = None,
-    saver_def: Any = None,
+    meta_info_def: object = None,
+    graph_def: object = None,
+    saver_def: object = None,
     collection_list: Any = None,
     graph: Graph | None = None,
     export_scope: str | None = None,
@@ -208,17 +208,17 @@ def create_meta_graph_def(
 
 def export_scoped_meta_graph(
     filename: Any = None,
-    graph_def: Any = None,
+    graph_def: object = None,
     graph: Graph | None = None,
     export_scope: str | None = None,
     as_text: bool = False,
     unbound_inputs_col_name: str | None = "unbound_inputs",
     clear_devices: bool = False,
-    saver_def: Any = None,
+    saver_def: object = None,
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> tuple[Any, dict[str, Any]]:
     """A MetaGraphDef of (a name scope of) a graph, and the variables in it by their names.
 
@@ -324,12 +324,14 @@ def _foreign_savers(graph_def: Any, saver_def: Any) -> set[str]:
 # reading ------------------------------------------------------------------------------------------
 
 
-def read_meta_graph_file(filename: Any) -> Any:
-    """The MetaGraphDef in a file, binary or text."""
+def read_meta_graph(source: Any) -> Any:
+    """The MetaGraphDef in a file, binary or text; a message as it is."""
+    if getattr(getattr(source, "DESCRIPTOR", None), "name", "") == "MetaGraphDef":
+        return source
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
-    path = os.fsdecode(filename)
+    path = os.fsdecode(source)
     if not os.path.exists(path):
         raise OSError(f"File {path} does not exist.")
     with open(path, "rb") as file:
@@ -344,10 +346,6 @@ def read_meta_graph_file(filename: Any) -> Any:
         return text_format.Parse(data.decode("utf-8"), _messages().MetaGraphDef())
     except (UnicodeDecodeError, text_format.ParseError, RecursionError) as error:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
-
-
-def is_meta_graph(value: Any) -> bool:
-    return getattr(getattr(value, "DESCRIPTOR", None), "name", "") == "MetaGraphDef"
 
 
 def import_scoped_meta_graph(*args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -369,8 +367,7 @@ def import_scoped_meta_graph_with_return_elements(
 
     Its nodes below ``import_scope``, its collections. Returns variables by name and elements.
     """
-    found = meta_graph_or_file
-    message = found if is_meta_graph(found) else read_meta_graph_file(found)
+    message = read_meta_graph(meta_graph_or_file)
     if unbound_inputs_col_name and unbound_inputs_col_name in message.collection_def:
         _check_bound(message.collection_def[unbound_inputs_col_name], input_map)
     graph = graph or get_default_graph()
@@ -446,7 +443,7 @@ def _read_collections(
             _read_plain(stored, kind, key, graph, scope)
 
 
-def _read_plain(stored: Any, kind: str, key: str, graph: Graph, scope: str) -> None:
+def _read_plain(stored: object, kind: str, key: str, graph: Graph, scope: str) -> None:
     for value in getattr(stored, kind).value:
         if kind == "node_list":
             item: Any = graph.as_graph_element(prepend_name_scope(value, scope))

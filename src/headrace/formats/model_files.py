@@ -20,7 +20,7 @@ from headrace.formats.function_calls import FunctionLibrary
 from headrace.formats.graph_files import read_graph_def
 from headrace.formats.graphdef_nodes import op_definition
 from headrace.formats.graphdef_reader import import_graph_def
-from headrace.formats.metagraph import import_meta_graph, read_meta_graph
+from headrace.formats.meta_graph import read_meta_graph
 from headrace.formats.saved_model import (
     SavedModelLoader,
     assets_of,
@@ -30,6 +30,7 @@ from headrace.formats.saved_model import (
 from headrace.formats.subgraphs import extract_sub_graph, source_of
 from headrace.program.snapshot import variable_key
 from headrace.session.session import Session
+from headrace.train.saver import import_meta_graph
 from headrace.wire.tensor_bundle import BundleReader, bundle_exists
 
 __all__ = [

@@ -21,7 +21,10 @@ from typing import Any
 from headrace.core.graph import GraphKeys
 from headrace.core.tensor import Operation, Tensor
 from headrace.formats.graph_files import write_bytes
-from headrace.formats.metagraph import export_meta_graph, import_meta_graph_def
+from headrace.formats.meta_graph import (
+    export_scoped_meta_graph,
+    import_scoped_meta_graph_with_return_elements,
+)
 from headrace.formats.saver_nodes import add_saver, write_variables
 from headrace.formats.signatures import predict_signature_def
 
@@ -139,7 +142,7 @@ class SavedModelBuilder:
         clear_devices: bool = False,
         main_op: Operation | None = None,
         strip_default_attrs: bool = False,
-        saver: Any = None,
+        saver: object = None,
     ) -> None:
         """Add the default graph, for the variables that were saved already."""
         if not self._has_saved_variables:
@@ -166,7 +169,7 @@ class SavedModelBuilder:
     def _meta_graph(
         self,
         graph: Any,
-        tags: Any,
+        tags: object,
         signatures: Any,
         assets: Any,
         legacy_init_op: Any,
@@ -181,7 +184,7 @@ class SavedModelBuilder:
                 raise TypeError(f"{what} needs to be an Operation: {op!r}")
         if main_op is not None and legacy_init_op is not None:
             raise ValueError("Only one of `main_op` and `legacy_init_op` can be given")
-        meta = export_meta_graph(
+        meta, _ = export_scoped_meta_graph(
             graph=graph,
             clear_devices=clear_devices,
             strip_default_attrs=strip_default_attrs,
@@ -266,7 +269,7 @@ def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
 
 def simple_save(
     session: Any,
-    export_dir: Any,
+    export_dir: object,
     inputs: Mapping[str, Tensor],
     outputs: Mapping[str, Tensor],
     legacy_init_op: Operation | None = None,
@@ -287,7 +290,7 @@ def simple_save(
 # reading ------------------------------------------------------------------------------------------
 
 
-def contains_saved_model(export_dir: Any) -> bool:
+def contains_saved_model(export_dir: str) -> bool:
     """Whether a folder holds a SavedModel."""
     folder = os.fspath(export_dir)
     names = (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)
@@ -387,17 +390,21 @@ class SavedModelLoader:
     def load_graph(
         self, graph: Any, tags: Iterable[str], import_scope: str | None = None, **kwargs: Any
     ) -> tuple[Any, Any]:
-        """Import the MetaGraph of the tags; returns (message, what import_meta_graph_def gave)."""
+        """Import the MetaGraph of the tags; returns (message, elements that were asked for)."""
         meta = self.get_meta_graph_def_from_tags(tags)
-        found = import_meta_graph_def(meta, import_scope=import_scope, graph=graph, **kwargs)
-        return meta, found
+        _, elements = import_scoped_meta_graph_with_return_elements(
+            meta, import_scope=import_scope, graph=graph, **kwargs
+        )
+        return meta, elements
 
     def load(
         self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
     ) -> Any:
         """Import, restore the variables, run the init operation; returns the MetaGraphDef."""
-        meta, found = self.load_graph(sess.graph, tags, import_scope, **saver_kwargs)
-        scope = f"{found.scope}/" if found.scope else ""
+        scope = ""
+        if import_scope:  # the scope that the import will be in
+            scope = f"{sess.graph.unique_name(import_scope, mark_as_used=False)}/"
+        meta, _ = self.load_graph(sess.graph, tags, import_scope, **saver_kwargs)
         self._restore(sess, meta, scope)
         self._initialize(sess, meta, scope)
         return meta

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.core.shapes import TensorShape
 from headrace.core.tensor import Tensor
@@ -19,6 +19,9 @@ from headrace.layers.core_layer import CoreLayer
 from headrace.layers.input_spec import InputSpec
 from headrace.ops.array.array_shape import expand_dims, squeeze, transpose
 from headrace.ops.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "AveragePooling1D",
@@ -65,7 +68,7 @@ class PoolingCore(CoreLayer):
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
         return (self._call1d, self._call2d, self._call3d)[self.rank - 1](inputs)
 
-    def _call1d(self, inputs: Any) -> Tensor:
+    def _call1d(self, inputs: TensorLike) -> Tensor:
         first = self.data_format == "channels_first"
         axis = 3 if first else 2
         inputs = expand_dims(inputs, axis)
@@ -82,7 +85,7 @@ class PoolingCore(CoreLayer):
             outputs = transpose(outputs, (0, 3, 1, 2))
         return squeeze(outputs, axis)
 
-    def _call2d(self, inputs: Any) -> Tensor:
+    def _call2d(self, inputs: Tensor) -> Tensor:
         last = self.data_format == "channels_last"
         sizes = (1, *self.pool_size, 1) if last else (1, 1, *self.pool_size)
         strides = (1, *self.strides, 1) if last else (1, 1, *self.strides)
@@ -90,7 +93,7 @@ class PoolingCore(CoreLayer):
             inputs, sizes, strides, self.padding.upper(), convert_data_format(self.data_format, 4)
         )
 
-    def _call3d(self, inputs: Any) -> Tensor:
+    def _call3d(self, inputs: Tensor) -> Tensor:
         first = self.data_format == "channels_first"
         if first:
             inputs = transpose(inputs, (0, 2, 3, 4, 1))
@@ -127,8 +130,8 @@ class _ScopedPooling(PoolingCore, Layer):
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
+        pool_size: object,
+        strides: object,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: Any = None,
@@ -145,34 +148,10 @@ class AveragePooling1D(_ScopedPooling, _AverageCore):
     rank = 1
 
 
-def average_pooling1d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The mean of each window of sequences (batch, length, channels)."""
-    return AveragePooling1D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
-
-
 class AveragePooling2D(_ScopedPooling, _AverageCore):
     """The mean of each window of images (batch, height, width, channels)."""
 
     rank = 2
-
-
-def average_pooling2d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The mean of each window of images (batch, height, width, channels)."""
-    return AveragePooling2D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
 
 
 class AveragePooling3D(_ScopedPooling, _AverageCore):
@@ -181,34 +160,10 @@ class AveragePooling3D(_ScopedPooling, _AverageCore):
     rank = 3
 
 
-def average_pooling3d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The mean of each window of volumes (batch, depth, height, width, channels)."""
-    return AveragePooling3D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
-
-
 class MaxPooling1D(_ScopedPooling, _MaxCore):
     """The largest element of each window of sequences (batch, length, channels)."""
 
     rank = 1
-
-
-def max_pooling1d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The largest element of each window of sequences (batch, length, channels)."""
-    return MaxPooling1D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
 
 
 class MaxPooling2D(_ScopedPooling, _MaxCore):
@@ -217,31 +172,48 @@ class MaxPooling2D(_ScopedPooling, _MaxCore):
     rank = 2
 
 
-def max_pooling2d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The largest element of each window of images (batch, height, width, channels)."""
-    return MaxPooling2D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
-
-
 class MaxPooling3D(_ScopedPooling, _MaxCore):
     """The largest element of each window of volumes (batch, depth, height, width, channels)."""
 
     rank = 3
 
 
-def max_pooling3d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: Any = None,
-) -> Tensor:
-    """The largest element of each window of volumes (batch, depth, height, width, channels)."""
-    return MaxPooling3D(pool_size, strides, padding, data_format, name).apply(inputs)  # type: ignore[no-any-return]
+class _Function(Protocol):
+    """The signature of the functions."""
+
+    def __call__(
+        self,
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: Any = None,
+    ) -> Tensor: ...
+
+
+def _function(layer: type[_ScopedPooling], function_name: str) -> _Function:
+    """The functional form of a layer class."""
+
+    def pooling(
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: Any = None,
+    ) -> Tensor:
+        found: Tensor = layer(pool_size, strides, padding, data_format, name).apply(inputs)
+        return found
+
+    pooling.__name__ = pooling.__qualname__ = function_name
+    pooling.__doc__ = layer.__doc__
+    return pooling
+
+
+average_pooling1d = _function(AveragePooling1D, "average_pooling1d")
+average_pooling2d = _function(AveragePooling2D, "average_pooling2d")
+average_pooling3d = _function(AveragePooling3D, "average_pooling3d")
+max_pooling1d = _function(MaxPooling1D, "max_pooling1d")
+max_pooling2d = _function(MaxPooling2D, "max_pooling2d")
+max_pooling3d = _function(MaxPooling3D, "max_pooling3d")

@@ -32,7 +32,7 @@ from headrace.lower.code_writes import emit_group, emit_write
 from headrace.lower.emit import INTO
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile
 from headrace.lower.growing import Growing
-from headrace.lower.native_groups import NativeStep
+from headrace.lower.native_groups import native_step
 from headrace.lower.owned_results import copy_unknown, own_string, own_unknown
 from headrace.lower.plan import Plan, steps
 from headrace.lower.session_state import RunContext
@@ -352,11 +352,7 @@ class _Generator(CodeLines):
         if own is not None:
             self.n_reused += 1
         function = fused_steps.make_fused(step, self.program, own)
-        if step.reduces:
-            name = self.param(f"k{len(self.params)}", function)
-            self.emit(f"{self.new(step.output)} = {name}({', '.join(args)})", step)
-            return
-        native = NativeStep(step, self.program, own, function)
+        native = native_step(step, self.program, own, function)
         name = self.param(f"k{len(self.params)}", native)
         self.emit(f"{self.new(step.output)} = {name}(S, {', '.join(args)})", step)
 

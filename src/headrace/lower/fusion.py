@@ -4,6 +4,10 @@ A fused step runs its members block by block over threads when its arrays are la
 the other in a single temporary when they are small. A producer joins the group of its only user if
 both have the same static shape; then nothing outside can tell when it ran. A reduction over
 everything or over the last axis may close a group: then the group's result is never stored.
+
+Where native kernels are at hand, groups grow (``growing``): a number that is repeated to the full
+shape (Fill, BroadcastTo) joins as the number, and a producer with several users joins each of their
+groups, if all of them are in groups: a pass over memory costs more than to compute it twice.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from headrace.core import dtypes, shapes
+from headrace.core.opdef import lookup
 from headrace.program.nodes import Block, If, Node, Program, While, count_uses
 
 if TYPE_CHECKING:
@@ -54,6 +59,13 @@ HEAVY = frozenset(
 )
 
 
+#: Element-wise if all inputs have the result's shape.
+_LIKE_ELEMENTWISE = frozenset(["Select", "ZerosLike", "OnesLike"])
+#: Ops that repeat a number, and which input that is.
+_NUMBER_OF = {"Fill": 1, "BroadcastTo": 0}
+#: Users of a producer, and members of its group, up to which it may be computed for each of them.
+MAX_USERS, MAX_SHARED = 8, 12
+
 #: May close a group.
 REDUCTIONS = frozenset(["Sum", "Mean", "Max", "Min"])
 _REDUCED_TYPES = frozenset([dtypes.float32, dtypes.float64])
@@ -93,16 +105,18 @@ PlanStatement = Union[Node, Fused, PlanIf, PlanWhile, "Grouped"]
 PlanBlock = tuple[PlanStatement, ...]
 
 
-def fuse(program: Program, enabled: bool = True) -> PlanBlock:
+def fuse(program: Program, enabled: bool = True, growing: bool = False) -> PlanBlock:
     """The program's block with element-wise groups made."""
     uses = count_uses(program)
     mutable = frozenset(v.current for v in program.variables if v.written)
-    return _block(program.body, program, uses, mutable, enabled)
+    return _block(program.body, program, uses, mutable, enabled, growing and enabled)
 
 
 def _fusable(node: Node, program: Program, mutable: frozenset[int]) -> bool:
     traits = node.opdef.traits
-    if not traits.elementwise or traits.stateful or len(node.outputs) != 1 or node.writes:
+    if traits.stateful or len(node.outputs) != 1 or node.writes:
+        return False
+    if not traits.elementwise and not _is_like_elementwise(node, program):
         return False
     info = program.values[node.outputs[0]]
     if not info.shape or (info.dtype.size == 1 and info.dtype.name in ("string", "resource")):
@@ -113,31 +127,132 @@ def _fusable(node: Node, program: Program, mutable: frozenset[int]) -> bool:
     return mutable.isdisjoint(node.inputs)
 
 
+def _is_like_elementwise(node: Node, program: Program) -> bool:
+    """Ops that are element-wise for inputs of the result's shape."""
+    if node.opdef.name not in _LIKE_ELEMENTWISE:
+        return False
+    shape = program.values[node.outputs[0]].shape
+    known = shapes.known(shape) is not None
+    return known and all(program.values[i].shape == shape for i in node.inputs)
+
+
+def _repeated(block: Block, program: Program, mutable: frozenset[int]) -> dict[int, int]:
+    """Values that are one number everywhere, with the number's value."""
+    found: dict[int, int] = {}
+    for s in block:
+        at = _NUMBER_OF.get(s.opdef.name) if isinstance(s, Node) else None
+        if at is None:
+            continue
+        assert isinstance(s, Node)
+        number, shape = s.inputs[at], program.values[s.outputs[0]].shape
+        if program.values[number].shape == () and shapes.known(shape) and number not in mutable:
+            found[s.outputs[0]] = number
+    return found
+
+
+def _with_numbers(
+    node: Node, numbers: dict[int, int], program: Program, uses: dict[int, int]
+) -> Node:
+    """The node with numbers in the place of arrays that repeat them, if one array is left."""
+    shape = program.values[node.outputs[0]].shape
+    repeats = [i in numbers and program.values[i].shape == shape for i in node.inputs]
+    others = [i for i, r in zip(node.inputs, repeats) if not r]
+    if True not in repeats or not any(program.values[i].shape == shape for i in others):
+        return node
+    opdef = node.opdef
+    if opdef.name == "Select":
+        opdef = lookup("SelectV2")  # (which broadcasts)
+    elif not opdef.traits.elementwise or opdef.name in ("AddN", "AccumulateNV2"):
+        return node
+    inputs = []
+    for i, r in zip(node.inputs, repeats):
+        inputs.append(numbers[i] if r else i)
+        if r:
+            uses[i] -= 1
+            uses[numbers[i]] = uses.get(numbers[i], 0) + 1
+    return node._replace(opdef=opdef, inputs=tuple(inputs))
+
+
+class _Sharing:
+    """Producers that may join the groups of all their users."""
+
+    def __init__(self, block: Block, program: Program, mutable: frozenset[int]) -> None:
+        self.users: dict[int, list[bool]] = {}
+        for s in block:
+            if isinstance(s, Node):
+                fits = _fusable(s, program, mutable)
+                for i in dict.fromkeys(s.inputs):
+                    same = (
+                        program.values[i].shape == program.values[s.outputs[0]].shape
+                        if fits
+                        else False
+                    )
+                    self.users.setdefault(i, []).append(same)
+
+    def allows(self, value: int, uses: int, times: int, producer: list[Node]) -> bool:
+        """Whether all uses are in groups of the same shape."""
+        users = self.users.get(value, [])
+        return (
+            1 < len(users) <= MAX_USERS
+            and all(users)
+            and len(producer) <= MAX_SHARED
+            and uses >= times
+        )
+
+
 def _block(
-    block: Block, program: Program, uses: dict[int, int], mutable: frozenset[int], enabled: bool
+    block: Block,
+    program: Program,
+    uses: dict[int, int],
+    mutable: frozenset[int],
+    enabled: bool,
+    growing: bool,
 ) -> PlanBlock:
+    numbers = _repeated(block, program, mutable) if growing else {}
+    if numbers:
+        block = tuple(
+            _with_numbers(s, numbers, program, uses)
+            if isinstance(s, Node) and _fusable(s, program, mutable)
+            else s
+            for s in block
+        )
+        block = tuple(
+            s
+            for s in block
+            if not (isinstance(s, Node) and s.outputs and s.outputs[0] in numbers)
+            or uses.get(s.outputs[0], 0) > 0  # type: ignore[union-attr]
+        )
+    sharing = _Sharing(block, program, mutable) if growing else None
     groups: dict[int, list[Node]] = {}  # output of the group's last node -> its nodes
     out: list[PlanStatement | None] = []
     place: dict[int, int] = {}
     closed: dict[int, list[Node]] = {}  # groups that end in a reduction
     for s in block:
         if isinstance(s, If):
-            out.append(PlanIf(s.pred, s.branch, _block(s.body, program, uses, mutable, enabled)))
+            out.append(
+                PlanIf(s.pred, s.branch, _block(s.body, program, uses, mutable, enabled, growing))
+            )
         elif isinstance(s, While):
-            test = _block(s.test, program, uses, mutable, enabled)
-            out.append(PlanWhile(s, test, _block(s.body, program, uses, mutable, enabled)))
+            test = _block(s.test, program, uses, mutable, enabled, growing)
+            out.append(PlanWhile(s, test, _block(s.body, program, uses, mutable, enabled, growing)))
         elif enabled and _fusable(s, program, mutable):
             shape = program.values[s.outputs[0]].shape
             members: list[Node] = []
             for i in dict.fromkeys(s.inputs):
                 producer = groups.get(i)
-                if producer is None or uses[i] != s.inputs.count(i):
+                times = s.inputs.count(i)
+                if producer is None or program.values[i].shape != shape:
                     continue
-                if program.values[i].shape == shape:
+                if uses[i] != times:
+                    if sharing is None or not sharing.allows(i, uses[i], times, producer):
+                        continue
+                    uses[i] -= times
                     members.extend(producer)
-                    del groups[i]
-                    out[place[i]] = None
-            members.append(s)
+                    continue
+                members.extend(producer)
+                del groups[i]
+                out[place[i]] = None
+            members = [*{id(m): m for m in members}.values(), s]
             groups[s.outputs[0]] = members
             place[s.outputs[0]] = len(out)
             out.append(s)
@@ -153,9 +268,8 @@ def _block(
     groups.update(closed)
     for value, members in groups.items():
         alone = members[0].opdef.name
-        large = alone[0] != "_" and _is_large(
-            value, program
-        )  # our own steps see to threads themselves
+        # our own steps see to threads themselves
+        large = alone[0] != "_" and alone not in _LIKE_ELEMENTWISE and _is_large(value, program)
         if len(members) > 1 or alone in HEAVY or large:
             members.sort(key=lambda n: place[n.outputs[0]])
             out[place[value]] = Fused(tuple(members), _inputs(members))

@@ -13,8 +13,11 @@ everything else that is unusual stay with NumPy; ``why_not`` says so.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +29,7 @@ from headrace.program.nodes import Program
 from headrace.runtime import buffers
 
 __all__ = ["HOT", "NativeStep", "compiler_status", "extents_of", "group_of", "native_state"]
-__all__ += ["reason_alone", "reason_fused"]
+__all__ += ["native_expected", "native_step", "reason_alone", "reason_fused"]
 
 #: Work after which a step is compiled: elementary operations on elements, about 25 ms of NumPy.
 HOT = 50_000_000
@@ -61,6 +64,19 @@ def native_state() -> str:
     from headrace.kernels.native.llvm_library import why_not
 
     return why_not()
+
+
+@functools.cache
+def _is_installed() -> bool:
+    try:
+        return find_spec("llvmlite") is not None and find_spec("cffi") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def native_expected() -> bool:
+    """Whether hot steps will probably be compiled; loads nothing."""
+    return native_setting() != "off" and _is_installed()
 
 
 def compiler_status() -> str:
@@ -102,10 +118,18 @@ class Description(NamedTuple):
     inputs: tuple[str, ...]
     members: tuple[tuple[str, tuple[int, ...], str, tuple[tuple[str, Any], ...]], ...]
     rank: int
+    reduction: tuple[str, bool, bool] | None = None  # op, over everything, keep_dims
 
 
 def describe(step: Fused, program: Program) -> Description:
     """The description of a step; types are NumPy's names."""
+    if step.reduces:
+        last = step.nodes[-1]
+        inner = describe(Fused(step.nodes[:-1], step.inputs), program)
+        axes = {int(a) % inner.rank for a in program.constants[last.inputs[1]].reshape(-1)}
+        everything = len(axes) == inner.rank
+        kind = (last.opdef.name, everything, bool(last.attrs["keep_dims"]))
+        return inner._replace(reduction=kind)
     places = {value: n for n, value in enumerate(step.inputs)}
     members = []
     for node in step.nodes:
@@ -258,6 +282,19 @@ class NativeStep:
                 return found
         return self.numpy(*inputs)
 
+    def alone(self) -> Callable[..., Any]:
+        """The step as a function of its inputs that counts its runs itself."""
+        counts: dict[int, Any] = {}
+
+        def run(*inputs: Any) -> Any:
+            if self.is_hot(counts, inputs):
+                found = self.run(inputs)
+                if found is not None:
+                    return found
+            return self.numpy(*inputs)
+
+        return run
+
     def is_hot(self, counts: dict[int, Any], inputs: tuple[Any, ...]) -> bool:
         """Whether this run is native; a run before that is counted in ``counts``."""
         hot = counts.get(self.number, 0)
@@ -351,6 +388,70 @@ class NativeStep:
                 if k < len(given) and extents.names[k] != "full" and not is_number:
                     return False
         return True
+
+
+class NativeReduction(NativeStep):
+    """A fused step that ends in a reduction."""
+
+    __slots__ = ()
+
+    def run(self, inputs: Sequence[Any], own: int | None = None, out: Any = None) -> Any:
+        signature = tuple([getattr(x, "shape", ()) for x in inputs])
+        bound = self._bound.get(signature)
+        if bound is None:
+            bound = self._bind(signature)
+        if bound is REFUSED or any(x.dtype != d for x, d in zip(inputs, self._dtypes)):
+            return None
+        assert self.described.reduction is not None
+        name, everything, keep = self.described.reduction
+        parts = np.empty(bound.items if everything else bound.shape[:-1], self.dtype)
+        try:
+            operands = bound.kernel.operands([*inputs, parts])
+        except ValueError:  # an array that is not contiguous
+            return None
+        if bound.threaded:
+            _hold()
+        bound.kernel.run_bound(operands, bound.sizes, bound.items, bound.grain)
+        if not everything:
+            if name == "Mean":
+                parts /= bound.shape[-1]
+            return parts[..., None] if keep else parts
+        total = np.add.reduce(parts)
+        if name == "Mean":
+            total = total / math.prod(bound.shape)
+        return np.full((1,) * len(bound.shape), total, self.dtype) if keep else total
+
+    def _kernel(self, extents: Extents | None, given: Sequence[tuple[int, ...]]) -> _Bound:
+        from headrace.kernels.native.group_kernels import body_cost
+        from headrace.kernels.native.group_reductions import BLOCK, reduction_kernel
+
+        group, reduction = self.group(), self.described.reduction
+        assert reduction is not None
+        if group is None or extents is None or not self._fits(extents, given):
+            return REFUSED
+        shape, length = extents.shape, extents.columns or extents.shape[-1]
+        flat = reduction[1] and not extents.columns
+        if not reduction[1] and length != shape[-1]:
+            return REFUSED
+        try:
+            kernel = reduction_kernel(group, extents.names, reduction[0], flat)
+        except RuntimeError as error:
+            self.why_not = f"LLVM refused it: {error}"
+            return REFUSED
+        size = math.prod(shape)
+        items = -(-size // BLOCK) if flat else size // length
+        work = body_cost(group) * (BLOCK if flat else length)
+        grain = max(1, GRAIN_WORK // work)
+        sizes = kernel.sizes([size if flat else length])
+        return _Bound(kernel, shape, sizes, items, grain, items >= 2 * grain)
+
+
+def native_step(
+    step: Fused, program: Program, own: int | None, numpy: Callable[..., Any]
+) -> NativeStep:
+    """The native form of a fused step, of either kind."""
+    kind = NativeReduction if step.reduces else NativeStep
+    return kind(step, program, own, numpy)
 
 
 def _hold() -> None:

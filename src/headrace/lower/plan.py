@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from headrace.lower.fusion import Fused, PlanBlock, PlanIf, PlanWhile, fuse
 from headrace.lower.liveness import Lifetimes, lifetimes
+from headrace.lower.native_groups import native_expected
 from headrace.lower.update_groups import Grouped, group
 from headrace.program.nodes import Node, Program
 
@@ -23,7 +24,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(program: Program, fusion: bool = True, kept: int = 0) -> Plan:
-    block = fuse(program, fusion)
+    block = fuse(program, fusion, growing=native_expected())
     if fusion:
         block = group(block, program)
     return Plan(program, block, lifetimes(block, program), kept)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from threading import get_ident, local
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.accel import library, tell_threads
 from headrace.kernels.numpy.openblas import hold_blas
@@ -32,8 +32,13 @@ from headrace.lower.kept_part import KeptPart, is_within_bounds
 from headrace.lower.plan import Plan, make_plan
 from headrace.lower.session_state import State
 from headrace.lower.settling import Binding, Unsettled, settle, why_unbound
+from headrace.program.nodes import Node, walk
 from headrace.program.verify import checked
 from headrace.runtime.thread_pool import thread_count
+from headrace.runtime.turns import TURNS
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array
 
 __all__ = ["SettledRuns", "settled_runs", "settled_training"]
 
@@ -168,13 +173,13 @@ class _Settled:
         return held
 
 
-def _watch(value: Any, dead: list[bool]) -> Any:
+def _watch(value: object, dead: list[bool]) -> Any:
     """A weak reference that tells of the array's end.
 
     Of a scalar (which nobody can change) itself.
     """
 
-    def tell(_: Any) -> None:
+    def tell(_: object) -> None:
         dead[0] = True
 
     try:
@@ -190,19 +195,34 @@ class SettledRuns:
     step.
     """
 
-    __slots__ = ("__weakref__", "counts", "evicted", "general", "kept", "plan", "rest")
+    __slots__ = (
+        "__weakref__",
+        "counts",
+        "evicted",
+        "general",
+        "kept",
+        "plan",
+        "rest",
+        "takes_turns",
+    )
 
     def __init__(
-        self, plan: Plan, general: Run, kept: KeptPart | None, rest: Run | None = None
+        self,
+        plan: Plan,
+        general: Run,
+        kept: KeptPart | None,
+        rest: Run | None = None,
+        takes_turns: bool = False,
     ) -> None:
         self.plan = plan
         self.general = general
         self.kept = kept
         self.rest = rest
+        self.takes_turns = takes_turns  # with large steps of other threads
         self.counts: dict[Any, int] = {}
         self.evicted = 0
 
-    def __call__(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+    def __call__(self, state: State, values: dict[str, Any], *feeds: object) -> tuple[Any, ...]:
         return self.within(state)(state, values, *feeds)
 
     def bound(self, state: State) -> list[tuple[list[tuple[int, ...]], dict[str, int]]]:
@@ -246,10 +266,14 @@ class SettledRuns:
                 if found.failures >= OFTEN:
                     _put(table, signature, _General(f"runs failed: {found.failure}"))
                 return made
-            return made if rest is None else rest(state, values, *feeds, *made)  # type: ignore[no-any-return]
+            return made if rest is None else rest(state, values, *feeds, *made)
+
+        def run_in_turn(state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
+            with TURNS:
+                return run(state, values, *feeds)
 
         # the commonest case, and the one in which microseconds count
-        def run_one(state: State, values: dict[str, Any], feed: Any) -> tuple[Any, ...]:
+        def run_one(state: State, values: dict[str, Any], feed: Array) -> tuple[Any, ...]:
             found = table.get((_here.ident, thread_count(), feed.shape))
             if found is None or found.library is not library():
                 return run(state, values, feed)
@@ -264,14 +288,16 @@ class SettledRuns:
                 return run(state, values, feed)
 
         one = rest is None and len(self.plan.program.feeds) - self.plan.kept == 1
-        return run_one if one else run
+        if one:
+            return run_one
+        return run_in_turn if self.takes_turns else run
 
     def _first(
         self,
         table: dict[Any, Any],
         state: State,
         values: dict[str, Any],
-        signature: Any,
+        signature: object,
         feeds: tuple[Any, ...],
     ) -> Any:
         """The binding for a signature that has none yet, if it is to have one."""
@@ -316,7 +342,7 @@ def _bytes(state: State) -> int:
     return sum(f.binding.notes["bytes"] for f in found if type(f) is _Settled)
 
 
-def _put(table: dict[Any, Any], signature: Any, made: Any) -> int:
+def _put(table: dict[Any, Any], signature: Any, made: object) -> int:
     """Remember it; how many had to go. Other threads may do the same at this moment."""
     old = [] if signature in table else [*table][: max(0, len(table) + 1 - AT_ONCE)]
     for s in old:
@@ -355,4 +381,11 @@ def settled_training(plan: Plan, general: Run) -> tuple[SettledRuns, Compiled, P
         return why_not
     last = make_plan(parts[1])
     rest = compile_plan(last)
-    return SettledRuns(first, general, None, rest.run), rest, last
+    waits = any(_may_wait(n) for n in walk(plan.program.body))
+    return SettledRuns(first, general, None, rest.run, not waits), rest, last
+
+
+def _may_wait(node: Node) -> bool:
+    """Whether an operation may wait for another thread, or call the user's code."""
+    traits = node.opdef.traits
+    return traits.blocking or traits.calls_user or traits.host_only

@@ -10,7 +10,7 @@ value at the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from headrace.core import dtypes, op_limits
 from headrace.core.contexts import CondBase, guards_of
@@ -67,7 +67,7 @@ class FinalValue:
         return hash((FinalValue, self.op))
 
 
-Fetch = Tensor | Operation | FinalValue
+Fetch: TypeAlias = Tensor | Operation | FinalValue
 
 
 def snapshot(
@@ -102,6 +102,8 @@ def _check_kernels(ops: Iterable[Operation]) -> None:
     for op in ops:
         for attr in op._opdef.without_kernel:
             dtype = op._attrs[attr.name]
+            if op.graph._has_later_types:
+                continue
             if dtype in attr.unimplemented:
                 raise UnimplementedError(
                     None,

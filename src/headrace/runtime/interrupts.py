@@ -56,7 +56,7 @@ def name_with_writes(first: int, last: int) -> str:
 
 def uninterrupted(function: F) -> F:
     """Decorator: the function is not interrupted, wherever it was called."""
-    _writers.add(function.__code__)  # type: ignore[attr-defined]
+    _writers.add(function.__code__)
     return function
 
 

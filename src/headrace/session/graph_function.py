@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from headrace.core.graph import Graph
 from headrace.core.tensor import Operation, Tensor
 from headrace.executors import Executable, Options, make_executable
 from headrace.kernels.numpy.openblas import held, release_blas
-from headrace.lower.executable import located_error
+from headrace.lower.executable import Run, SessionRun, located_error
 from headrace.lower.session_state import State
 from headrace.program.snapshot import snapshot
 from headrace.runtime.float_errors import restore, silence
@@ -28,6 +29,20 @@ from headrace.session.events import EVENTS
 from headrace.session.session import default_options
 
 __all__ = ["GraphFunction"]
+
+
+def _in_last_state(made: SessionRun) -> Run:
+    """The run, made for a state when that is first seen, and again when another one comes."""
+    last: tuple[Any, Run] | None = None
+
+    def run(state: State, values: dict[str, Any], /, *feeds: Any) -> tuple[Any, ...]:
+        nonlocal last
+        found = last  # (another thread may change it at any moment)
+        if found is None or found[0]() is not state:
+            found = last = weakref.ref(state), made.within(state)
+        return found[1](state, values, *feeds)
+
+    return run
 
 
 class GraphFunction:
@@ -93,8 +108,9 @@ class GraphFunction:
             EVENTS.emit_plan(None, made)
         return made
 
-    def _first_run(self, state: State, values: dict[str, Any], *feeds: Any) -> tuple[Any, ...]:
-        run = self.executable.run
+    def _first_run(self, state: State, values: dict[str, Any], *feeds: object) -> tuple[Any, ...]:
+        made = self.executable.run
+        run = _in_last_state(made) if isinstance(made, SessionRun) else made
         n = len(self.outputs)
         self._run = (lambda *args: run(*args)[:n]) if self.controls else run
         try:

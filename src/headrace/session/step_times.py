@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core import trace
 from headrace.lower.executable import Executable
@@ -22,7 +22,7 @@ from headrace.lower.session_state import State
 from headrace.lower.settled import SettledRuns
 from headrace.lower.update_groups import Grouped
 
-__all__ = ["StepTime", "StepTimes", "measure"]
+__all__ = ["Span", "StepTime", "StepTimes", "measure", "nodes_of", "timed_spans"]
 
 #: Runs before the measured ones: shapes settle and weights are packed in them.
 WARM = 5
@@ -111,19 +111,42 @@ def _codes(executable: Executable, state: State) -> list[tuple[CodeType, Mapping
     return codes
 
 
+class Span(NamedTuple):
+    """A step's time in one run, by ``time.perf_counter``."""
+
+    step: Any
+    start: float
+    end: float
+
+
 def _timed(
     run: Callable[[], Any], codes: Mapping[CodeType, Mapping[int, Any]]
 ) -> dict[int, tuple[Any, float]]:
     """One run: the seconds of each step, by the step's identity."""
     spent: dict[int, tuple[Any, float]] = {}
+    for step, start, end in _spans(run, codes)[1]:
+        before = spent.get(id(step), (step, 0.0))[1]
+        spent[id(step)] = step, before + end - start
+    return spent
+
+
+def timed_spans(
+    run: Callable[[], Any], executable: Executable, state: State
+) -> tuple[Any, list[Span]]:
+    """The result of one run and the times of its steps, in their order."""
+    return _spans(run, dict(_codes(executable, state)))
+
+
+def _spans(
+    run: Callable[[], Any], codes: Mapping[CodeType, Mapping[int, Any]]
+) -> tuple[Any, list[Span]]:
+    spans: list[Span] = []
     clock = time.perf_counter
     current: list[Any] = [None, 0.0]
 
     def close(now: float) -> None:
-        step = current[0]
-        if step is not None:
-            before = spent.get(id(step), (step, 0.0))[1]
-            spent[id(step)] = step, before + now - current[1]
+        if current[0] is not None:
+            spans.append(Span(current[0], current[1], now))
 
     def local(frame: FrameType, event: str, _: Any) -> Any:
         now = clock()
@@ -138,14 +161,19 @@ def _timed(
     before = sys.gettrace()
     sys.settrace(begins)
     try:
-        run()
+        result = run()
     finally:
         sys.settrace(before)
-    return spent
+    return result, spans
+
+
+def nodes_of(step: Any) -> Sequence[Any]:
+    """The nodes that a step computes."""
+    return step.nodes if isinstance(step, (Fused, Grouped)) else (step,)
 
 
 def _step_time(step: Any, seconds: float, whole: float) -> StepTime:
-    nodes = step.nodes if isinstance(step, (Fused, Grouped)) else (step,)
+    nodes = nodes_of(step)
     kinds = " + ".join(n.opdef.name for n in nodes)
     if isinstance(step, Grouped):
         kinds = f"{nodes[0].opdef.name} x {len(nodes)}"

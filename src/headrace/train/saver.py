@@ -15,7 +15,7 @@ import logging
 import numbers
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,11 +33,14 @@ from headrace.train.global_step import global_step as read_global_step
 from headrace.train.saveables import op_list_to_dict, validate_and_slice_inputs
 from headrace.train.saver_builder import BulkSaverBuilder, _messages
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.session.session import BaseSession
+
 __all__ = ["Saver", "export_meta_graph", "import_meta_graph"]
 
 _log = logging.getLogger("tensorflow")
 _V2 = 2
-_OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def _all_saveable_objects(scope: str | None = None) -> list[Any]:
@@ -190,7 +193,7 @@ class Saver:
         return message
 
     @staticmethod
-    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+    def from_proto(saver_def: object, import_scope: str | None = None) -> Saver:
         """A saver over operations that are in the graph already."""
         return Saver(saver_def=saver_def, name=import_scope)
 
@@ -242,9 +245,9 @@ class Saver:
     # saving ---------------------------------------------------------------------------------------
     def save(
         self,
-        sess: Any,
-        save_path: Any,
-        global_step: Any = None,
+        sess: BaseSession,
+        save_path: str,
+        global_step: TensorLike | None = None,
         latest_filename: str | None = None,
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
@@ -335,8 +338,8 @@ class Saver:
 
     def export_meta_graph(
         self,
-        filename: Any = None,
-        collection_list: Any = None,
+        filename: str | None = None,
+        collection_list: object = None,
         as_text: bool = False,
         export_scope: str | None = None,
         clear_devices: bool = False,
@@ -402,7 +405,7 @@ class Saver:
         for (_, variable), value in zip(named, values):
             variable.assign(value)
 
-    def _restore_objects(self, sess: Any, path: str, keys: dict[str, str]) -> None:
+    def _restore_objects(self, sess: object, path: str, keys: dict[str, str]) -> None:
         """A checkpoint of tf.train.Checkpoint: find the variables by the names that it also has."""
         _log.warning(
             "Restoring an object-based checkpoint using a name-based saver. This may be "
@@ -448,15 +451,12 @@ def _object_graph_keys(path: str) -> dict[str, str] | None:
 
     None for any other checkpoint.
     """
-    from headrace.ops.io.checkpoint_ops import open_checkpoint
+    from headrace.train.object_checkpoints import object_graph_key_mapping
 
-    reader = open_checkpoint(path)
-    if _OBJECT_GRAPH_KEY not in reader:
+    try:
+        return object_graph_key_mapping(path)
+    except errors.NotFoundError:
         return None
-    from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
-
-    graph = TrackableObjectGraph.FromString(reader.read(_OBJECT_GRAPH_KEY).item())
-    return {a.full_name: a.checkpoint_key for node in graph.nodes for a in node.attributes}
 
 
 def _explained(error: errors.OpError, reason: str) -> errors.OpError:
@@ -474,7 +474,7 @@ def _explained(error: errors.OpError, reason: str) -> errors.OpError:
 
 
 def export_meta_graph(
-    filename: Any = None,
+    filename: object = None,
     meta_info_def: Any = None,
     graph_def: Any = None,
     saver_def: Any = None,
@@ -529,8 +529,7 @@ def import_meta_graph(
     """
     from headrace.formats.meta_graph import (
         import_scoped_meta_graph_with_return_elements,
-        is_meta_graph,
-        read_meta_graph_file,
+        read_meta_graph,
     )
 
     if get_default_graph()._is_eager:
@@ -539,8 +538,7 @@ def import_meta_graph(
             "enabled. No graph exists when eager "
             "execution is enabled."
         )
-    found = meta_graph_or_file
-    message = found if is_meta_graph(found) else read_meta_graph_file(found)
+    message = read_meta_graph(meta_graph_or_file)
     variables, _ = import_scoped_meta_graph_with_return_elements(
         message, clear_devices=clear_devices, import_scope=import_scope, **kwargs
     )

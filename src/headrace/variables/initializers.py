@@ -11,19 +11,24 @@ its contrib factories at the end.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_many, apply_op
 from headrace.core.dtypes import DType
+from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.shapes import to_plain
 from headrace.core.tensor import Tensor
 from headrace.ops.array.basic import constant
 from headrace.ops.array.filling import ones, zeros
 from headrace.ops.random.random_ops import random_normal, random_uniform, truncated_normal
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike
 
 __all__ = [
     "Constant",
@@ -63,7 +68,7 @@ __all__ = [
 ]
 
 
-def _dims(shape: Any) -> list[int]:
+def _dims(shape: object) -> list[int]:
     """A shape as a list of numbers."""
     plain = to_plain(shape)
     if plain is None or None in plain:
@@ -71,7 +76,7 @@ def _dims(shape: Any) -> list[int]:
     return [int(d) for d in plain]  # type: ignore[arg-type]
 
 
-def _float_dtype(dtype: Any) -> DType:
+def _float_dtype(dtype: object) -> DType:
     found = dtypes.as_dtype(dtype)
     if not found.is_floating:
         raise ValueError(f"Expected floating point type, got {found}.")
@@ -91,7 +96,7 @@ class Initializer:
         return {}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
         return cls(**config)
 
 
@@ -365,16 +370,18 @@ class Orthogonal(Initializer):
         gain = (
             self.gain if isinstance(self.gain, Tensor) else float(self.gain)
         )  # may be NumPy's float64
-        return apply_op("Mul", gain, apply_op("Reshape", q, dims), name="mul")  # type: ignore[no-any-return]
+        return apply_op("Mul", gain, apply_op("Reshape", q, dims), name="mul")
 
     def get_config(self) -> dict[str, Any]:
         return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
 
 
-def _orthogonal(shape: list[int], dtype: Any, seed: int | None) -> Tensor:
+def _orthogonal(shape: list[int], dtype: object, seed: int | None) -> Tensor:
     """Orthonormal columns; the signs of R's diagonal make the distribution uniform."""
-    q, r = apply_op("Qr", random_normal(shape, dtype=dtype, seed=seed), full_matrices=False)
-    return apply_op("Mul", q, apply_op("Sign", apply_op("DiagPart", r)), name="mul")  # type: ignore[no-any-return]
+    q, r = apply_many(
+        lookup("Qr"), random_normal(shape, dtype=dtype, seed=seed), full_matrices=False
+    )
+    return apply_op("Mul", q, apply_op("Sign", apply_op("DiagPart", r)), name="mul")
 
 
 class ConvolutionDeltaOrthogonal(Orthogonal):
@@ -394,7 +401,7 @@ class ConvolutionDeltaOrthogonal(Orthogonal):
         q = apply_op("Slice", q, [0, 0], [dims[-2], dims[-1]])
         q = apply_op("ExpandDims", apply_op("Mul", q, self.gain, name="mul"), 0)
         centre = [[(d - 1) // 2 for d in dims[:-2]]]
-        return apply_op("ScatterNd", centre, q, dims)  # type: ignore[no-any-return]
+        return apply_op("ScatterNd", centre, q, dims)
 
 
 class Identity(Initializer):
@@ -411,18 +418,18 @@ class Identity(Initializer):
         matrix = _eye(dims, self.dtype if dtype is None else dtype)
         if partition_info is not None:
             matrix = apply_op("Slice", matrix, list(partition_info.var_offset), _dims(shape))
-        return apply_op("Mul", self.gain, matrix, name="mul")  # type: ignore[no-any-return]
+        return apply_op("Mul", self.gain, matrix, name="mul")
 
     def get_config(self) -> dict[str, Any]:
         return {"gain": self.gain, "dtype": self.dtype.name}
 
 
-def _eye(dims: list[int], dtype: Any) -> Tensor:
+def _eye(dims: list[int], dtype: object) -> Tensor:
     with name_scope("eye"):
         diagonal = ones([min(dims)], dtype)
         if dims[0] == dims[1]:
-            return apply_op("MatrixDiag", diagonal, name="diag")  # type: ignore[no-any-return]
-        return apply_op("MatrixSetDiag", zeros(dims, dtype), diagonal, name="set_diag")  # type: ignore[no-any-return]
+            return apply_op("MatrixDiag", diagonal, name="diag")
+        return apply_op("MatrixSetDiag", zeros(dims, dtype), diagonal, name="set_diag")
 
 
 zeros_initializer = Zeros
@@ -448,14 +455,14 @@ def contrib_variance_scaling_initializer(
     uniform: bool = False,
     seed: int | None = None,
     dtype: Any = dtypes.float32,
-) -> Any:
+) -> Callable[..., Any]:
     """``tf.contrib.layers.variance_scaling_initializer``, with its own factor for truncation."""
     if not dtypes.as_dtype(dtype).is_floating:
         raise TypeError("Cannot create initializer for non-floating point type.")
     if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
         raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
 
-    def _initializer(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
+    def _initializer(shape: object, dtype: object = dtype, partition_info: object = None) -> Tensor:
         if not dtypes.as_dtype(dtype).is_floating:
             raise TypeError("Cannot create initializer for non-floating point type.")
         n = _connections(mode.lower(), *_fans(_dims(shape)))
@@ -468,8 +475,8 @@ def contrib_variance_scaling_initializer(
 
 
 def xavier_initializer(
-    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
-) -> Any:
+    uniform: bool = True, seed: int | None = None, dtype: DTypeLike = dtypes.float32
+) -> Callable[..., Any]:
     """``tf.contrib.layers.xavier_initializer``."""
     return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.core import convert as conversion
 from headrace.core import dtypes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_operation
 from headrace.core.dtypes import DType
 from headrace.core.func_graph import out_of_scope
 from headrace.core.graph import get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import init_scope, name_scope
 from headrace.core.shapes import TensorShape, as_shape
 from headrace.core.tapes import ACTIVE, variable_accessed
@@ -20,10 +21,14 @@ from headrace.ops.state import resource_state as ops
 from headrace.variables.initial_values import checked_initial_value, guarded
 from headrace.variables.variable import Variable, checked_collections, checked_distribution
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.opdef import OpDef
+
 __all__ = ["ResourceVariable", "is_resource_variable"]
 
 
-def is_resource_variable(var: Any) -> bool:
+def is_resource_variable(var: TensorLike) -> bool:
     """Whether ``var`` is updated through a handle."""
     return isinstance(var, ResourceVariable) or hasattr(var, "_should_act_as_resource_variable")
 
@@ -50,7 +55,7 @@ class ResourceVariable(Variable):
         trainable: bool | None = None,
         collections: Any = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
         dtype: Any = None,
         variable_def: Any = None,
@@ -59,8 +64,8 @@ class ResourceVariable(Variable):
         distribute_strategy: Any = None,
         synchronization: Any = None,
         aggregation: Any = None,
-        shape: Any = None,
-        expected_shape: Any = None,
+        shape: object = None,
+        expected_shape: object = None,
     ) -> None:
         if variable_def is not None:
             if initial_value is not None:
@@ -141,7 +146,7 @@ class ResourceVariable(Variable):
     def _read(self) -> Tensor:
         if ACTIVE[0]:
             variable_accessed(self)
-        return apply(ops.READ_VARIABLE, self._handle, dtype=self._dtype)  # type: ignore[no-any-return]
+        return apply(ops.READ_VARIABLE, self._handle, dtype=self._dtype)
 
     def value(self) -> Tensor:
         if self._cached_value is not None:
@@ -170,7 +175,7 @@ class ResourceVariable(Variable):
         value = ops.resource_gather(self._handle, indices, self._dtype, name=name or "Gather")
         return identity(value)  # type: ignore[no-any-return]
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         if ACTIVE[0]:
             variable_accessed(self)
         value = apply(
@@ -219,14 +224,14 @@ class ResourceVariable(Variable):
     def _lazy_read(self, op: Operation) -> UnreadVariable:
         return UnreadVariable(self, op)
 
-    def _write(self, opdef: Any, value: Any, name: str | None, read_value: bool) -> Any:
+    def _write(self, opdef: OpDef, value: TensorLike, name: str | None, read_value: bool) -> Any:
         graph = get_default_graph()
         if graph._is_eager:
             raise out_of_scope(self._handle)
         with (graph if graph._is_function else self._handle.graph).as_default():
             tensor = conversion.convert(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
-            op = apply(opdef, self._handle, tensor, dtype=self._dtype, name=name)
+            op = apply_operation(opdef, self._handle, tensor, dtype=self._dtype, name=name)
             return self._lazy_read(op) if read_value else op
 
     def assign(
@@ -246,11 +251,13 @@ class ResourceVariable(Variable):
 
     def count_up_to(self, limit: int) -> Tensor:
         """Count up by one; OutOfRangeError at ``limit``."""
-        return apply(ops.RESOURCE_COUNT_UP_TO, self._handle, limit=limit, T=self._dtype)  # type: ignore[no-any-return]
+        return apply(ops.RESOURCE_COUNT_UP_TO, self._handle, limit=limit, T=self._dtype)
 
     def _scatter(self, op_type: str, indices: Any, updates: Any, name: str | None) -> Any:
         values = conversion.convert(updates, self._dtype)
-        return self._lazy_read(apply_op(op_type, self._handle, indices, values, name=name))
+        return self._lazy_read(
+            apply_operation(lookup(op_type), self._handle, indices, values, name=name)
+        )
 
 
 class UnreadVariable(ResourceVariable):

@@ -86,7 +86,7 @@ def variables_initializer(var_list: Any, name: str | None = "init") -> Operation
         return no_op(name=name)
     from headrace.ops.control.dependencies import group
 
-    return group(*[v.initializer for v in var_list], name=name)  # type: ignore[no-any-return]
+    return group(*[v.initializer for v in var_list], name=name)
 
 
 def initialize_variables(var_list: Any, name: str | None = "init") -> Operation:
@@ -121,7 +121,7 @@ def tables_initializer(name: str | None = "init_all_tables") -> Operation:
         return no_op(name=name)
     from headrace.ops.control.dependencies import group
 
-    return group(*initializers, name=name)  # type: ignore[no-any-return]
+    return group(*initializers, name=name)
 
 
 def initialize_all_tables(name: str | None = "init_all_tables") -> Operation:
@@ -145,7 +145,7 @@ def report_uninitialized_variables(
         missing = apply_op("LogicalNot", known)
         names = constant([v.op.name for v in var_list])
         at = apply_op("Squeeze", apply_op("Where", missing), squeeze_dims=[1])
-        return apply_op("GatherV2", names, at, 0)  # type: ignore[no-any-return]
+        return apply_op("GatherV2", names, at, 0)
 
 
 def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
@@ -157,10 +157,10 @@ def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
     if not var_list:
         return None
     probes = [_probe(v) for v in var_list]
-    return probes[0] if len(probes) == 1 else apply_op("ConcatV2", probes, 0)  # type: ignore[no-any-return]
+    return probes[0] if len(probes) == 1 else apply_op("ConcatV2", probes, 0)
 
 
 def _probe(variable: Any) -> Tensor:
     """Something small that cannot be known without the variable's value (a rank or a shape can)."""
     first = apply_op("StridedSlice", apply_op("Reshape", variable, [-1]), [0], [1], [1])
-    return apply_op("Equal", first, first)  # type: ignore[no-any-return]
+    return apply_op("Equal", first, first)

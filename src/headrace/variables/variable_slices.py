@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
 
 __all__ = ["SaveSliceInfo", "sliced_variable"]
@@ -74,8 +75,8 @@ def _assign_slice(variable: Any, op: Any, value: Any, name: str | None) -> Any:
     if hasattr(variable, "handle"):
         dtype = variable.dtype
         value = convert_to_tensor(value, dtype)
-        write = apply_op(
-            "ResourceStridedSliceAssign",
+        write = apply_operation(
+            lookup("ResourceStridedSliceAssign"),
             variable.handle,
             begin,
             end,

@@ -32,7 +32,7 @@ def checkpoint_state_class() -> Any:
     )
     message = file.message_type.add(name="CheckpointState")
     for number, name, kind, repeated in _FIELDS:
-        message.field.add(name=name, number=number, type=kind, label=3 if repeated else 1)  # type: ignore[arg-type]
+        message.field.add(name=name, number=number, type=kind, label=3 if repeated else 1)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     found: Any = message_factory.GetMessageClass(

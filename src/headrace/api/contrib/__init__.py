@@ -11,6 +11,7 @@ _MODULES = (
     "distributions",
     "eager",
     "framework",
+    "image",
     "layers",
     "learn",
     "legacy_seq2seq",

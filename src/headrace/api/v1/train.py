@@ -39,6 +39,12 @@ LAZY_NAMES = late({
         "get_checkpoint_state "
         "latest_checkpoint remove_checkpoint update_checkpoint_state"
     ),
+    "headrace.train.checkpoint_readers": (
+        "NewCheckpointReader=CheckpointReader checkpoints_iterator init_from_checkpoint "
+        "list_variables load_checkpoint load_variable"
+    ),
+    "headrace.train.object_checkpoints": "Checkpoint CheckpointManager",
+    "headrace.train.warm_starting": "VocabInfo warm_start",
     "headrace.train.saver": "Saver export_meta_graph import_meta_graph",
     "headrace.train.summaries.event_files": "summary_iterator SummaryWriter=FileWriter",
     "headrace.train.input_queues.batches": (

@@ -5,7 +5,8 @@ TFRecordDataset, TextLineDataset, FixedLengthRecordDataset, for either version.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.build import apply_op
@@ -13,6 +14,10 @@ from headrace.core.convert import convert_to_tensor
 from headrace.core.specs import TensorSpec
 from headrace.data.api.dataset import DatasetV2
 from headrace.data.api.dataset_v1 import DatasetV1
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
+    from headrace.data.api.mapped import Mapped
 
 __all__ = [
     "FixedLengthRecordDatasetV1",
@@ -44,13 +49,15 @@ def _file_names(filenames: Any) -> Any:
     )
 
 
-def _text(value: Any, default: str) -> Any:
+def _text(value: Any, default: str) -> Tensor:
     return convert_to_tensor(
         default if value is None else value, dtypes.string, name="compression_type"
     )
 
 
-def _read(base: Any, filenames: Any, read: Any, parallel: Any) -> Any:
+def _read(
+    base: Any, filenames: str | Tensor | Mapped | Sequence[Any], read: Any, parallel: Any
+) -> Any:
     """The variant of ``read(name)`` for every name."""
     names = _file_names(filenames)
     if parallel is None:
@@ -65,12 +72,16 @@ class _Reader:
 
     _base: Any
 
-    def _init(self, filenames: Any, read: Any, parallel: Any = None) -> None:
+    def _init(self, filenames: Any, read: Callable[..., Any], parallel: Any = None) -> None:
         made = _read(self._base, filenames, read, parallel)
         self._base.__init__(self, made._variant_tensor, STRING)
 
 
-class _TFRecord(_Reader):
+class _Records(_Reader):
+    """Records or lines of files that may be compressed, by the operation ``_op``."""
+
+    _op: str
+
     def __init__(
         self,
         filenames: Any,
@@ -81,35 +92,25 @@ class _TFRecord(_Reader):
     ) -> None:
         kind = _text(compression_type, "")
         size = BUFFER if buffer_size is None else buffer_size
-        self._init(
-            filenames, lambda f: apply_op("TFRecordDataset", f, kind, size), num_parallel_reads
-        )
+        self._init(filenames, lambda f: apply_op(self._op, f, kind, size), num_parallel_reads)
 
 
-class _TextLine(_Reader):
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        kind = _text(compression_type, "")
-        size = BUFFER if buffer_size is None else buffer_size
-        self._init(
-            filenames, lambda f: apply_op("TextLineDataset", f, kind, size), num_parallel_reads
-        )
+class _TFRecord(_Records):
+    _op = "TFRecordDataset"
+
+
+class _TextLine(_Records):
+    _op = "TextLineDataset"
 
 
 class _FixedLength(_Reader):
     def __init__(
         self,
         filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
+        record_bytes: object,
+        header_bytes: object = None,
+        footer_bytes: object = None,
+        buffer_size: object = None,
         compression_type: Any = None,
         num_parallel_reads: Any = None,
         name: str | None = None,

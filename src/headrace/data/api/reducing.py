@@ -6,21 +6,25 @@ become unknown and it is traced again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import nest
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list
+from headrace.core.opdef import lookup
 from headrace.data.api import structure
 from headrace.data.functions.user_functions import DataFunction, traced
+
+if TYPE_CHECKING:
+    from headrace.core.specs import TypeSpec
 
 __all__ = ["reduce", "scanned"]
 
 
 def _settled(
     fn: Callable[..., Any],
-    state_spec: Any,
-    element_spec: Any,
+    state_spec: object,
+    element_spec: TypeSpec | Sequence[TypeSpec | Sequence[TypeSpec]],
     what: str,
     split: Callable[[Any], Any],
 ) -> tuple[DataFunction, Any]:
@@ -45,7 +49,7 @@ def _settled(
         state_spec = wider
 
 
-def _wider(old: Any, new: Any) -> Any:
+def _wider(old: TypeSpec, new: TypeSpec) -> Any:
     if getattr(old, "dtype", None) != getattr(new, "dtype", None):
         raise TypeError(
             "The element types for the new state must match the initial state. Expected "
@@ -67,8 +71,8 @@ def reduce(
     state = structure.normalize(initial_state)
     spec = structure.spec_of(state)
     f, kept = _settled(reduce_func, spec, dataset.element_spec, "Dataset.reduce()", lambda s: s)
-    result = apply_op(
-        "ReduceDataset",
+    result = apply_list(
+        lookup("ReduceDataset"),
         dataset._prepared()._variant_tensor,
         structure.to_components(kept, state),
         f.captured,

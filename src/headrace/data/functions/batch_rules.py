@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_any, apply_op
 from headrace.core.func_graph import FuncGraph
 from headrace.core.infer import static_value
+from headrace.core.opdef import lookup
 from headrace.core.tensor import Operation, Tensor
 
 __all__ = ["RULES", "SURE", "Builder", "Unfit"]
@@ -126,7 +127,7 @@ class Builder:
         if tensor._shape is None:
             raise Unfit
         shape = apply_op("ConcatV2", [self.count(), apply_op("Shape", found)], np.int32(0))
-        return apply_op("BroadcastTo", found, shape)  # type: ignore[no-any-return]
+        return apply_op("BroadcastTo", found, shape)
 
     def value(self, tensor: Tensor) -> Any:
         """A known value, which is the same for all elements."""
@@ -268,7 +269,7 @@ def _reverse(b: Builder, op: Operation) -> Sequence[Tensor]:
     return [apply_op("ReverseV2", b.new[id(op._inputs[0])], axes)]
 
 
-def _first_row(b: Builder, op: Operation, row: Any) -> Sequence[Tensor]:
+def _first_row(b: Builder, op: Operation, row: int | Sequence[int]) -> Sequence[Tensor]:
     """Numbers for each dimension, with those for the batch's dimension in front."""
     b.needs(op._inputs[0])
     own = b.value(op._inputs[1])
@@ -277,7 +278,7 @@ def _first_row(b: Builder, op: Operation, row: Any) -> Sequence[Tensor]:
 
 
 def _constant(value: Any) -> Tensor:
-    return apply_op("Const", value=value, dtype=dtypes.as_dtype(value.dtype))  # type: ignore[no-any-return]
+    return apply_op("Const", value=value, dtype=dtypes.as_dtype(value.dtype))
 
 
 def _pad(b: Builder, op: Operation) -> Sequence[Tensor]:
@@ -367,8 +368,8 @@ def _parse_single_example(b: Builder, op: Operation) -> Sequence[Tensor]:
     b.needs(serialized)
     if any(b.depends(t) for t in defaults):
         raise Unfit
-    found = apply_op(
-        "ParseExample",
+    found = apply_any(
+        lookup("ParseExample"),
         b.new[id(serialized)],
         _constant(np.empty(0, object)),
         [],

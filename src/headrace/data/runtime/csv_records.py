@@ -224,7 +224,7 @@ class CsvPass(Pass):
             self.records = iter(())
             self.records = self.stage.records(next(self.paths))
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         records = [self._record()]
         while len(records) < n:
             try:

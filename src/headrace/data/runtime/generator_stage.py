@@ -72,7 +72,7 @@ class GeneratorPass(Pass):
         except Exception as error:
             raise user_error(error) from error
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         first = next(self)
         if any(not isinstance(c, (np.ndarray, np.generic)) or c.dtype.kind == "O" for c in first):
             return stack([first, *self.many(n - 1)])

@@ -310,7 +310,7 @@ class IndexPass(Pass):
         numbers = self.numbers(n)
         return list(zip(*self.rows.columns(numbers))) if len(numbers) else []
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         numbers = self.numbers(n)
         if not len(numbers):
             raise StopIteration

@@ -135,7 +135,7 @@ class BatchMapPass(MapPass):
             raise waiting.popleft().error
         return self._done.popleft() if self._done else super().__next__()
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         if not self._done and not self._held:
             rows = self._pulled(n)
             found = None if rows is None else self.together(rows)
@@ -208,7 +208,7 @@ class RowsMapPass(MapPass):
             raise cardinality_kept(other) from other
         raise StopIteration
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         if self._other is None:
             if not self._held:
                 self._held.extend(self.source.many(n))
@@ -329,7 +329,7 @@ class FlatMapPass(OnePass):
                 self._ended()
         return out
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         while not self._read:
             dataset = self._dataset()
             if dataset.block is None:
@@ -525,7 +525,7 @@ class GroupByWindowPass(OnePass):
             raise StopIteration
         return min(self.groups)
 
-    def _size(self, number: int, key: Any) -> int:
+    def _size(self, number: int, key: np.generic) -> int:
         found = self.sizes.get(number)
         if found is None:
             found = self.sizes[number] = int(self.stage.window(key)[0])
@@ -535,7 +535,7 @@ class GroupByWindowPass(OnePass):
                 )
         return found
 
-    def _reduced(self, key: Any) -> Pass:
+    def _reduced(self, key: int | np.generic) -> Pass:
         elements = self.groups.pop(int(key))
         made = self.stage.reduce(np.int64(key), ElementsStage(elements))[0]
         return self.ctx.start(made)

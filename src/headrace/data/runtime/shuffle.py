@@ -116,7 +116,7 @@ class Shuffled(Stream):
             got = rounds.current.more(limit)
             if len(got):
                 rounds.got_any = True
-                return list(got) if type(got) is range else got.tolist()  # type: ignore[no-any-return]
+                return list(got) if type(got) is range else got.tolist()
             rounds.begin()
         return None
 
@@ -285,7 +285,7 @@ class ShuffleStage(Stage):
         found = ctx.generators.get(self)
         if found is None:
             found = ctx.generators[self] = SeedGenerator(*self.seeds)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def cardinality(self) -> int:
         return self.inputs[0].cardinality()

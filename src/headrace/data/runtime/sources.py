@@ -57,7 +57,7 @@ class ListPass(Pass):
         self._iter = iter(elements)
 
     def __next__(self) -> Element:
-        return next(self._iter)  # type: ignore[no-any-return]
+        return next(self._iter)
 
 
 class SliceStage(RowsStage):
@@ -143,5 +143,5 @@ class RandomPass(Pass):
     def __next__(self) -> Element:
         return (np.int64(self.words.one()),)
 
-    def block(self, n: int) -> Element:  # type: ignore[override]
+    def block(self, n: int) -> Element:
         return (self.words.take(n).astype(np.int64),)

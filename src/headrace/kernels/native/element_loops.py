@@ -33,6 +33,7 @@ from headrace.kernels.native.ir_builder import Function, Operand, Type, Value, m
 from headrace.kernels.native.llvm_library import load
 
 __all__ = ["GRAIN", "Access", "Body", "element_loop", "lanes_for", "load_operands"]
+__all__ += ["operands_once"]
 
 #: Elements that a thread takes at least: less is done before a second thread has woken up.
 GRAIN = 16 * 1024
@@ -77,10 +78,10 @@ def element_loop(
         columns = f.load(sizes, "i64")
         with f.loop(first, end) as rows:
             start = rows.index * columns
-            fixed = _once(f, accesses, pointers, rows.index)
+            fixed = operands_once(f, accesses, pointers, rows.index)
             _span(f, inputs, outputs, pointers, fixed, body, (start, 0, columns), lanes, interleave)
     else:
-        fixed = _once(f, accesses, pointers, None)
+        fixed = operands_once(f, accesses, pointers, None)
         span = (f.constant("i64", 0), first, end)
         _span(f, inputs, outputs, pointers, fixed, body, span, lanes, interleave)
     return module(f)
@@ -91,7 +92,7 @@ def load_operands(f: Function, operands: Value, count: int) -> list[Value]:
     return [f.load(operands, "ptr", k) for k in range(count)]
 
 
-def _once(
+def operands_once(
     f: Function, accesses: Sequence[Access], pointers: Sequence[Value], row: Value | None
 ) -> list[Value | None]:
     """Scalars, and the row's element of columns."""

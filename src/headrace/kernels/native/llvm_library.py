@@ -27,6 +27,7 @@ from typing import Any
 from headrace.env import cache_folder, cache_limit, native_setting, onednn_isa_setting
 from headrace.kernels.native.object_cache import ObjectCache
 from headrace.runtime.cpu_features import AVX2, AVX512, setting_bits
+from headrace.runtime.foreign_functions import make_ffi
 
 __all__ = ["Code", "Llvm", "available", "load", "status", "why_not"]
 
@@ -62,7 +63,6 @@ class Llvm:
     """
 
     def __init__(self) -> None:
-        import cffi
         import llvmlite
         import llvmlite.binding as binding
 
@@ -77,7 +77,7 @@ class Llvm:
         self.vector_bits = _vector_bits(features)
         self.features = ",".join(("+" if on else "-") + n for n, on in sorted(features.items()))
         self.cache = ObjectCache(_native_folder(), cache_limit())
-        self.ffi = cffi.FFI()
+        self.ffi = make_ffi()
         self.compiled = 0
         self._lock = threading.RLock()
         self._modules: OrderedDict[str, Code] = OrderedDict()

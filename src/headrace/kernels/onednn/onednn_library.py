@@ -1,4 +1,4 @@
-"""The library itself: found beside the Python environment, bound with cffi in ABI mode (no compiler
+"""The library itself: found beside the Python environment, bound with cffi's backend (no compiler
 is needed).
 
 Handles are freed by the garbage collector. Calls release the interpreter lock and use OpenMP's
@@ -18,16 +18,13 @@ from typing import Any
 from headrace.env import openmp_settings, settings_while_loading
 from headrace.kernels.onednn.openmp_waiting import SPINS, OpenMPWaiting
 from headrace.runtime.cpu_features import isa_limit
+from headrace.runtime.foreign_functions import Functions, make_ffi
 from headrace.runtime.thread_pool import chosen_threads
 
 __all__ = ["Api", "Refused", "find_library", "load"]
 
 _HEADER = """
-typedef struct { int arg; void* memory; } dnnl_exec_arg_t;
-typedef struct { int major; int minor; int patch; const char* hash; unsigned cpu_runtime; unsigned
-    gpu_runtime; }
-    dnnl_version_t;
-const dnnl_version_t* dnnl_version(void);
+const int* dnnl_version(void);
 int dnnl_set_max_cpu_isa(int isa);
 int dnnl_get_effective_cpu_isa(void);
 int dnnl_engine_create(void** engine, int kind, size_t index);
@@ -134,8 +131,7 @@ int dnnl_pooling_backward_primitive_desc_create(
     const void* attr);
 int dnnl_primitive_desc_destroy(void* desc);
 int dnnl_primitive_create(void** primitive, const void* desc);
-int dnnl_primitive_execute(const void* primitive, void* stream, int count, const dnnl_exec_arg_t*
-    args);
+int dnnl_primitive_execute(const void* primitive, void* stream, int count, const void* args);
 int dnnl_primitive_destroy(void* primitive);
 int dnnl_sgemm(
     char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
@@ -184,9 +180,9 @@ class Api:
         self.ffi = ffi
         self.c = library
         self.openmp = openmp
-        v = library.dnnl_version()
-        self.version = f"{v.major}.{v.minor}.{v.patch}"
-        if v.major != 3:
+        major, minor, patch = (library.dnnl_version()[n] for n in range(3))
+        self.version = f"{major}.{minor}.{patch}"
+        if major != 3:
             raise ImportError(f"oneDNN {self.version} is installed; Headrace needs version 3")
         limit = isa_limit()
         if limit is not None:
@@ -324,7 +320,11 @@ class Api:
         return ops
 
     def arguments(self, *pairs: tuple[int, Any]) -> Any:
-        return self.ffi.new("dnnl_exec_arg_t[]", list(pairs))
+        """An array of dnnl_exec_arg_t: an int, padded to 8 bytes, and a pointer."""
+        address = self.ffi.cast
+        return self.ffi.new(
+            "int64_t[][2]", [[place, int(address("intptr_t", m))] for place, m in pairs]
+        )
 
     def execute(self, primitive: Any, args: Any) -> None:
         self.check(self.c.dnnl_primitive_execute(primitive, self.stream, len(args), args))
@@ -332,16 +332,11 @@ class Api:
 
 def load() -> Api:
     """Find and open the library; ImportError says what is missing."""
-    try:
-        from cffi import FFI
-    except ImportError:
-        raise ImportError("oneDNN needs the package cffi: pip install headrace") from None
+    ffi = make_ffi()
     path = find_library()
-    ffi = FFI()
-    ffi.cdef(_HEADER)
     try:
         with settings_while_loading(**openmp_settings(chosen_threads().count, SPINS)):
-            library = ffi.dlopen(path)
+            library = Functions(ffi, path, _HEADER)
     except OSError as error:
         raise ImportError(
             f"oneDNN cannot be loaded ({error}); it needs the system's libgomp"

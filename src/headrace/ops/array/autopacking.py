@@ -40,7 +40,7 @@ def _pack(values: Any, dtype: DType, name: str) -> Tensor:
     """
     with name_scope(name) as scope:
         items = [_packable(v, dtype, i) for i, v in enumerate(values)]
-        return apply_op("Pack", items, axis=0, name=scope)  # type: ignore[no-any-return]
+        return apply_op("Pack", items, axis=0, name=scope)
 
 
 def _packable(value: Any, dtype: DType, position: int) -> Tensor:
@@ -65,7 +65,9 @@ def _cast_tensors(value: Any, dtype: DType) -> Any:
     return value
 
 
-def _autopack(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _autopack(
+    value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     """Conversion of lists: ``[tf.shape(x)[0], -1]`` is one tensor."""
     if as_ref:
         return NotImplemented

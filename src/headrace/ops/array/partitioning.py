@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_list, apply_op
 from headrace.core.convert import (
     convert_to_tensor,
 )
@@ -19,6 +19,9 @@ from headrace.ops.array.index_kernels import (
     partition_kernel,
     stitch_kernel,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "parallel_dynamic_stitch"]
 
@@ -38,7 +41,7 @@ def _partition_shape(c: Inference) -> list[Shape]:
     return [(None, *data[len(partitions) :])] * n
 
 
-def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
+def _partition_grad(op: Operation, *grads: Tensor) -> list[Any]:
     """Number the rows, partition the numbers as the data was, and stitch the gradients back by
     number.
     """
@@ -47,7 +50,7 @@ def _partition_grad(op: Operation, *grads: Any) -> list[Any]:
     prefix = shape(partitions)
     count = apply_op("Size", partitions)
     numbers = apply_op("Reshape", apply_op("Range", const(0), count, const(1)), prefix)
-    places = apply(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
+    places = apply_list(DYNAMIC_PARTITION, numbers, partitions, num_partitions=n)
     given = [
         apply_op("ZerosLike", o) if g is None else convert_to_tensor(g)
         for g, o in zip(grads, op.outputs)
@@ -82,7 +85,7 @@ def _stitch_shape(c: Inference) -> list[Shape]:
     return [None if inner is None else (size, *inner)]
 
 
-def _stitch_grad(op: Operation, grad: Any) -> list[Any]:
+def _stitch_grad(op: Operation, grad: Tensor) -> list[Any]:
     n = op._attrs["N"]
     grads = [apply(GATHER_V2, grad, ix, const(0)) for ix in op.inputs[:n]]
     return [None] * n + grads
@@ -108,16 +111,16 @@ PARALLEL_DYNAMIC_STITCH = define(
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Row i goes into the list entry ``partitions[i]``."""
-    return apply(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
+    return apply_list(DYNAMIC_PARTITION, data, partitions, num_partitions=num_partitions, name=name)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """``merged[indices[m][i]] = data[m][i]``; later entries win."""
-    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return apply(DYNAMIC_STITCH, list(indices), list(data), name=name)
 
 
 def parallel_dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return apply(PARALLEL_DYNAMIC_STITCH, list(indices), list(data), name=name)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply, apply_many, apply_op
 from headrace.core.contexts import CondBase, Context, WhileBase, frame_of
 from headrace.core.graph import Graph, get_default_graph
 from headrace.core.seeds import count_more
@@ -127,7 +127,7 @@ class CondContext(_Shared, CondBase):
         graph = tensor._op.graph
         opdef = REF_SWITCH if tensor._dtype._is_ref else SWITCH
         with in_context(graph, self.outer_context):
-            out: Tensor = apply(opdef, tensor, self.pred, name="Switch")[self.branch]
+            out: Tensor = apply_many(opdef, tensor, self.pred, name="Switch")[self.branch]
         out._op.__dict__["_cond_context"] = self
         graph.prevent_fetching(out._op)
         return out
@@ -137,7 +137,7 @@ class CondContext(_Shared, CondBase):
         if self.outer_context is not None or op.type not in ("Exit", "RefExit"):
             op.graph.prevent_fetching(op)
 
-    def capture_inputs(self, opdef: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def capture_inputs(self, opdef: object, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         # the Switch of this very branch is the way in: its output counts as inside
         return tuple(t if self.is_own_switch(t) else self.capture(t) for t in inputs)
 
@@ -167,7 +167,7 @@ def branch_context(pred: Tensor, branch: int, name: str, outer: Context | None) 
     """
     graph = pred._op.graph
     with in_context(graph, outer):
-        side: Tensor = apply(SWITCH, pred, pred, name="Switch")[branch]
+        side: Tensor = apply_many(SWITCH, pred, pred, name="Switch")[branch]
     made = CondContext(pred, side, branch, name, outer)
     side._op.__dict__["_cond_context"] = made
     with in_context(graph, made):
@@ -188,7 +188,7 @@ def guarded(tensor: Tensor, pred: Tensor, branch: int, outer: Context | None) ->
         context = context.outer_context
     graph = tensor._op.graph
     with in_context(graph, outer):
-        side: Tensor = apply(SWITCH, tensor, pred, name="Switch")[branch]
+        side: Tensor = apply_many(SWITCH, tensor, pred, name="Switch")[branch]
     side._op.__dict__["_cond_context"] = CondContext(pred, pred, branch, "", outer)
     count_more(graph, -1)
     return side

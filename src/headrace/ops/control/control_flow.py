@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes, nest
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_any, apply_many, apply_op
 from headrace.core.contexts import Context
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import Graph, get_default_graph
@@ -26,11 +26,15 @@ from headrace.ops.control.control_flow_eager import eager_cond
 from headrace.ops.control.control_flow_ops import MERGE, SWITCH
 from headrace.ops.control.dependencies import with_dependencies
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.dtypes import DType
+
 __all__ = ["cond", "merge", "note_flat", "switch"]
 
 
 def switch(
-    data: Any, pred: Any, dtype: Any = None, name: str | None = None
+    data: TensorLike, pred: TensorLike, dtype: DType | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """(output_false, output_true): ``data`` on the side that ``pred`` names, nothing on the other.
 
@@ -41,9 +45,9 @@ def switch(
         sides = [switch(part, pred) for part in (data.values, data.indices)]
         return tuple(IndexedSlices(*side) for side in zip(*sides))  # type: ignore[return-value]
     data = convert_to_tensor(data, dtype)
-    sides = apply(SWITCH, data, pred, name=name or "Switch")
-    note_flat(sides[0])
-    return sides  # type: ignore[no-any-return]
+    made: tuple[Tensor, Tensor] = apply_any(SWITCH, data, pred, name=name or "Switch")
+    note_flat(made[0])
+    return made
 
 
 Merged = collections.namedtuple("Merged", ["output", "value_index"])
@@ -57,7 +61,7 @@ def merge(inputs: Any, name: str | None = None) -> Any:
         values, index = merge([i.values for i in inputs], name)
         indices, _ = merge([i.indices for i in inputs])
         return Merged(IndexedSlices(values, indices), index)
-    merged = apply(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
+    merged = apply_many(MERGE, [convert_to_tensor(i) for i in inputs], name=name or "Merge")
     note_flat(merged[0])
     return Merged(*merged)
 
@@ -93,7 +97,7 @@ def cond(
         pred = convert_to_tensor(pred, dtypes.bool)
         if pred._shape not in (None, ()):
             raise ValueError(f"pred of tf.cond must be a scalar, not of shape {pred.shape}")
-        if_false, if_true = apply(SWITCH, pred, pred, name="Switch")
+        if_false, if_true = apply_many(SWITCH, pred, pred, name="Switch")
         pivot_true = identity(if_true, name="switch_t")
         pivot_false = identity(if_false, name="switch_f")
         pred = identity(pred, name="pred_id")
@@ -155,7 +159,7 @@ def _flat(given: Any) -> list[Any]:
     return [] if given is None else nest.flatten(given, expand_composites=True)
 
 
-def _indices_at(given: Any) -> list[int]:
+def _indices_at(given: object) -> list[int]:
     """Where the flat results of a branch have the indices of IndexedSlices."""
     found, at = [], 0
     for value in nest.flatten(given):
@@ -232,7 +236,7 @@ def _branch(context: CondContext, function: Callable[[], Any]) -> tuple[Any, lis
         context.Exit()
 
 
-def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any:
+def _branch_result(value: object, context: CondContext, waits: bool = False) -> Any:
     """What a branch returned as a tensor of that branch.
 
     ``waits``: for the control dependencies that are set.
@@ -255,7 +259,7 @@ def _branch_result(value: Any, context: CondContext, waits: bool = False) -> Any
     return identity(tensor)
 
 
-def _check_structures(given_t: Any, given_f: Any, in_function: bool) -> None:
+def _check_structures(given_t: object, given_f: object, in_function: bool) -> None:
     try:
         nest.assert_same_structure(given_t, given_f, expand_composites=True)
     except (TypeError, ValueError) as error:
@@ -300,7 +304,7 @@ def _merge_pair(f: Any, t: Any, pred: Tensor, given: Any) -> Any:
 
 def merge_on(if_false: Tensor, if_true: Tensor, pred: Tensor) -> Tensor:
     """A Merge that is known to choose by ``pred``."""
-    out: Tensor = apply(MERGE, [if_false, if_true], name="Merge")[0]
+    out: Tensor = apply_many(MERGE, [if_false, if_true], name="Merge")[0]
     out._op._cond_pred = pred
     return out
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace import errors
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
 from headrace.ops.control.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["EagerTensorArray"]
 
@@ -32,7 +36,7 @@ class EagerTensorArray(TensorArray):
         handle: Any = None,
         flow: Any = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: object = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -58,7 +62,7 @@ class EagerTensorArray(TensorArray):
     def _as_tensor_for_control_flow(self) -> Any:
         return self
 
-    def _from_tensor_for_control_flow(self, flow: Any) -> TensorArray:
+    def _from_tensor_for_control_flow(self, flow: object) -> TensorArray:
         return self
 
     def identity(self) -> TensorArray:
@@ -85,7 +89,7 @@ class EagerTensorArray(TensorArray):
             self._cleared.add(i)
         return value  # type: ignore[no-any-return]
 
-    def _value(self, i: int) -> Any:
+    def _value(self, i: int) -> Tensor:
         """An element that stays; zeros where there is none (any more), as in TensorFlow."""
         if not 0 <= i < len(self._items):
             raise errors.OutOfRangeError(
@@ -154,15 +158,15 @@ class EagerTensorArray(TensorArray):
         if not parts:
             shape = shapes.known(self._element_shape[0]) or ()
             return convert_to_tensor(np.zeros((0, *shape), self._dtype.np_dtype))
-        return apply_op("Pack", parts, axis=0)  # type: ignore[no-any-return]
+        return apply_op("Pack", parts, axis=0)
 
     def concat(self, name: str | None = None) -> Tensor:
         parts = [self._value(i) for i in range(len(self._items))]
         if not parts:
             return convert_to_tensor(np.zeros((0,), self._dtype.np_dtype))
-        return parts[0] if len(parts) == 1 else apply_op("ConcatV2", parts, 0)  # type: ignore[no-any-return]
+        return parts[0] if len(parts) == 1 else apply_op("ConcatV2", parts, 0)
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         rows = self._rows(value)
         if len(rows) > len(self._items) and not self._dynamic_size:
             raise ValueError(
@@ -177,7 +181,7 @@ class EagerTensorArray(TensorArray):
     def _rows(self, value: Any) -> list[Any]:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
         shape: Any = tensor._shape
-        return list(apply_op("Unpack", tensor, num=shape[0], axis=0))
+        return list(apply_list(lookup("Unpack"), tensor, num=shape[0], axis=0))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         for i, row in zip(indices, self._rows(value)):
@@ -198,7 +202,7 @@ class EagerTensorArray(TensorArray):
         self._items = [None] * max(len(sizes), len(self._items))
         at = 0
         for i, n in enumerate(sizes):
-            self._set(i, tensor[at : at + n])  # type: ignore[index]
+            self._set(i, tensor[at : at + n])
             at += n
         return self
 

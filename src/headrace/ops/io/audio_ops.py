@@ -10,7 +10,7 @@ import numpy as np
 from headrace import errors
 from headrace.core import shapes
 from headrace.core.annotations import Array, ArrayNamespace, TensorLike
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_many
 from headrace.core.infer import Inference
 from headrace.core.opdef import NOT_DIFFERENTIABLE, define
 from headrace.core.shapes import Shape
@@ -105,10 +105,11 @@ def decode_wav(
       desired_samples: how many frames to give; missing ones are zero. -1: as in the file.
       name: of the operation.
     """
-    return apply(  # type: ignore[no-any-return]
+    audio, sample_rate = apply_many(
         DECODE_WAV,
         contents,
         desired_channels=desired_channels,
         desired_samples=desired_samples,
         name=name,
     )
+    return audio, sample_rate

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
+from headrace.core.build import apply_any, apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.scopes import name_scope
@@ -24,6 +24,9 @@ from headrace.ops.array.array_shape import const
 from headrace.ops.io.parsing import KIND_OF, PARSE_EXAMPLE, PARSE_SINGLE_EXAMPLE
 from headrace.ops.io.parsing_sequence import PARSE_SEQUENCE_EXAMPLE, PARSE_SINGLE_SEQUENCE_EXAMPLE
 from headrace.ops.sparse.sparse_tensor import SparseTensor, sparse_merge
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "FixedLenFeature",
@@ -87,12 +90,14 @@ class _Raw:
     shapes: dict[str, Shape] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
 
-    def add_sparse(self, key: str, dtype: Any) -> None:
+    def add_sparse(self, key: str, dtype: DType) -> None:
         have = self.sparse.setdefault(key, as_dtype(dtype))
         if have != as_dtype(dtype):
             raise ValueError(f"Conflicting type {as_dtype(dtype)} vs {have} for feature {key}.")
 
-    def add_dense(self, key: str, dtype: Any, shape: Shape, default: Any) -> None:
+    def add_dense(
+        self, key: str, dtype: DType, shape: Shape, default: float | Sequence[float] | None
+    ) -> None:
         if key in self.sparse:
             raise ValueError(f"Dense and sparse keys must not intersect; intersection: {{{key!r}}}")
         self.dense[key] = as_dtype(dtype)
@@ -182,7 +187,7 @@ def _default(raw: _Raw, key: str) -> Tensor:
     tensor = convert_to_tensor(given, dtype, name=name)
     if ragged:
         return tensor
-    return apply_op("Reshape", tensor, np.array(shape, np.int32))  # type: ignore[no-any-return]
+    return apply_op("Reshape", tensor, np.array(shape, np.int32))
 
 
 def _open_sequences(raw: _Raw, features: Mapping[str, Any]) -> _Raw:
@@ -230,7 +235,7 @@ _EXAMPLE_KINDS = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenc
 
 
 def parse_example(
-    serialized: Any, features: Any, name: str | None = None, example_names: Any = None
+    serialized: Any, features: Any, name: str | None = None, example_names: object = None
 ) -> dict[str, Any]:
     """A vector of serialized Examples to a dict of batched tensors."""
     if not features:
@@ -239,7 +244,7 @@ def parse_example(
     with name_scope(name, "ParseExample", [serialized, example_names]):
         names = [] if example_names is None else example_names
         defaults = [_default(raw, key) for key in raw.dense]
-        found = apply(
+        found = apply_any(
             PARSE_EXAMPLE,
             serialized,
             names,
@@ -254,14 +259,17 @@ def parse_example(
 
 
 def parse_example_v2(
-    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+    serialized: TensorLike,
+    features: object,
+    example_names: TensorLike | None = None,
+    name: str | None = None,
 ) -> dict[str, Any]:
     """As ``tf.parse_example``, with ``example_names`` before ``name``."""
     return parse_example(serialized, features, name, example_names)
 
 
 def parse_single_example(
-    serialized: Any, features: Any, name: str | None = None, example_names: Any = None
+    serialized: object, features: Any, name: str | None = None, example_names: object = None
 ) -> dict[str, Any]:
     """One serialized Example (a scalar) to a dict of tensors."""
     if not features:
@@ -272,7 +280,7 @@ def parse_single_example(
     with name_scope(name, "ParseSingleExample", [serialized]):
         serialized = convert_to_tensor(serialized, dtypes.string, name="serialized")
         defaults = [_default(raw, key) for key in raw.dense]
-        found = apply(
+        found = apply_any(
             PARSE_SINGLE_EXAMPLE,
             serialized,
             defaults,
@@ -287,7 +295,7 @@ def parse_single_example(
 
 
 def _parse_single_named(
-    serialized: Any, features: Any, name: str | None, example_name: Any
+    serialized: object, features: object, name: str | None, example_name: Any
 ) -> dict[str, Any]:
     """As a batch of one: only that op takes names."""
     with name_scope(name, "ParseSingleExample", [serialized, example_name]):
@@ -297,7 +305,7 @@ def _parse_single_named(
         return {key: _first(value) for key, value in batch.items()}
 
 
-def _first(value: Any) -> Any:
+def _first(value: Tensor | SparseTensor) -> Tensor | SparseTensor:
     if not isinstance(value, SparseTensor):
         return apply_op("Squeeze", value, squeeze_dims=[0])
     rank = value.dense_shape._shape
@@ -308,7 +316,7 @@ def _first(value: Any) -> Any:
 
 
 def parse_single_example_v2(
-    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+    serialized: TensorLike, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
     """As ``tf.parse_single_example``, with ``example_names`` before ``name``."""
     return parse_single_example(serialized, features, name, example_names)
@@ -332,17 +340,17 @@ def _both_raw(context_features: Any, sequence_features: Any) -> tuple[_Raw, _Raw
 
 
 def parse_single_sequence_example(
-    serialized: Any,
+    serialized: TensorLike,
     context_features: Any = None,
     sequence_features: Any = None,
-    example_name: Any = None,
+    example_name: object = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """One serialized SequenceExample to the tensors of its context and of its feature lists."""
     context, lists, optional = _both_raw(context_features, sequence_features)
     with name_scope(name, "ParseSingleSequenceExample", [serialized, example_name]):
         defaults = [_default(context, key) for key in context.dense]
-        found = apply(
+        found = apply_any(
             PARSE_SINGLE_SEQUENCE_EXAMPLE,
             serialized,
             optional,
@@ -372,7 +380,7 @@ def _sequence_attrs(context: _Raw, lists: _Raw) -> dict[str, Any]:
 
 
 def parse_sequence_example(
-    serialized: Any,
+    serialized: object,
     context_features: Any = None,
     sequence_features: Any = None,
     example_names: Any = None,
@@ -386,7 +394,7 @@ def parse_sequence_example(
     with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
         names = [] if example_names is None else example_names
         defaults = [_default(context, key) for key in context.dense]
-        found = apply(
+        found = apply_any(
             PARSE_SEQUENCE_EXAMPLE,
             serialized,
             names,

@@ -8,13 +8,14 @@ With several parts the ids are sent to their parts, looked up there, and the row
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_list, apply_many, apply_op
 from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import lookup
 from headrace.core.scopes import name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.nn.nn_common import (
@@ -28,6 +29,9 @@ from headrace.ops.nn.nn_common import (
     shape_of,
     sub,
 )
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import SparseLike, TensorLike
 
 __all__ = [
     "embedding_lookup",
@@ -52,20 +56,20 @@ def _parts(params: Any) -> list[Any]:
     return [params]
 
 
-def _rows(params: Any, ids: Any, name: str | None = None) -> Tensor:
+def _rows(params: Any, ids: Tensor, name: str | None = None) -> Tensor:
     """Gather, through the variable's own method where it has one."""
     if hasattr(params, "sparse_read"):
         return params.sparse_read(ids, name=name)  # type: ignore[no-any-return]
-    return apply_op("GatherV2", params, ids, 0, name=name)  # type: ignore[no-any-return]
+    return apply_op("GatherV2", params, ids, 0, name=name)
 
 
 def embedding_lookup(
     params: Any,
-    ids: Any,
+    ids: object,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
-    max_norm: Any = None,
+    max_norm: object = None,
 ) -> Tensor:
     """The rows of ``params`` with the numbers ``ids``.
 
@@ -76,18 +80,18 @@ def embedding_lookup(
         ids = convert_to_tensor(ids, name="ids")
         if len(parts) == 1:
             found = _clipped(_rows(parts[0], ids, scope), ids, max_norm)
-            return apply_op("Identity", found)  # type: ignore[no-any-return]
+            return apply_op("Identity", found)
         return _clipped(_from_parts(parts, ids, partition_strategy, scope), ids, max_norm)
 
 
 def embedding_lookup_v2(
-    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+    params: TensorLike, ids: TensorLike, max_norm: object = None, name: str | None = None
 ) -> Tensor:
     """The rows ``ids`` of a table or of its parts; parts are cut as "div" does."""
     return embedding_lookup(params, ids, "div", name, max_norm=max_norm)
 
 
-def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
+def _clipped(rows: Tensor, ids: Tensor, max_norm: object) -> Tensor:
     if max_norm is None:
         return rows
     from headrace.ops.math.clip import clip_by_norm
@@ -103,8 +107,8 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, name: str) -> Tens
     order = apply_op("Range", 0, apply_op("Size", flat), 1)
     assignments, new_ids = _assign(parts, flat, strategy)
     assignments = cast(assignments, dtypes.int32)
-    wanted = apply_op("DynamicPartition", new_ids, assignments, num_partitions=len(parts))
-    places = apply_op("DynamicPartition", order, assignments, num_partitions=len(parts))
+    wanted = apply_list(lookup("DynamicPartition"), new_ids, assignments, num_partitions=len(parts))
+    places = apply_list(lookup("DynamicPartition"), order, assignments, num_partitions=len(parts))
     found = [_rows(p, w) for p, w in zip(parts, wanted)]
     rows = apply_op("ParallelDynamicStitch", places, found, name=name)
     element: shapes.Shape = None
@@ -146,7 +150,7 @@ def _total_rows(parts: list[Any], ids: Tensor) -> Tensor:
     if all(s is not None and s[0] is not None for s in sizes):
         return convert_to_tensor(sum(s[0] for s in sizes), ids._dtype._base)  # type: ignore[misc,index]
     counts = [apply_op("Slice", apply_op("Shape", p), [0], [1]) for p in parts]
-    return apply_op("Sum", cast(apply_op("ConcatV2", counts, 0), ids._dtype), [0], keep_dims=False)  # type: ignore[no-any-return]
+    return apply_op("Sum", cast(apply_op("ConcatV2", counts, 0), ids._dtype), [0], keep_dims=False)
 
 
 # sparse ids -------------------------------------------------------------------------------------
@@ -154,7 +158,7 @@ def _total_rows(parts: list[Any], ids: Tensor) -> Tensor:
 _COMBINERS = {"sum": "SparseSegmentSum", "mean": "SparseSegmentMean", "sqrtn": "SparseSegmentSqrtN"}
 
 
-def _is_sparse(value: Any) -> bool:
+def _is_sparse(value: object) -> bool:
     return hasattr(value, "indices") and hasattr(value, "values") and hasattr(value, "dense_shape")
 
 
@@ -188,17 +192,17 @@ def embedding_lookup_sparse(
             shrink_axis_mask=2,
         )
         rows = cast(rows, dtypes.int32)
-        ids, where = apply_op("Unique", sp_ids.values)
+        ids, where = apply_many(lookup("Unique"), sp_ids.values)
         embeddings = embedding_lookup(parts, ids, partition_strategy, max_norm=max_norm)
         if embeddings._dtype._base in (dtypes.float16, dtypes.bfloat16):
             embeddings = cast(embeddings, dtypes.float32)
         if sp_weights is None:
-            return apply_op(_COMBINERS[combiner], embeddings, where, rows, name=scope)  # type: ignore[no-any-return]
+            return apply_op(_COMBINERS[combiner], embeddings, where, rows, name=scope)
         return _weighted(embeddings, where, rows, sp_weights.values, combiner, scope)
 
 
 def _weighted(
-    embeddings: Tensor, where: Tensor, rows: Tensor, weights: Any, combiner: str, name: str
+    embeddings: Tensor, where: Tensor, rows: Tensor, weights: Tensor, combiner: str, name: str
 ) -> Tensor:
     weights = cast(weights, embeddings._dtype)
     chosen = apply_op("GatherV2", embeddings, where, 0)
@@ -211,19 +215,19 @@ def _weighted(
         "SegmentSum", mul(chosen, weights), rows, name=name if combiner == "sum" else None
     )
     if combiner == "sum":
-        return total  # type: ignore[no-any-return]
+        return total
     if combiner == "mean":
-        return apply_op("RealDiv", total, apply_op("SegmentSum", weights, rows), name=name)  # type: ignore[no-any-return]
+        return apply_op("RealDiv", total, apply_op("SegmentSum", weights, rows), name=name)
     squares = apply_op("SegmentSum", apply_op("Pow", weights, 2.0), rows)
-    return apply_op("RealDiv", total, apply_op("Sqrt", squares), name=name)  # type: ignore[no-any-return]
+    return apply_op("RealDiv", total, apply_op("Sqrt", squares), name=name)
 
 
 def embedding_lookup_sparse_v2(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
+    params: TensorLike,
+    sp_ids: SparseLike,
+    sp_weights: SparseLike,
     combiner: str | None = None,
-    max_norm: Any = None,
+    max_norm: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Rows of a table, combined per row of ``sp_ids``; parts are cut as "div" does.
@@ -291,7 +295,7 @@ def _as_rows(ids: Any, weights: Any) -> tuple[Tensor, _Sparse, _Sparse | None]:
     outer = apply_op("Slice", shape, [0], expand_last(last))
     inner = apply_op("GatherV2", shape, last, 0)
     matrix = apply_op("Pack", [apply_op("Prod", outer, [0], keep_dims=False), inner])
-    indices, new_shape = apply_op("SparseReshape", ids.indices, shape, matrix)
+    indices, new_shape = apply_many(lookup("SparseReshape"), ids.indices, shape, matrix)
     flat = _Sparse(indices, ids.values, new_shape)
     return outer, flat, None if weights is None else _Sparse(indices, weights.values, new_shape)
 
@@ -304,19 +308,19 @@ def _kept_and_filled(x: _Sparse, keep: Tensor, default: Any) -> tuple[_Sparse, T
         apply_op("GatherV2", x.values, where, 0),
     )
     default = convert_to_tensor(default, values._dtype._base)
-    indices, values, empty, _ = apply_op(
-        "SparseFillEmptyRows", indices, values, x.dense_shape, default
+    indices, values, empty, _ = apply_many(
+        lookup("SparseFillEmptyRows"), indices, values, x.dense_shape, default
     )
     return _Sparse(indices, values, x.dense_shape), empty
 
 
 def safe_embedding_lookup_sparse_v2(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
+    embedding_weights: TensorLike,
+    sparse_ids: TensorLike,
+    sparse_weights: TensorLike | None = None,
     combiner: str = "mean",
-    default_id: Any = None,
-    max_norm: Any = None,
+    default_id: TensorLike | None = None,
+    max_norm: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """As ``embedding_lookup_sparse``, with rows without (valid) ids allowed.

@@ -7,7 +7,7 @@ their arguments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from headrace.core.build import apply_op
 from headrace.core.convert import convert_to_tensor
 from headrace.core.seeds import count_more
 from headrace.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import AxisLike, TensorLike
+    from headrace.core.dtypes import DType
 
 __all__ = [
     "add",
@@ -47,8 +51,8 @@ def _binary(op_type: str, default: str) -> Callable[..., Tensor]:
 
     def build(x: Any, y: Any, name: str | None = None) -> Tensor:
         if isinstance(y, Tensor) and isinstance(x, (int, float)):
-            return apply_op(op_type, x, y, T=y._dtype._base, name=name or default)  # type: ignore[no-any-return]
-        return apply_op(op_type, x, y, name=name or default)  # type: ignore[no-any-return]
+            return apply_op(op_type, x, y, T=y._dtype._base, name=name or default)
+        return apply_op(op_type, x, y, name=name or default)
 
     return build
 
@@ -60,7 +64,7 @@ div = _binary("RealDiv", "truediv")
 
 
 def neg(x: Any) -> Tensor:
-    return apply_op("Neg", x)  # type: ignore[no-any-return]
+    return apply_op("Neg", x)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -69,15 +73,15 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     tensor = x if isinstance(x, Tensor) else convert_to_tensor(x, name="x")
     if tensor._dtype._base is want:
         return tensor
-    return apply_op("Cast", tensor, DstT=want, name=name)  # type: ignore[no-any-return]
+    return apply_op("Cast", tensor, DstT=want, name=name)
 
 
 def cond_where(mask: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
-    return apply_op("Select", mask, x, y, name=name)  # type: ignore[no-any-return]
+    return apply_op("Select", mask, x, y, name=name)
 
 
-def zeros_like(x: Any) -> Tensor:
-    return apply_op("ZerosLike", x, name="zeros_like")  # type: ignore[no-any-return]
+def zeros_like(x: TensorLike) -> Tensor:
+    return apply_op("ZerosLike", x, name="zeros_like")
 
 
 def ones_like(x: Any) -> Tensor:
@@ -86,20 +90,20 @@ def ones_like(x: Any) -> Tensor:
     if known is not None and int(np.prod(known)) <= 1000:
         count_more(x._op.graph, 2)  # TF fills a shape
         return convert_to_tensor(np.ones(known, x._dtype._base.np_dtype), name="ones_like")
-    return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")  # type: ignore[no-any-return]
+    return apply_op("Fill", shape_of(x), scalar_const(1, x), name="ones_like")
 
 
-def scalar_const(value: Any, like: Tensor, name: str = "Const") -> Tensor:
+def scalar_const(value: object, like: Tensor, name: str = "Const") -> Tensor:
     return convert_to_tensor(value, like._dtype._base, name=name)
 
 
-def shape_of(x: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def shape_of(x: object, out_type: DType = dtypes.int32, name: str | None = None) -> Tensor:
     """``tf.shape``: a constant where every dimension is known."""
     known = shapes.known(x._shape) if isinstance(x, Tensor) else None
     if known is not None:
         dtype = dtypes.as_dtype(out_type)
         return convert_to_tensor(np.array(known, dtype.np_dtype), name=name or "Shape")
-    return apply_op("Shape", x, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply_op("Shape", x, out_type=out_type, name=name)
 
 
 def rank_of(x: Tensor) -> int | None:
@@ -107,26 +111,28 @@ def rank_of(x: Tensor) -> int | None:
 
 
 def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    return apply_op("Reshape", x, shape, name=name)  # type: ignore[no-any-return]
+    return apply_op("Reshape", x, shape, name=name)
 
 
 def transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:
-    return apply_op("Transpose", x, perm, name=name or "transpose")  # type: ignore[no-any-return]
+    return apply_op("Transpose", x, perm, name=name or "transpose")
 
 
-def expand(x: Any, axis: int, name: str | None = None) -> Tensor:
-    return apply_op("ExpandDims", x, axis, name=name)  # type: ignore[no-any-return]
+def expand(x: object, axis: int, name: str | None = None) -> Tensor:
+    return apply_op("ExpandDims", x, axis, name=name)
 
 
 def expand_last(x: Any) -> Tensor:
-    return apply_op("ExpandDims", x, -1)  # type: ignore[no-any-return]
+    return apply_op("ExpandDims", x, -1)
 
 
-def squeeze(x: Any, axes: Any, name: str | None = None) -> Tensor:
-    return apply_op("Squeeze", x, squeeze_dims=axes, name=name)  # type: ignore[no-any-return]
+def squeeze(x: TensorLike, axes: AxisLike, name: str | None = None) -> Tensor:
+    return apply_op("Squeeze", x, squeeze_dims=axes, name=name)
 
 
-def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_sum(
+    x: object, axes: object = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     return _scalar_if(
         axes is None and not keepdims,
         apply_op("Sum", x, _axes(x, axes), keep_dims=keepdims, name=name),
@@ -134,7 +140,7 @@ def reduce_sum(x: Any, axes: Any = None, keepdims: bool = False, name: str | Non
 
 
 def reduce_mean(
-    x: Any, axes: Any = None, keepdims: bool = False, name: str | None = None
+    x: object, axes: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     return _scalar_if(
         axes is None and not keepdims,
@@ -166,7 +172,7 @@ def _axes(x: Any, axes: Any) -> Any:
 # arguments --------------------------------------------------------------------------------------
 
 
-def deprecated(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+def deprecated(new_name: str, new: object, old_name: str, old: object) -> Any:
     """The value of an argument with a deprecated second name; ValueError if both are given."""
     if old is not None:
         if new is not None:

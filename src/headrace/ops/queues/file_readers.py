@@ -6,15 +6,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_many, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import int64
 from headrace.core.tensor import Operation, Tensor
 from headrace.ops.queues import reader_ops
 from headrace.ops.queues.queues import QueueBase
 from headrace.wire.tfrecord import TFRecordOptions
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = [
     "FixedLengthRecordReader",
@@ -43,33 +46,35 @@ class ReaderBase:
 
     @staticmethod
     def _queue_ref(queue: Any) -> Tensor:
-        return queue.queue_ref if isinstance(queue, QueueBase) else queue  # type: ignore[no-any-return]
+        return queue.queue_ref if isinstance(queue, QueueBase) else queue
 
     def read(self, queue: Any, name: str | None = None) -> Any:
         """The next record as (key, value), scalar strings."""
-        return apply(reader_ops.READ, self._reader_ref, self._queue_ref(queue), name=name)
+        return apply_many(reader_ops.READ, self._reader_ref, self._queue_ref(queue), name=name)
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
+    def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> Any:
         """Up to ``num_records`` records as (keys, values), vectors of strings."""
         n = convert_to_tensor(num_records, dtype=int64, name="num_records")
-        return apply(reader_ops.READ_UP_TO, self._reader_ref, self._queue_ref(queue), n, name=name)
+        return apply_many(
+            reader_ops.READ_UP_TO, self._reader_ref, self._queue_ref(queue), n, name=name
+        )
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        return apply(reader_ops.RECORDS_PRODUCED, self._reader_ref, name=name)  # type: ignore[no-any-return]
+        return apply(reader_ops.RECORDS_PRODUCED, self._reader_ref, name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        return apply(reader_ops.UNITS_COMPLETED, self._reader_ref, name=name)  # type: ignore[no-any-return]
+        return apply(reader_ops.UNITS_COMPLETED, self._reader_ref, name=name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
         """The reader's state as a string; UnimplementedError within a file."""
-        return apply(reader_ops.SERIALIZE_STATE, self._reader_ref, name=name)  # type: ignore[no-any-return]
+        return apply(reader_ops.SERIALIZE_STATE, self._reader_ref, name=name)
 
-    def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        return apply(reader_ops.RESTORE_STATE, self._reader_ref, state, name=name)  # type: ignore[no-any-return]
+    def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
+        return apply_operation(reader_ops.RESTORE_STATE, self._reader_ref, state, name=name)
 
     def reset(self, name: str | None = None) -> Operation:
         """The op that brings the reader back to its beginning."""
-        return apply(reader_ops.READER_RESET, self._reader_ref, name=name)  # type: ignore[no-any-return]
+        return apply_operation(reader_ops.READER_RESET, self._reader_ref, name=name)
 
 
 class WholeFileReader(ReaderBase):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_list, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import DType, as_dtype
 from headrace.core.infer import static_value
@@ -24,15 +24,18 @@ from headrace.ops.array.gathering import gather
 from headrace.ops.array.joining import stack
 from headrace.ops.queues import queue_ops
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+
 __all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
 
 
-def _type_list(given: Any) -> list[DType]:
+def _type_list(given: object) -> list[DType]:
     return [as_dtype(t) for t in (given if isinstance(given, (list, tuple)) else [given])]
 
 
 def _shape_list(
-    given: Any, types: list[DType], unknown_dim: bool = False, unknown_rank: bool = False
+    given: object, types: list[DType], unknown_dim: bool = False, unknown_rank: bool = False
 ) -> list[TensorShape] | None:
     """Shapes, one for each component; a single shape may come without a list around it."""
     if given is None:
@@ -51,7 +54,7 @@ def _shape_list(
     return shapes
 
 
-def _name_list(given: Any, types: list[DType]) -> list[str] | None:
+def _name_list(given: object, types: list[DType]) -> list[str] | None:
     if given is None:
         return None
     if not isinstance(given, (list, tuple)):
@@ -82,10 +85,10 @@ class QueueBase:
         self._shapes = [TensorShape(s) for s in known]
         self._names = names
         self._queue_ref = queue_ref
-        self._name = queue_ref.op.name.split("/")[-1]
+        self._name = self.name.split("/")[-1]
 
     @staticmethod
-    def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
+    def from_list(index: TensorLike, queues: list[QueueBase]) -> QueueBase:
         """The queue at ``index`` (which may be a tensor) of queues with the same components."""
         if (
             not queues
@@ -108,6 +111,8 @@ class QueueBase:
 
     @property
     def name(self) -> str:
+        if self._queue_ref._op.graph._is_eager:
+            return self._queue_ref._op.graph.get_name_scope() or type(self).__name__
         return self._queue_ref.op.name
 
     @property
@@ -157,7 +162,7 @@ class QueueBase:
             components = self._components(vals)
             for value, shape in zip(components, self._shapes):
                 value.get_shape().assert_is_compatible_with(shape)
-            return apply(queue_ops.ENQUEUE, self._queue_ref, components, name=scope)  # type: ignore[no-any-return]
+            return apply_operation(queue_ops.ENQUEUE, self._queue_ref, components, name=scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """The op that adds an element for each slice along the first dimension."""
@@ -168,7 +173,7 @@ class QueueBase:
                 given = value.get_shape().with_rank_at_least(1)
                 batch = batch.merge_with(given.dims[0] if given.dims is not None else None)
                 given[1:].assert_is_compatible_with(shape)
-            return apply(queue_ops.ENQUEUE_MANY, self._queue_ref, components, name=scope)  # type: ignore[no-any-return]
+            return apply_operation(queue_ops.ENQUEUE_MANY, self._queue_ref, components, name=scope)
 
     def _dequeued(self, tensors: Any, leading: list[Any]) -> Any:
         for output, shape in zip(tensors, self._shapes):
@@ -179,7 +184,7 @@ class QueueBase:
 
     def dequeue(self, name: str | None = None) -> Any:
         """One element: a tensor, a list of tensors, or a dictionary."""
-        found = apply(
+        found = apply_list(
             queue_ops.DEQUEUE,
             self._queue_ref,
             component_types=self._dtypes,
@@ -187,21 +192,21 @@ class QueueBase:
         )
         return self._dequeued(found, [])
 
-    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
         """``n`` elements as batches; OutOfRangeError if the queue is closed and has fewer."""
-        found = apply(
+        found = apply_list(
             queue_ops.DEQUEUE_MANY,
             self._queue_ref,
             n,
             component_types=self._dtypes,
             name=name or f"{self._name}_DequeueMany",
         )
-        known = static_value(found[0].op.inputs[1])
+        known: Any = static_value(n) if isinstance(n, Tensor) else n
         return self._dequeued(found, [None if known is None else int(known)])
 
-    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
         """``n`` elements as batches; fewer if the queue is closed and has no more."""
-        found = apply(
+        found = apply_list(
             queue_ops.DEQUEUE_UP_TO,
             self._queue_ref,
             n,
@@ -212,7 +217,7 @@ class QueueBase:
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """The op after which nothing can be added; what is in can still be taken out."""
-        return apply(  # type: ignore[no-any-return]
+        return apply_operation(
             queue_ops.QUEUE_CLOSE,
             self._queue_ref,
             cancel_pending_enqueues=cancel_pending_enqueues,
@@ -220,13 +225,13 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        return apply(  # type: ignore[no-any-return]
+        return apply(
             queue_ops.QUEUE_IS_CLOSED, self._queue_ref, name=name or f"{self._name}_Is_Closed"
         )
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements are in."""
-        return apply(queue_ops.QUEUE_SIZE, self._queue_ref, name=name or f"{self._name}_Size")  # type: ignore[no-any-return]
+        return apply(queue_ops.QUEUE_SIZE, self._queue_ref, name=name or f"{self._name}_Size")
 
 
 class RandomShuffleQueue(QueueBase):
@@ -281,7 +286,7 @@ class FIFOQueue(QueueBase):
         capacity: int,
         dtypes: Any,
         shapes: Any = None,
-        names: Any = None,
+        names: object = None,
         shared_name: str | None = None,
         name: str | None = "fifo_queue",
     ) -> None:
@@ -307,7 +312,7 @@ class PaddingFIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
+        dtypes: object,
         shapes: Any,
         names: Any = None,
         shared_name: str | None = None,
@@ -338,7 +343,7 @@ class PriorityQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        types: Any,
+        types: object,
         shapes: Any = None,
         names: Any = None,
         shared_name: str | None = None,

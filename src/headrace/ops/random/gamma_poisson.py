@@ -9,7 +9,7 @@ one thread; split over several it starts each part elsewhere in the stream).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,12 +32,17 @@ from headrace.ops.array.array_shape import shape as shape_op
 from headrace.ops.array.filling import zeros_like
 from headrace.ops.random.random_ops import generator, op_seeds, shape_input, shape_of, shape_tensor
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace, DTypeLike, ShapeLike, TensorLike
+
 __all__ = ["parameterized_truncated_normal", "random_gamma", "random_poisson", "random_poisson_v2"]
 
 # kernels ----------------------------------------------------------------------------------------
 
 
-def _gamma_kernel(xp: Any, shape: Any, alpha: Any, *, rt: Runtime, node: KernelNode) -> Any:
+def _gamma_kernel(
+    xp: ArrayNamespace, shape: Array, alpha: Array, *, rt: Runtime, node: KernelNode
+) -> Array:
     wanted = shape_of(shape)
     samples, alphas = math.prod(wanted), np.asarray(alpha)
     full = wanted + alphas.shape
@@ -48,13 +53,13 @@ def _gamma_kernel(xp: Any, shape: Any, alpha: Any, *, rt: Runtime, node: KernelN
     return drawn.T.reshape(full).astype(alphas.dtype)
 
 
-def _gamma_grad_kernel(xp: Any, alpha: Any, sample: Any) -> Any:
+def _gamma_grad_kernel(xp: ArrayNamespace, alpha: Array, sample: Array) -> Array:
     return rejection.gamma_grad(np.asarray(alpha), np.asarray(sample)).astype(sample.dtype)
 
 
 def _poisson_kernel(
-    xp: Any, shape: Any, rate: Any, *, dtype: DType, rt: Runtime, node: KernelNode
-) -> Any:
+    xp: ArrayNamespace, shape: Array, rate: Array, *, dtype: DType, rt: Runtime, node: KernelNode
+) -> Array:
     wanted = shape_of(shape)
     samples, rates = math.prod(wanted), np.asarray(rate)
     full = wanted + rates.shape
@@ -71,17 +76,17 @@ _NAMES = ("means", "stddevs", "minvals", "maxvals")
 
 
 def _bounded_kernel(
-    xp: Any,
-    shape: Any,
-    means: Any,
-    stdevs: Any,
-    minvals: Any,
-    maxvals: Any,
+    xp: ArrayNamespace,
+    shape: Array,
+    means: Array,
+    stdevs: Array,
+    minvals: Array,
+    maxvals: Array,
     *,
     dtype: DType,
     rt: Runtime,
     node: KernelNode,
-) -> Any:
+) -> Array:
     wanted = shape_of(shape)
     if not wanted:
         raise errors.InvalidArgumentError(None, None, "Shape tensor must not be empty, got []")
@@ -199,12 +204,12 @@ PARAMETERIZED_TRUNCATED_NORMAL = define(
 
 
 def parameterized_truncated_normal(
-    shape: Any,
-    means: Any = 0.0,
-    stddevs: Any = 1.0,
-    minvals: Any = -2.0,
-    maxvals: Any = 2.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    means: TensorLike = 0.0,
+    stddevs: TensorLike = 1.0,
+    minvals: TensorLike = -2.0,
+    maxvals: TensorLike = 2.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -216,14 +221,14 @@ def parameterized_truncated_normal(
         shape = shape_tensor(shape)
         values = (means, stddevs, minvals, maxvals)
         params = [convert(v, dtype, n) for v, n in zip(values, _NAMES)]
-        return apply(PARAMETERIZED_TRUNCATED_NORMAL, shape, *params, **op_seeds(seed))  # type: ignore[no-any-return]
+        return apply(PARAMETERIZED_TRUNCATED_NORMAL, shape, *params, **op_seeds(seed))
 
 
 def random_gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -237,13 +242,13 @@ def random_gamma(
         drawn = apply(RANDOM_GAMMA, shape, spread, **op_seeds(seed))
         scaled = apply_op("RealDiv", drawn, beta, name="truediv")
         tiny = np.finfo(dtype.np_dtype).tiny  # a sample of zero would have no logarithm
-        return apply_op("Maximum", tiny, scaled)  # type: ignore[no-any-return]
+        return apply_op("Maximum", tiny, scaled)
 
 
 def random_poisson(
     lam: Any,
-    shape: Any,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -252,13 +257,13 @@ def random_poisson(
 
 
 def random_poisson_v2(
-    shape: Any,
-    lam: Any,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
     """:func:`random_poisson` with TF 2's order of parameters."""
     with name_scope(name, "random_poisson", [lam, shape]):
         shape = convert(shape, dtypes.int32, "shape")
-        return apply(RANDOM_POISSON_V2, shape, lam, dtype=dtype, **op_seeds(seed))  # type: ignore[no-any-return]
+        return apply(RANDOM_POISSON_V2, shape, lam, dtype=dtype, **op_seeds(seed))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply, apply_op
-from headrace.core.opdef import NO_GRADIENT_YET, define
+from headrace.core.build import apply, apply_many, apply_op
+from headrace.core.opdef import NO_GRADIENT_YET, define, lookup
 from headrace.core.tensor import Operation
 from headrace.ops.array.array_shape import const, invalid, shape
 from headrace.ops.sparse.sparse_ops import _ENTRIES, _row, coordinates, linear
 from headrace.ops.sparse.sparse_reductions import SPARSE_REDUCE_SUM
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import Array, ArrayNamespace
+    from headrace.core.tensor import Tensor
 
 __all__: list[str] = []
 
@@ -21,7 +25,7 @@ __all__: list[str] = []
 # softmax ----------------------------------------------------------------------------------------
 
 
-def _softmax_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
+def _softmax_kernel(xp: ArrayNamespace, indices: Array, values: Array, dims: Array) -> Any:
     """Over the entries of each row (all dimensions but the last)."""
     rows = linear(indices[:, :-1], dims.tolist()[:-1])
     _, row = np.unique(rows, return_inverse=True)
@@ -33,7 +37,7 @@ def _softmax_kernel(xp: Any, indices: Any, values: Any, dims: Any) -> Any:
     return powers / sums[row]
 
 
-def _softmax_grad(op: Operation, grad: Any) -> list[Any]:
+def _softmax_grad(op: Operation, grad: Tensor) -> list[Any]:
     """y * (g - sum of g*y over the row)."""
     indices, _, dims = op.inputs
     y = op.outputs[0]
@@ -55,7 +59,7 @@ SPARSE_SOFTMAX = define(
 # element-wise with a dense tensor ---------------------------------------------------------------
 
 
-def _at_entries(indices: Any, dims: Any, dense: Any) -> Any:
+def _at_entries(indices: Array, dims: Array, dense: Array) -> Any:
     """The elements of a dense tensor, broadcast to the sparse shape, at the sparse entries."""
     size = dims.tolist()
     if dense.ndim > len(size):
@@ -82,23 +86,23 @@ def _cwise(op: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     return kernel
 
 
-def _picked(op: Operation) -> Any:
+def _picked(op: Operation) -> Tensor:
     """The dense operand at the entries, as an expression that can be differentiated."""
     indices, _, dims, dense = op.inputs
     full = apply_op("BroadcastTo", dense, dims)
     return apply_op("GatherNd", full, indices)
 
 
-def _scattered(op: Operation, values: Any) -> Any:
+def _scattered(op: Operation, values: Tensor) -> Tensor:
     """Gradients of entries summed into the shape of the dense operand."""
     indices, _, dims, dense = op.inputs
     full = apply_op("ScatterNd", indices, values, dims)
     size = shape(dense, out_type=dtypes.int64)
-    _, axes = apply_op("BroadcastGradientArgs", dims, size)
+    _, axes = apply_many(lookup("BroadcastGradientArgs"), dims, size)
     return apply_op("Reshape", apply_op("Sum", full, axes, keep_dims=False), size)
 
 
-def _mul_grad(op: Operation, grad: Any) -> list[Any]:
+def _mul_grad(op: Operation, grad: Tensor) -> list[Any]:
     values = op.inputs[1]
     return [
         None,
@@ -108,14 +112,14 @@ def _mul_grad(op: Operation, grad: Any) -> list[Any]:
     ]
 
 
-def _div_grad(op: Operation, grad: Any) -> list[Any]:
+def _div_grad(op: Operation, grad: Tensor) -> list[Any]:
     dense = _picked(op)
     first = apply_op("RealDiv", grad, dense)
     second = apply_op("Neg", apply_op("Mul", first, apply_op("RealDiv", op.inputs[1], dense)))
     return [None, first, None, _scattered(op, second)]
 
 
-def _divide(xp: Any, a: Any, b: Any) -> Any:
+def _divide(xp: ArrayNamespace, a: Array, b: Array) -> Any:
     if a.dtype.kind in "iu":  # towards zero, as in C
         return (xp.sign(a) * xp.sign(b) * (xp.abs(a) // xp.abs(b))).astype(a.dtype)
     return a / b

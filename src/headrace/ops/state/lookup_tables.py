@@ -7,16 +7,21 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_many, apply_op, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import add_to_collection, init_scope, name_scope
 from headrace.core.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.state import table_ops
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
+    from headrace.core.tensor import Operation
 
 __all__ = [
     "ContribHashTable",
@@ -61,12 +66,12 @@ class LookupInterface:
     def size(self, name: str | None = None) -> Tensor:
         """The number of entries, int64."""
         with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
-            return apply_op("LookupTableSizeV2", self.resource_handle)  # type: ignore[no-any-return]
+            return apply_op("LookupTableSizeV2", self.resource_handle)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         raise NotImplementedError
 
-    def _made(self, op_type: str, *inputs: Any, name: str, **attrs: Any) -> Any:
+    def _made(self, op_type: str, *inputs: Tensor, name: str, **attrs: object) -> Tensor:
         handle = apply_op(op_type, *inputs, name=name, **attrs)
         eager = get_default_graph()._is_eager
         self._table_name = None if eager else handle.op.name.split("/")[-1]
@@ -76,7 +81,7 @@ class LookupInterface:
 class InitializableLookupTableBase(LookupInterface):
     """A table that an initializer fills once."""
 
-    def __init__(self, default_value: Any, initializer: Any) -> None:
+    def __init__(self, default_value: object, initializer: Any) -> None:
         super().__init__(initializer.key_dtype, initializer.value_dtype)
         self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype)
         self._default_value.shape.merge_with([])
@@ -89,7 +94,7 @@ class InitializableLookupTableBase(LookupInterface):
         else:
             self._init_op = initializer.initialize(self)
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         raise NotImplementedError
 
     @property
@@ -124,13 +129,13 @@ class InitializableLookupTableBase(LookupInterface):
 class StaticHashTable(InitializableLookupTableBase):
     """``tf.lookup.StaticHashTable``: a table that is filled once."""
 
-    def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
+    def __init__(self, initializer: Any, default_value: object, name: str | None = None) -> None:
         self._shared_name = initializer._shared_name or f"hash_table_{uuid.uuid4()}"
         self._name = name or "hash_table"
         super().__init__(default_value, initializer)
         self._value_shape = self._default_value.shape
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         return self._made(
             "HashTableV2",
             shared_name=self._shared_name,
@@ -142,8 +147,8 @@ class StaticHashTable(InitializableLookupTableBase):
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys, and their values in the same order."""
         with name_scope(name, f"{self.name}_Export", [self.resource_handle]):
-            keys, values = apply_op(
-                "LookupTableExportV2",
+            keys, values = apply_many(
+                lookup("LookupTableExportV2"),
                 self.resource_handle,
                 Tkeys=self._key_dtype,
                 Tvalues=self._value_dtype,
@@ -170,14 +175,14 @@ class ContribHashTable(HashTable):
     def __init__(
         self,
         initializer: Any,
-        default_value: Any,
+        default_value: object,
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
         self._given_name = shared_name
         super().__init__(initializer, default_value, name)
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         self._shared_name = self._given_name or ""
         return super()._create_resource()
 
@@ -212,13 +217,17 @@ class TableSaveable:
     def optional_restore(self) -> bool:
         return False
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any, name: str | None = None) -> Any:
+    def restore(
+        self, restored_tensors: Any, restored_shapes: TensorLike, name: str | None = None
+    ) -> Any:
         """An operation that replaces the entries.
 
         The shapes are those of the tensors: they are not needed.
         """
         with name_scope(name, f"{self.name}_table_restore"):
-            return apply_op("LookupTableImportV2", self.op.resource_handle, *restored_tensors)
+            return apply_operation(
+                lookup("LookupTableImportV2"), self.op.resource_handle, *restored_tensors
+            )
 
 
 class _ChangingTable(LookupInterface):
@@ -234,22 +243,22 @@ class _ChangingTable(LookupInterface):
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"table": lambda name: TableSaveable(self, name)}
 
-    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
         """The values of ``keys``, the default value where there is none."""
         inputs = [self.resource_handle, keys]
         with name_scope(name, f"{self.name}_lookup_table_find", inputs):
             keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
-            return apply_op(  # type: ignore[no-any-return]
-                "LookupTableFindV2", self.resource_handle, keys, self._default_value
-            )
+            return apply_op("LookupTableFindV2", self.resource_handle, keys, self._default_value)
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds entries, or replaces them."""
         inputs = [self.resource_handle, keys, values]
         with name_scope(name, f"{self.name}_lookup_table_insert", inputs):
             keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
             values = convert_to_tensor(values, dtype=self._value_dtype, name="values")
-            return apply_op("LookupTableInsertV2", self.resource_handle, keys, values)
+            return apply_operation(
+                lookup("LookupTableInsertV2"), self.resource_handle, keys, values
+            )
 
     def remove(self, keys: Any, name: str | None = None) -> Any:
         """An operation that removes entries; keys that are not there are ignored."""
@@ -259,13 +268,13 @@ class _ChangingTable(LookupInterface):
             )
         inputs = (self.resource_handle, keys, self._default_value)
         with name_scope(name, f"{self.name}_lookup_table_remove", inputs):
-            return apply_op("LookupTableRemoveV2", self.resource_handle, keys)
+            return apply_operation(lookup("LookupTableRemoveV2"), self.resource_handle, keys)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys, and their values in the same order."""
         with name_scope(name, f"{self.name}_lookup_table_export_values", [self.resource_handle]):
-            keys, values = apply_op(
-                "LookupTableExportV2",
+            keys, values = apply_many(
+                lookup("LookupTableExportV2"),
                 self.resource_handle,
                 Tkeys=self._key_dtype,
                 Tvalues=self._value_dtype,
@@ -280,7 +289,7 @@ class MutableHashTable(_ChangingTable):
         self,
         key_dtype: Any,
         value_dtype: Any,
-        default_value: Any,
+        default_value: object,
         name: str = "MutableHashTable",
         checkpoint: bool = True,
     ) -> None:
@@ -311,9 +320,9 @@ class DenseHashTable(_ChangingTable):
         self,
         key_dtype: Any,
         value_dtype: Any,
-        default_value: Any,
-        empty_key: Any,
-        deleted_key: Any,
+        default_value: object,
+        empty_key: object,
+        deleted_key: object,
         initial_num_buckets: int | None = None,
         name: str = "MutableDenseHashTable",
         checkpoint: bool = True,
@@ -341,10 +350,12 @@ class DenseHashTable(_ChangingTable):
         if checkpoint:
             self._add_saveable()
 
-    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert_or_assign(
+        self, keys: TensorLike, values: TensorLike, name: str | None = None
+    ) -> Any:
         """As :meth:`insert`."""
         return self.insert(keys, values, name)
 
-    def erase(self, keys: Any, name: str | None = None) -> Any:
+    def erase(self, keys: TensorLike, name: str | None = None) -> Any:
         """As :meth:`remove`."""
         return self.remove(keys, name)

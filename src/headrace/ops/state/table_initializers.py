@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.graph import GraphKeys, get_default_graph
+from headrace.core.opdef import lookup
 from headrace.core.scopes import add_to_collection, init_scope, name_scope
 from headrace.core.tensor import Tensor
 
@@ -39,7 +40,7 @@ class TableInitializerBase:
     def value_dtype(self) -> dtypes.DType:
         return self._value_dtype
 
-    def initialize(self, table: Any) -> Any:
+    def initialize(self, table: object) -> Any:
         raise NotImplementedError
 
     @property
@@ -56,7 +57,7 @@ class TableInitializerBase:
                 raise TypeError(f"Invalid {what} dtype, expected {wanted} but got {mine}.")
 
 
-def _outside_control_flow(value: Any, dtype: Any, name: str) -> Tensor:
+def _outside_control_flow(value: object, dtype: object, name: str) -> Tensor:
     with init_scope():
         return convert_to_tensor(value, dtype=dtype, name=name)
 
@@ -66,8 +67,8 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
     def __init__(
         self,
-        keys: Any,
-        values: Any,
+        keys: object,
+        values: object,
         key_dtype: Any = None,
         value_dtype: Any = None,
         name: str | None = None,
@@ -84,7 +85,9 @@ class KeyValueTensorInitializer(TableInitializerBase):
     def initialize(self, table: Any) -> Any:
         self._check_types(table)
         with name_scope(self._name, values=(table.resource_handle, self._keys, self._values)):
-            op = apply_op("LookupTableImportV2", table.resource_handle, self._keys, self._values)
+            op = apply_operation(
+                lookup("LookupTableImportV2"), table.resource_handle, self._keys, self._values
+            )
         add_to_collection(GraphKeys.TABLE_INITIALIZERS, op)
         return op
 
@@ -101,7 +104,7 @@ class TextFileInitializer(TableInitializerBase):
 
     def __init__(
         self,
-        filename: Any,
+        filename: object,
         key_dtype: Any,
         key_index: int,
         value_dtype: Any,
@@ -146,8 +149,8 @@ class TextFileInitializer(TableInitializerBase):
     def initialize(self, table: Any) -> Any:
         self._check_types(table)
         with name_scope(self._name, "text_file_init", (table.resource_handle,)):
-            op = apply_op(
-                "InitializeTableFromTextFileV2",
+            op = apply_operation(
+                lookup("InitializeTableFromTextFileV2"),
                 table.resource_handle,
                 self._filename,
                 key_index=self._key_index,
@@ -171,7 +174,7 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
     def __init__(
         self,
-        filename: Any,
+        filename: object,
         key_column_index: int = TextFileIndex.LINE_NUMBER,
         value_column_index: int = TextFileIndex.WHOLE_LINE,
         vocab_size: int | None = None,
@@ -195,7 +198,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
     def __init__(
         self,
-        filename: Any,
+        filename: object,
         key_column_index: int = TextFileIndex.WHOLE_LINE,
         value_column_index: int = TextFileIndex.LINE_NUMBER,
         vocab_size: int | None = None,

@@ -18,13 +18,13 @@ from typing import Any
 
 from headrace import errors
 from headrace.core import dtypes, shapes
-from headrace.core.build import apply
+from headrace.core.build import apply_any
 from headrace.core.infer import Inference
 from headrace.core.opdef import ALL_OPS, NOT_DIFFERENTIABLE, OpDef, define
 from headrace.core.shapes import Shape
 from headrace.ops.state.resource_state import handle_shape
 from headrace.ops.training.inplace_updates import INPLACE
-from headrace.ops.training.native_updates import native_dense
+from headrace.ops.training.native_updates import DenseUpdate
 from headrace.ops.training.update_rules import RULES, Rule
 
 __all__ = ["dense_inplace", "dense_kernel", "define_dense", "signature", "variable_shape"]
@@ -169,7 +169,7 @@ def define_dense(rule: Rule, prefix: str, variable: str) -> OpDef:
         kernel=dense_kernel(rule),
         trusting=rule.update,
         inplace=dense_inplace(rule),
-        native=native_dense(rule),
+        native=DenseUpdate(rule),
         grad=NOT_DIFFERENTIABLE,
         stateful=True,
         writes=tuple(range(len(rule.variables))),
@@ -211,7 +211,7 @@ def __getattr__(name: str) -> Any:
 
     def function(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
         inputs = [*args, *(kwargs.pop(n) for n in order[len(args) :])]
-        return apply(opdef, *inputs, name=name, **kwargs)
+        return apply_any(opdef, *inputs, name=name, **kwargs)
 
     function.__name__ = function.__qualname__ = name
     return function

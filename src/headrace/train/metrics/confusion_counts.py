@@ -6,7 +6,7 @@ Counts of true and false positives and negatives, at one threshold or many, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.core import dtypes
 from headrace.core.scopes import control_dependencies
@@ -37,6 +37,9 @@ from headrace.train.metrics.metric_parts import (
     registered,
 )
 from headrace.variables.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from headrace.core.tensor import Tensor
 
 __all__ = [
     "COUNTS",
@@ -84,102 +87,87 @@ def _count(
         return registered(value, update, ours, theirs)
 
 
-def true_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The (weighted) number of positive labels that were predicted positive."""
-    return _count(
-        "tp", labels, predictions, weights, metrics_collections, updates_collections, name
-    )
+class _Counter(Protocol):
+    """The signature of a metric of labels and predictions."""
+
+    def __call__(
+        self,
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric: ...
 
 
-def false_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The (weighted) number of positive labels that were predicted negative."""
-    return _count(
-        "fn", labels, predictions, weights, metrics_collections, updates_collections, name
-    )
+def _counter(kind: str, doc: str) -> _Counter:
+    def counter(
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        return _count(
+            kind, labels, predictions, weights, metrics_collections, updates_collections, name
+        )
+
+    counter.__name__ = counter.__qualname__ = COUNTS[kind][0]
+    counter.__doc__ = doc
+    return counter
 
 
-def true_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The (weighted) number of negative labels that were predicted negative."""
-    return _count(
-        "tn", labels, predictions, weights, metrics_collections, updates_collections, name
-    )
+true_positives = _counter(
+    "tp", "The (weighted) number of positive labels that were predicted positive."
+)
+false_negatives = _counter(
+    "fn", "The (weighted) number of positive labels that were predicted negative."
+)
+true_negatives = _counter(
+    "tn", "The (weighted) number of negative labels that were predicted negative."
+)
+false_positives = _counter(
+    "fp", "The (weighted) number of negative labels that were predicted positive."
+)
 
 
-def false_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The (weighted) number of negative labels that were predicted positive."""
-    return _count(
-        "fp", labels, predictions, weights, metrics_collections, updates_collections, name
-    )
-
-
-def _share(part: Any, rest: Any, name: str) -> Any:
+def _share(part: Tensor, rest: Tensor, name: str) -> Tensor:
     return where(greater(part + rest, 0), div(part, part + rest), 0, name)
 
 
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """True positives among all that was predicted positive."""
-    refuse_eager("tf.metrics.precision")
-    with variable_scope(name, "precision", (predictions, labels, weights)):
-        predictions, labels, weights = align_bool(predictions, labels, weights)
-        right, more_right = true_positives(labels, predictions, weights)
-        wrong, more_wrong = false_positives(labels, predictions, weights)
-        value = _share(right, wrong, "value")
-        update = _share(more_right, more_wrong, "update_op")
-        return registered(value, update, metrics_collections, updates_collections)
+def _ratio(title: str, other: _Counter, doc: str) -> _Counter:
+    """True positives among these and what ``other`` counts."""
+
+    def ratio(
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        # TensorFlow's text says it twice for recall
+        twice = " is not supported" if title == "recall" else ""
+        refuse_eager(f"tf.metrics.{title}{twice}")
+        with variable_scope(name, title, (predictions, labels, weights)):
+            predictions, labels, weights = align_bool(predictions, labels, weights)
+            right, more_right = true_positives(labels, predictions, weights)
+            rest, more_rest = other(labels, predictions, weights)
+            value = _share(right, rest, "value")
+            update = _share(more_right, more_rest, "update_op")
+            return registered(value, update, metrics_collections, updates_collections)
+
+    ratio.__name__ = ratio.__qualname__ = title
+    ratio.__doc__ = doc
+    return ratio
 
 
-def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """True positives among all positive labels."""
-    refuse_eager("tf.metrics.recall is not supported")
-    with variable_scope(name, "recall", (predictions, labels, weights)):
-        predictions, labels, weights = align_bool(predictions, labels, weights)
-        right, more_right = true_positives(labels, predictions, weights)
-        missed, more_missed = false_negatives(labels, predictions, weights)
-        value = _share(right, missed, "value")
-        update = _share(more_right, more_missed, "update_op")
-        return registered(value, update, metrics_collections, updates_collections)
+precision = _ratio(
+    "precision", false_positives, "True positives among all that was predicted positive."
+)
+recall = _ratio("recall", false_negatives, "True positives among all positive labels.")
 
 
 # many thresholds --------------------------------------------------------------------------------
@@ -251,92 +239,51 @@ def _count_at(
         return registered(identity(values[kind]), updates[kind], ours, theirs)
 
 
-def true_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """:func:`true_positives` for each threshold of predictions in [0, 1]."""
-    return _count_at(
-        "tp",
-        labels,
-        predictions,
-        thresholds,
-        weights,
-        metrics_collections,
-        updates_collections,
-        name,
-    )
+class _CounterAt(Protocol):
+    """The signature of a metric per threshold."""
+
+    def __call__(
+        self,
+        labels: Any,
+        predictions: Any,
+        thresholds: Sequence[float],
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric: ...
 
 
-def false_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """:func:`false_negatives` for each threshold of predictions in [0, 1]."""
-    return _count_at(
-        "fn",
-        labels,
-        predictions,
-        thresholds,
-        weights,
-        metrics_collections,
-        updates_collections,
-        name,
-    )
+def _counter_at(kind: str) -> _CounterAt:
+    def counter(
+        labels: Any,
+        predictions: Any,
+        thresholds: Sequence[float],
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        return _count_at(
+            kind,
+            labels,
+            predictions,
+            thresholds,
+            weights,
+            metrics_collections,
+            updates_collections,
+            name,
+        )
+
+    counter.__name__ = counter.__qualname__ = f"{COUNTS[kind][0]}_at_thresholds"
+    counter.__doc__ = f":func:`{COUNTS[kind][0]}` for each threshold of predictions in [0, 1]."
+    return counter
 
 
-def true_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """:func:`true_negatives` for each threshold of predictions in [0, 1]."""
-    return _count_at(
-        "tn",
-        labels,
-        predictions,
-        thresholds,
-        weights,
-        metrics_collections,
-        updates_collections,
-        name,
-    )
-
-
-def false_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """:func:`false_positives` for each threshold of predictions in [0, 1]."""
-    return _count_at(
-        "fp",
-        labels,
-        predictions,
-        thresholds,
-        weights,
-        metrics_collections,
-        updates_collections,
-        name,
-    )
+true_positives_at_thresholds = _counter_at("tp")
+false_negatives_at_thresholds = _counter_at("fn")
+true_negatives_at_thresholds = _counter_at("tn")
+false_positives_at_thresholds = _counter_at("fp")
 
 
 def _ratio_at(
@@ -364,10 +311,10 @@ def _ratio_at(
 
 
 def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: object,
+    predictions: object,
     thresholds: Sequence[float],
-    weights: Any = None,
+    weights: object = None,
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,

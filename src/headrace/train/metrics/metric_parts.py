@@ -10,7 +10,7 @@ another batch in.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.core import dtypes
 from headrace.core.convert import convert_to_tensor
@@ -25,6 +25,9 @@ from headrace.ops.math.comparison import equal
 from headrace.ops.nn.weights_broadcasting import remove_squeezable_dimensions
 from headrace.variables.variable import Variable, VariableAggregation, VariableSynchronization
 
+if TYPE_CHECKING:
+    from headrace.core.annotations import DTypeLike, ShapeLike
+
 __all__ = ["Metric", "align", "align_bool", "metric_variable", "refuse_eager", "registered"]
 
 #: The value so far, and the operation that takes a batch in and gives the value after it.
@@ -32,7 +35,7 @@ Metric = tuple[Tensor, Any]
 
 
 def metric_variable(
-    shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
+    shape: ShapeLike, dtype: DTypeLike, validate_shape: bool = True, name: str | None = None
 ) -> Any:
     """A zero variable in the collections of local and of metric variables."""
     return Variable(
@@ -52,7 +55,7 @@ def refuse_eager(metric: str) -> None:
 
 
 def registered(
-    value: Any, update: Any, metrics_collections: Any, updates_collections: Any
+    value: Any, update: Any, metrics_collections: object, updates_collections: Any
 ) -> Metric:
     """The pair, after adding its parts to the collections that the caller asked for."""
     if metrics_collections:
@@ -62,7 +65,7 @@ def registered(
     return value, update
 
 
-def align(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
+def align(predictions: object, labels: object, weights: object) -> tuple[Tensor, Any, Any]:
     """Predictions, labels and weights with ranks that go together; labels and weights may be
     None.
     """
@@ -82,14 +85,14 @@ def _align_weights(predictions: Tensor, weights: Tensor) -> Tensor:
         return weights
     if have is not None and want is not None:
         if have - want == 1:
-            return squeeze(weights, [-1])  # type: ignore[no-any-return]
-        return expand_dims(weights, [-1]) if want - have == 1 else weights  # type: ignore[no-any-return]
+            return squeeze(weights, [-1])
+        return expand_dims(weights, [-1]) if want - have == 1 else weights
     weights_rank = rank(weights)
     difference: Any = weights_rank - rank(predictions)
     last_is_one = have is None or weights.shape[-1:].is_compatible_with([1])
 
     def narrow() -> Tensor:
-        return squeeze(weights, [-1]) if last_is_one else weights  # type: ignore[no-any-return]
+        return squeeze(weights, [-1]) if last_is_one else weights
 
     def widen() -> Any:
         is_narrow = equal(difference, -1)

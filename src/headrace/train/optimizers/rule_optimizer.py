@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.build import apply_op
+from headrace.core.build import apply_any
 from headrace.core.convert import convert_to_tensor
+from headrace.core.opdef import lookup
 from headrace.core.tensor import Tensor
 from headrace.ops.training import resource_apply as training_resource  # noqa: F401  (defines the ops)
 from headrace.ops.training.update_rules import Rule
@@ -49,7 +50,9 @@ class RuleOptimizer(Optimizer):
                 inputs.append(self._scalar(name))
             else:
                 inputs.append(cast(self._scalar(name), dtype))
-        made = apply_op(prefix + rule.name, *inputs, use_locking=self._use_locking, **self._attrs())
+        made = apply_any(
+            lookup(prefix + rule.name), *inputs, use_locking=self._use_locking, **self._attrs()
+        )
         return made.op if isinstance(made, Tensor) else made
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:

@@ -7,18 +7,22 @@ rule.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace.core.build import apply_op
+from headrace.core.build import apply_op, apply_operation
+from headrace.core.opdef import lookup
 from headrace.ops.array.casting import cast
 from headrace.ops.math import binary as math_binary
 from headrace.ops.math import unary as math_unary
 from headrace.train.optimizers.optimizer_v2 import OptimizerV2, grouped
 
+if TYPE_CHECKING:
+    from headrace.core.dtypes import DType
+
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop"]
 
 
-def _is_nonzero(value: Any) -> bool:
+def _is_nonzero(value: object) -> bool:
     return callable(value) or hasattr(value, "dtype") or bool(value)
 
 
@@ -50,9 +54,11 @@ class SGD(OptimizerV2):
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         if not self._momentum:
-            return apply_op("ResourceApplyGradientDescent", var.handle, self._rate(dtype), grad)
-        return apply_op(
-            "ResourceApplyKerasMomentum",
+            return apply_operation(
+                lookup("ResourceApplyGradientDescent"), var.handle, self._rate(dtype), grad
+            )
+        return apply_operation(
+            lookup("ResourceApplyKerasMomentum"),
             var.handle,
             self.get_slot(var, "momentum").handle,
             self._rate(dtype),
@@ -64,9 +70,11 @@ class SGD(OptimizerV2):
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
         if not self._momentum:
-            return apply_op("ResourceScatterAdd", var.handle, indices, -grad * self._rate(dtype))
-        return apply_op(
-            "ResourceSparseApplyKerasMomentum",
+            return apply_operation(
+                lookup("ResourceScatterAdd"), var.handle, indices, -grad * self._rate(dtype)
+            )
+        return apply_operation(
+            lookup("ResourceSparseApplyKerasMomentum"),
             var.handle,
             self.get_slot(var, "momentum").handle,
             self._rate(dtype),
@@ -87,9 +95,9 @@ class _TwoMoments(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any,
-        beta_1: Any,
-        beta_2: Any,
+        learning_rate: object,
+        beta_1: object,
+        beta_2: object,
         epsilon: float | None,
         name: str,
         kwargs: dict[str, Any],
@@ -112,7 +120,7 @@ class _TwoMoments(OptimizerV2):
         found: tuple[Any, Any, Any, Any] = self._once(("betas", dtype), lambda: self._powers(dtype))
         return found
 
-    def _powers(self, dtype: Any) -> tuple[Any, Any, Any, Any]:
+    def _powers(self, dtype: DType) -> tuple[Any, Any, Any, Any]:
         step = cast(self.iterations, dtype) + 1
         b1, b2 = self._get_hyper("beta_1", dtype), self._get_hyper("beta_2", dtype)
         return b1, b2, math_binary.pow(b1, step), math_binary.pow(b2, step)
@@ -128,9 +136,9 @@ class Adam(_TwoMoments):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
+        learning_rate: object = 0.001,
+        beta_1: object = 0.9,
+        beta_2: object = 0.999,
         epsilon: float = 1e-7,
         amsgrad: bool = False,
         name: str = "Adam",
@@ -152,8 +160,8 @@ class Adam(_TwoMoments):
         rest = (p1, p2, self._rate(dtype), b1, b2, cast(self.epsilon, dtype), grad)
         if self.amsgrad:
             vhat = self.get_slot(var, "vhat").handle
-            return apply_op("ResourceApplyAdamWithAmsgrad", *handles, vhat, *rest)
-        return apply_op("ResourceApplyAdam", *handles, *rest)
+            return apply_operation(lookup("ResourceApplyAdamWithAmsgrad"), *handles, vhat, *rest)
+        return apply_operation(lookup("ResourceApplyAdam"), *handles, *rest)
 
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
@@ -176,7 +184,7 @@ def decayed_rows(slot: Any, decay: Any, indices: Any, rows: Any) -> Any:
     """The slot times ``decay``, plus ``rows`` at ``indices``: stored, and its value."""
     after = slot.assign(slot * decay)
     handle = after.handle
-    done = apply_op("ResourceScatterAdd", handle, indices, rows)
+    done = apply_operation(lookup("ResourceScatterAdd"), handle, indices, rows)
     return after.value() if done is None else slot._lazy_read(done).value()
 
 
@@ -185,9 +193,9 @@ class Adamax(_TwoMoments):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
+        learning_rate: object = 0.001,
+        beta_1: object = 0.9,
+        beta_2: object = 0.999,
         epsilon: float = 1e-7,
         name: str = "Adamax",
         **kwargs: Any,
@@ -198,8 +206,8 @@ class Adamax(_TwoMoments):
         dtype = var.dtype.base_dtype
         b1, b2, p1, _ = self._betas(dtype)
         handles = [var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle]
-        return apply_op(
-            "ResourceApplyAdaMax",
+        return apply_operation(
+            lookup("ResourceApplyAdaMax"),
             *handles,
             p1,
             self._rate(dtype),
@@ -217,9 +225,9 @@ class Adamax(_TwoMoments):
         v_rows = math_binary.maximum(v.sparse_read(indices) * b2, math_unary.abs(grad))
         change = -self._rate(dtype) / (1 - p1) * (m_rows / (v_rows + self.epsilon))
         return grouped(
-            apply_op("ResourceScatterUpdate", m.handle, indices, m_rows),
-            apply_op("ResourceScatterUpdate", v.handle, indices, v_rows),
-            apply_op("ResourceScatterAdd", var.handle, indices, change),
+            apply_operation(lookup("ResourceScatterUpdate"), m.handle, indices, m_rows),
+            apply_operation(lookup("ResourceScatterUpdate"), v.handle, indices, v_rows),
+            apply_operation(lookup("ResourceScatterAdd"), var.handle, indices, change),
         )
 
 
@@ -228,9 +236,9 @@ class Nadam(_TwoMoments):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
+        learning_rate: object = 0.001,
+        beta_1: object = 0.9,
+        beta_2: object = 0.999,
         epsilon: float = 1e-7,
         name: str = "Nadam",
         **kwargs: Any,
@@ -241,7 +249,7 @@ class Nadam(_TwoMoments):
         self._m_cache: Any = None
         self._now: dict[Any, tuple[Any, ...]] = {}
 
-    def _current_rate(self, dtype: Any) -> Any:
+    def _current_rate(self, dtype: DType) -> Any:
         return cast(self._get_hyper("learning_rate"), dtype)
 
     def _create_slots(self, var_list: list[Any]) -> None:
@@ -296,7 +304,7 @@ class Nadam(_TwoMoments):
             "GatherV2", decayed_rows(v, b2, indices, math_unary.square(grad) * (1 - b2)), indices, 0
         )
         change = -self._step_size(grad, m_t, v_t, dtype)
-        return apply_op("ResourceScatterAdd", var.handle, indices, change)
+        return apply_operation(lookup("ResourceScatterAdd"), var.handle, indices, change)
 
 
 class RMSprop(OptimizerV2):
@@ -306,8 +314,8 @@ class RMSprop(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.9,
+        learning_rate: object = 0.001,
+        rho: object = 0.9,
         momentum: Any = 0.0,
         epsilon: float = 1e-7,
         centered: bool = False,
@@ -340,8 +348,8 @@ class RMSprop(OptimizerV2):
         dtype = var.dtype.base_dtype
         names = ("mg", "rms", "momentum") if self.centered else ("rms", "momentum")
         kind = "CenteredRMSProp" if self.centered else "RMSProp"
-        return apply_op(
-            prefix + kind,
+        return apply_operation(
+            lookup(prefix + kind),
             var.handle,
             *(self.get_slot(var, n).handle for n in names),
             self._rate(dtype),
@@ -376,7 +384,7 @@ class RMSprop(OptimizerV2):
             mean = decayed_rows(self.get_slot(var, "mg"), rho, indices, grad * (1 - rho))
             denominator = denominator - math_unary.square(apply_op("GatherV2", mean, indices, 0))
         change = self._rate(dtype) * -grad / (math_unary.sqrt(denominator) + self.epsilon)
-        return apply_op("ResourceScatterAdd", var.handle, indices, change)
+        return apply_operation(lookup("ResourceScatterAdd"), var.handle, indices, change)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "epsilon": self.epsilon, "centered": self.centered}
@@ -387,7 +395,7 @@ class Adagrad(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: object = 0.001,
         initial_accumulator_value: float = 0.1,
         epsilon: float = 1e-7,
         name: str = "Adagrad",
@@ -416,10 +424,12 @@ class Adagrad(OptimizerV2):
         ]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return apply_op("ResourceApplyAdagradV2", *self._inputs(var), grad)
+        return apply_operation(lookup("ResourceApplyAdagradV2"), *self._inputs(var), grad)
 
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
-        return apply_op("ResourceSparseApplyAdagradV2", *self._inputs(var), grad, indices)
+        return apply_operation(
+            lookup("ResourceSparseApplyAdagradV2"), *self._inputs(var), grad, indices
+        )
 
     def get_config(self) -> dict[str, Any]:
         own = {
@@ -436,8 +446,8 @@ class Adadelta(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
+        learning_rate: object = 0.001,
+        rho: object = 0.95,
         epsilon: float = 1e-7,
         name: str = "Adadelta",
         **kwargs: Any,
@@ -464,10 +474,12 @@ class Adadelta(OptimizerV2):
         ]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return apply_op("ResourceApplyAdadelta", *self._inputs(var), grad)
+        return apply_operation(lookup("ResourceApplyAdadelta"), *self._inputs(var), grad)
 
     def _apply_sparse(self, grad: Any, indices: Any, var: Any) -> Any:
-        return apply_op("ResourceSparseApplyAdadelta", *self._inputs(var), grad, indices)
+        return apply_operation(
+            lookup("ResourceSparseApplyAdadelta"), *self._inputs(var), grad, indices
+        )
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "epsilon": self.epsilon}
@@ -484,11 +496,11 @@ class Ftrl(OptimizerV2):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: object = 0.001,
         learning_rate_power: Any = -0.5,
         initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: object = 0.0,
+        l2_regularization_strength: object = 0.0,
         name: str = "Ftrl",
         l2_shrinkage_regularization_strength: float = 0.0,
         beta: float = 0.0,
@@ -529,8 +541,8 @@ class Ftrl(OptimizerV2):
         kind = "Ftrl"
         if self._shrinkage > 0.0:
             kind, strengths = "FtrlV2", [*strengths, cast(self._shrinkage, dtype)]
-        return apply_op(
-            prefix + kind,
+        return apply_operation(
+            lookup(prefix + kind),
             var.handle,
             self.get_slot(var, "accumulator").handle,
             self.get_slot(var, "linear").handle,

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Union
 
 from headrace.core.annotations import TensorLike
-from headrace.core.build import apply
+from headrace.core.build import apply, apply_operation
 from headrace.core.convert import convert_to_tensor
 from headrace.core.dtypes import int32, int64, string
 from headrace.core.graph import GraphKeys, get_default_graph
@@ -253,7 +253,7 @@ class ResourceSummaryWriter(SummaryWriter):
         try:
             flushed = self.flush()
             with control_dependencies([] if flushed is None else [flushed]), device("cpu:0"):
-                return apply(ops.CLOSE_WRITER, self._resource)
+                return apply_operation(ops.CLOSE_WRITER, self._resource)
         finally:
             self._closed = self._v2 and executing_eagerly()
 
@@ -268,7 +268,7 @@ def _opener(
     ]
 
     def open_file(handle: Tensor) -> Any:
-        return apply(ops.CREATE_FILE_WRITER, handle, logdir, *values)
+        return apply_operation(ops.CREATE_FILE_WRITER, handle, logdir, *values)
 
     return open_file
 
@@ -362,7 +362,7 @@ def flush(writer: Any = None, name: str | None = None) -> Any:
         return writer.flush()
     handle = writer._resource if isinstance(writer, ResourceSummaryWriter) else writer
     with device("cpu:0"):
-        return apply(ops.FLUSH_WRITER, handle, name=name)
+        return apply_operation(ops.FLUSH_WRITER, handle, name=name)
 
 
 def all_v2_summary_ops() -> list[Any] | None:
@@ -410,7 +410,9 @@ def _write_graph(param: Any, step: Any, name: str | None = None) -> Any:
         return no_op()
     with device("cpu:0"):
         text = identity(param) if isinstance(param, Tensor) else _serialized(param)
-        return apply(ops.WRITE_GRAPH, writer._resource, chosen_step(step), text, name=name)
+        return apply_operation(
+            ops.WRITE_GRAPH, writer._resource, chosen_step(step), text, name=name
+        )
 
 
 def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
@@ -440,7 +442,7 @@ def import_event(tensor: TensorLike, name: str | None = None) -> Operation:
     writer = current_writer()
     if not isinstance(writer, ResourceSummaryWriter):
         raise RuntimeError("import_event needs a default summary writer")
-    return apply(ops.IMPORT_EVENT, writer._resource, tensor, name=name)  # type: ignore[no-any-return]
+    return apply_operation(ops.IMPORT_EVENT, writer._resource, tensor, name=name)  # type: ignore[no-any-return]
 
 
 def chosen_step(step: Any) -> Any:
@@ -515,7 +517,7 @@ def write(
         def write_it() -> Any:
             data = tensor() if callable(tensor) else tensor
             return written(
-                apply(
+                apply_operation(
                     ops.WRITE_SUMMARY,
                     writer._resource,
                     number(),
@@ -539,7 +541,9 @@ def write_raw_pb(tensor: TensorLike, step: Any = None, name: str | None = None) 
 
         def write_it() -> Any:
             data = identity(tensor)
-            return written(apply(ops.WRITE_RAW, writer._resource, number, data, name=scope))
+            return written(
+                apply_operation(ops.WRITE_RAW, writer._resource, number, data, name=scope)
+            )
 
         return record(_condition(True), write_it, "summary_cond")
 

@@ -11,7 +11,7 @@ from headrace.data.api.dataset import DatasetV2
 CsvDataset = CsvDatasetV2  # type: ignore[misc,assignment]
 make_csv_dataset = functools.partial(make_csv_dataset, kind=DatasetV2)  # noqa: F405
 make_batched_features_dataset = functools.partial(make_batched_features_dataset, kind=DatasetV2)  # noqa: F405
-Counter = DatasetV2.counter  # type: ignore[misc]
+Counter = DatasetV2.counter
 RandomDataset = DatasetV2.random  # type: ignore[misc,assignment]
 
 __getattr__ = module_getattr("data.experimental", __name__)
