@@ -53,7 +53,7 @@ def convert_to_tensor_or_sparse_tensor(
     return convert_to_tensor(value, dtype=dtype, name=name)
 
 
-def assert_scalar(tensor: Any, name: str | None = None) -> Tensor:
+def assert_scalar(tensor: object, name: str | None = None) -> Tensor:
     """The tensor; ValueError unless it is a scalar."""
     with name_scope(name, "assert_scalar", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name=scope)
@@ -63,7 +63,7 @@ def assert_scalar(tensor: Any, name: str | None = None) -> Tensor:
         return tensor  # type: ignore[no-any-return]
 
 
-def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
+def assert_scalar_int(tensor: object, name: str | None = None) -> Tensor:
     """The tensor; ValueError unless it is a scalar of an integer type."""
     with name_scope(name, "assert_scalar_int", [tensor]) as scope:
         tensor = convert_to_tensor(tensor)
@@ -83,7 +83,7 @@ def reduce_sum_n(tensors: Any, name: str | None = None) -> Tensor:
         return tensors[0] if len(tensors) == 1 else add_n(tensors, name=scope)  # type: ignore[no-any-return]
 
 
-def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
+def with_shape(expected_shape: Any, tensor: object) -> Tensor:
     """The tensor; an error where its shape is another, while building if it is known."""
     tensor = convert_to_tensor(tensor)
     if not isinstance(expected_shape, Tensor):
@@ -96,7 +96,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
         return identity(tensor)  # type: ignore[no-any-return]
 
 
-def with_same_shape(expected_tensor: Any, tensor: Any) -> Tensor:
+def with_same_shape(expected_tensor: object, tensor: object) -> Tensor:
     """``tensor``, checked to have the shape of ``expected_tensor``."""
     expected_tensor = convert_to_tensor(expected_tensor)
     if expected_tensor.shape.is_fully_defined():
@@ -105,7 +105,7 @@ def with_same_shape(expected_tensor: Any, tensor: Any) -> Tensor:
 
 
 def remove_squeezable_dimensions(
-    predictions: Any, labels: Any, name: str | None = None
+    predictions: object, labels: object, name: str | None = None
 ) -> tuple[Any, Any]:
     """Both, the one of higher rank without its last dimension of size 1."""
     labels, predictions = squeeze_pair(labels, predictions, name=name)

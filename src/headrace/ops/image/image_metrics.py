@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from headrace.ops.image.color_convert import convert_image_dtype
 from headrace.ops.math.reductions import reduce_mean, reduce_prod, reduce_sum
 from headrace.ops.math.unary import abs as abs_op
 from headrace.ops.math.unary import log
+
+if TYPE_CHECKING:
+    from headrace.core.annotations import TensorLike
 
 __all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
 
@@ -46,7 +49,7 @@ def _same_images(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     return convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32), top
 
 
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of each pair of images, in decibels."""
     with name_scope(name, "PSNR", [a, b]):
         a, b, top = _same_images(a, b, max_val)
@@ -67,7 +70,7 @@ def _gauss(size: int, sigma: float) -> Tensor:
     return convert_to_tensor((window / window.sum()).reshape(size, size, 1, 1).astype(np.float32))
 
 
-def _filtered(x: Any, window: Tensor) -> Any:
+def _filtered(x: Tensor, window: Tensor) -> Tensor:
     """Each channel of each image by itself."""
     channels = x._shape[-1] if x._shape is not None else None
     if channels is None:
@@ -82,7 +85,7 @@ def _filtered(x: Any, window: Tensor) -> Any:
 
 
 def _ssim_parts(
-    a: Any, b: Any, top: Any, size: int, sigma: float, k1: float, k2: float
+    a: Tensor, b: Tensor, top: Tensor, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Any, Any]:
     """Similarity, and its part that is contrast and structure: for each image and channel."""
     window = _gauss(size, sigma)
@@ -119,9 +122,9 @@ _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
 def ssim_v2(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -201,7 +204,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         return reduce_sum(abs_op(rows), axis=axes) + reduce_sum(abs_op(columns), axis=axes)  # type: ignore[no-any-return]
 
 
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: object) -> tuple[Tensor, Tensor]:
     """Differences to the next row and to the next column; zero at the end."""
     require_tensor(image, "tf.image.image_gradients")
     image = convert_to_tensor(image)
@@ -219,7 +222,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     return reshape(rows, whole), reshape(columns, whole)
 
 
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: object) -> Tensor:
     """Smoothed derivatives in both directions: batch x height x width x channels x 2."""
     require_tensor(image, "tf.image.sobel_edges")
     image = convert_to_tensor(image)
