@@ -259,7 +259,7 @@ class BaseSession:
         return call(feed_dict)
 
     def _timed(
-        self, call: Callable[[Any], Any], feed_dict: Any, options: object, run_metadata: object
+        self, call: Callable[[Any], Any], feed_dict: Any, options: object, run_metadata: Any
     ) -> Any:
         timeout = timeout_of(options)
         check_metadata(run_metadata)
