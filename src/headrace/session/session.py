@@ -259,10 +259,12 @@ class BaseSession:
         return call(feed_dict)
 
     def _timed(
-        self, call: Callable[[Any], Any], feed_dict: Any, options: object, run_metadata: object
+        self, call: Callable[[Any], Any], feed_dict: Any, options: object, run_metadata: Any
     ) -> Any:
         timeout = timeout_of(options)
         check_metadata(run_metadata)
+        if run_metadata is not None:
+            run_metadata.Clear()  # of an earlier run
         if run_metadata is not None and options is not None:
             call = self._recording(call, feed_dict, options, run_metadata)
         start = time.perf_counter()
