@@ -201,24 +201,24 @@ class Graph:
     ) -> Any:
         raise NotImplementedError
 
-    def _constant(self, array: Any, dtype: Any) -> Tensor:
+    def _constant(self, array: object, dtype: Any) -> Tensor:
         raise NotImplementedError
 
     def _variable(self, kwargs: dict[str, Any]) -> Any:
         raise NotImplementedError
 
     def _derivative(
-        self, build: Any, inputs: Sequence[Tensor], weights: Sequence[Any]
+        self, build: object, inputs: Sequence[Tensor], weights: Sequence[Any]
     ) -> list[Any]:
         """Gradients of what ``build(copies of inputs)`` gives, weighted, with respect to the
         inputs.
         """
         raise NotImplementedError
 
-    def _custom_gradient(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _custom_gradient(self, f: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise NotImplementedError
 
-    def _op_seeds(self, op_seed: Any) -> tuple[int | None, int | None]:
+    def _op_seeds(self, op_seed: object) -> tuple[int | None, int | None]:
         raise NotImplementedError
 
     def _captured_inputs(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -271,11 +271,11 @@ class Graph:
         self,
         op_type: str,
         inputs: Sequence[Tensor],
-        dtypes: Any = None,
-        input_types: Any = None,
+        dtypes: object = None,
+        input_types: object = None,
         name: str | None = None,
         attrs: Any = None,
-        op_def: Any = None,
+        op_def: object = None,
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
@@ -390,7 +390,7 @@ class Graph:
                 self._context = old_context
 
     @contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
+    def device(self, device_name_or_function: object) -> Iterator[None]:
         if isinstance(device_name_or_function, str):
             device_name_or_function = stacks.device_string(device_name_or_function)
         entry = [device_name_or_function]  # (a list: its identity shows whether exits are nested)
@@ -412,7 +412,7 @@ class Graph:
             self._device_stack = old
 
     @contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    def colocate_with(self, op: object, ignore_existing: bool = False) -> Iterator[None]:
         if op is None and not ignore_existing:
             raise ValueError(
                 "Trying to reset colocation (op is None) but ignore_existing is not True"
@@ -517,7 +517,9 @@ class Graph:
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
-    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+    def _element_by_name(
+        self, name: str, allow_tensor: bool, allow_operation: bool
+    ) -> Operation | Tensor:
         if ":" in name and allow_tensor:
             op_name, _, index = name.rpartition(":")
             if not index.isdigit():
@@ -606,7 +608,7 @@ class Graph:
     def prevent_fetching(self, op: Operation) -> None:
         self._unfetchable.add(op)
 
-    def is_fetchable(self, tensor_or_op: Any) -> bool:
+    def is_fetchable(self, tensor_or_op: Operation | Tensor) -> bool:
         op = tensor_or_op._op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable and frame_of(op._context) is None
 
@@ -615,7 +617,7 @@ class Graph:
     def collections(self) -> list[Any]:
         return list(self._collections)
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: object, value: object) -> None:
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
@@ -636,7 +638,7 @@ class Graph:
     def get_all_collection_keys(self) -> list[Any]:
         return [k for k in self._collections if isinstance(k, str)]
 
-    def clear_collection(self, name: Any) -> None:
+    def clear_collection(self, name: object) -> None:
         self._collections.pop(name, None)
 
     # the rest -----------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class Signature:
                 raise self.misfit(f"got an unexpected keyword argument '{name}'", args, kwargs)
         return {**out, **rest}
 
-    def misfit(self, why: object, args: Any, kwargs: Any) -> TypeError:
+    def misfit(self, why: object, args: object, kwargs: object) -> TypeError:
         return SignatureMismatch(
             f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} "
             f"and kwargs: {kwargs} for "
@@ -127,7 +127,7 @@ class Signature:
         return f"({', '.join(parts)})"
 
     # an input signature -------------------------------------------------------------------------
-    def _checked(self, given: Any) -> tuple[Any, ...] | None:
+    def _checked(self, given: object) -> tuple[Any, ...] | None:
         if given is None:
             return None
         if not isinstance(given, (list, tuple)):
@@ -192,7 +192,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(lambda *args, **kwargs: None)
 
 
-def cast_structure(spec: Any, value: Any) -> Any:
+def cast_structure(spec: object, value: object) -> Any:
     """A value in the structure of a spec, leaves converted; TypeError if it does not fit."""
     if not nest.is_nested(spec):
         return _cast_leaf(spec, value)
@@ -287,7 +287,7 @@ class ByIdentity:
 class _Mark:
     """Opens a structure in a key."""
 
-    def __init__(self, kind: Any, keys: Any) -> None:
+    def __init__(self, kind: object, keys: object) -> None:
         self.said = (kind, keys)
 
     def __hash__(self) -> int:
@@ -319,7 +319,7 @@ def encode(value: Any, key: list[Any], tensors: list[Any]) -> None:
         _encode_other(value, key, tensors)
 
 
-def _encode_structure(value: Any, key: list[Any], tensors: list[Any]) -> None:
+def _encode_structure(value: object, key: list[Any], tensors: list[Any]) -> None:
     items = nest._items(value)
     named = isinstance(value, Mapping) or hasattr(value, "_fields")
     key.append(_Mark(type(value), tuple(k for k, _ in items) if named else len(items)))
@@ -327,7 +327,7 @@ def _encode_structure(value: Any, key: list[Any], tensors: list[Any]) -> None:
         encode(child, key, tensors)
 
 
-def _encode_other(value: Any, key: list[Any], tensors: list[Any]) -> None:
+def _encode_other(value: object, key: list[Any], tensors: list[Any]) -> None:
     if isinstance(value, (np.ndarray, np.generic)):
         encode(eager(make_ndarray(value, None)), key, tensors)
         return
@@ -362,7 +362,7 @@ def hashed_by_identity(kind: Any) -> bool:
     return kind.__hash__ is None or kind.__hash__ is object.__hash__
 
 
-def _comparable(value: Any) -> Any:
+def _comparable(value: object) -> Any:
     """Values that can be hashed are compared by equality.
 
     Of objects that would be kept alive only the identity counts.
@@ -376,12 +376,12 @@ def _comparable(value: Any) -> Any:
     return value
 
 
-def call_specs(value: Any) -> Any:
+def call_specs(value: object) -> Any:
     """The arguments of a call with specs in the place of tensors."""
     return nest.map_structure(_spec_of, value)
 
 
-def _spec_of(value: Any) -> Any:
+def _spec_of(value: object) -> Any:
     if isinstance(value, (TypeSpec, Tensor)):
         return specs.leaf_spec(value)
     if isinstance(value, (np.ndarray, np.generic)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,7 +136,7 @@ def _kept(part: Executable | None) -> list[str]:
     return [] if part is None else [n.op.name for n in walk(part.plan.program.body)]
 
 
-def _settled(session: Any, run: Any) -> list[Binding]:
+def _settled(session: Any, run: Callable[..., Any] | SettledRuns) -> list[Binding]:
     if not isinstance(run, SettledRuns):
         return []
     found = []

@@ -131,7 +131,7 @@ class DataFunction:
         return [outside for outside, _ in self.traced.captures]
 
 
-def call_with(fn: Callable[..., Any], element: Any) -> Any:
+def call_with(fn: Callable[..., Any], element: object) -> Any:
     """A tuple is several arguments, anything else is one."""
     return fn(*element) if type(element) is tuple else fn(element)
 
@@ -169,7 +169,7 @@ def traced(
     return DataFunction(made, *seen)
 
 
-def _result(result: Any, what: str) -> tuple[Any, Any]:
+def _result(result: object, what: str) -> tuple[Any, Any]:
     if isinstance(result, list):
         result = tuple(result)
     try:
@@ -275,7 +275,7 @@ def bound_batches(
 def _with_texts(call: Callable[..., Any], texts: list[int]) -> Callable[..., tuple[Any, ...]]:
     """A run gives a string of rank 0 as bytes; as an element it is an array of rank 0."""
 
-    def call_with_texts(*arrays: Any) -> tuple[Any, ...]:
+    def call_with_texts(*arrays: object) -> tuple[Any, ...]:
         results = list(call(*arrays))
         for i in texts:
             if type(results[i]) is bytes:
