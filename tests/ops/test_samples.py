@@ -306,6 +306,10 @@ def test_signature_is_tensorflows(name: str) -> None:
 
 #: Ops of our own or of later TensorFlow versions.
 NOT_IN_TENSORFLOW: dict[str, str] = {
+    "ImageProjectiveTransformV2": "is in contrib.image's own library",
+    "MaxBytesInUse": "is in contrib.memory_stats' own library",
+    "BytesLimit": "is in contrib.memory_stats' own library",
+    "BytesInUse": "is in contrib.memory_stats' own library",
     "GatherTree": "is in contrib.seq2seq's own library, which the list of core ops leaves out",
     "_FusedMatMul": "is internal to TensorFlow (its list has no names with _); made by rewriting",
     "_FusedConv2D": "is internal to TensorFlow likewise",
