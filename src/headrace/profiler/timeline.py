@@ -136,7 +136,8 @@ class Timeline:
                 self._trace.add("O", *where, end - 1, id=number, args=snapshot)
 
     def _show_node(self, node: Any, pid: int, of_gpu: bool, show_dataflow: bool) -> None:
-        name, inputs = node.node_name, []
+        name = node.node_name
+        inputs: list[str] = []
         if of_gpu:
             name, op = [*name.split(":"), "unknown"][:2]
         elif name == "RecvTensor":
